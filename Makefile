@@ -121,7 +121,7 @@ bench-parts: $(STAMP)  ## Measure single parts: kernels, vectors, analysis, fitt
 
 .PHONY: plots
 plots: $(STAMP)  ## Measure how latency grows, and draw it under bench/plots
-	$(BIN)/backscroll bench --plots bench/plots --peers $(PEERS_VENV) $(BENCH_FLAGS)
+	$(BIN)/backscroll bench --plots bench/plots $(BENCH_FLAGS)
 
 .PHONY: peers
 peers: $(PEERS_STAMP)  ## Prepare the venv of what a user would pick instead, for make bench
@@ -134,7 +134,7 @@ $(PEERS_STAMP): bench/peers/requirements.txt
 
 .PHONY: proof
 proof: $(STAMP) $(AIMOCK_STAMP)  ## Run the long proofs: kills, floods, leaks, figures
-	$(PYTEST) $(PYTEST_FLAGS) -m proof tests bench
+	$(PYTEST) $(PYTEST_FLAGS) -m proof tests
 
 .PHONY: proof-node
 proof-node: $(STAMP) $(AIMOCK_STAMP)  ## Run the proofs that need Node: chats against a fake model server

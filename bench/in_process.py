@@ -140,7 +140,7 @@ def _ask(process: subprocess.Popen[str], case: str) -> list[float]:
 
 async def _work() -> None:
     """Answer each case that is named on standard input with the microseconds of one pass."""
-    from backscroll_sidecar.settings import Settings
+    from backscroll_sidecar.config.settings import Settings
     from backscroll_sidecar.telemetry import logs
     from backscroll_sidecar.wiring import open_app
 
@@ -206,7 +206,9 @@ async def _fill(app: App, channel: str) -> None:
     for start in range(0, len(messages), 500):
         await app.history.append(key, messages[start : start + 500])
     if channel in ("recalled", "both"):
-        await app.history.recall(key, said[MESSAGES // 2].id)
+        history = app.history
+        retract = getattr(history, "retract", None) or history.recall  # its name before
+        await retract(key, said[MESSAGES // 2].id)
 
 
 def _requests(channel: str, own: Mapping[str, Any]) -> list[bytes]:

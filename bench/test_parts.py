@@ -16,27 +16,21 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from backscroll.v1 import context_pb2
 from backscroll_bench.speed import chats, vectors
 from backscroll_sidecar.analyze import Analyzer, StaticRoster, token_counter
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
-from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
+from backscroll_sidecar.domain import ChannelKey, Message
 from backscroll_sidecar.edge.convert.built import encode_built
 from backscroll_sidecar.edge.convert.codec import WireCodec
-from backscroll_sidecar.settings import Settings
+from backscroll_sidecar.edge.convert.messages import message_from_proto
 from backscroll_sidecar.telemetry import logs
 from backscroll_sidecar.wiring import App, open_app
 
 KEY = ChannelKey("default", "parts")
 HISTORY = 1_000
-SAID = chats.said(HISTORY + 1)
-ENGLISH = next(one for one in SAID if len(one.line.content) > 80)
-CHINESE = next(one for one in chats.said(1_700, skip=1_100) if len(one.line.content) > 20)
-
-
-def message(said: chats.Said) -> Message:
-    """As a servicer hands it on."""
-    line = said.line
-    author = Author(line.user_id, line.name)
-    return Message(said.id, KEY.channel, author, (TextPart(line.content),), said.sent_at_ms)
+SAID = [message_from_proto(one, KEY.channel) for one in chats.messages(2_800)]
+ENGLISH = next(one for one in SAID if len(one.text) > 80)
+CHINESE = next(one for one in SAID[1_100:] if len(one.text) > 20)
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +47,7 @@ def app(loop: asyncio.AbstractEventLoop) -> Iterator[App]:
     logs.configure("error")
     context = open_app(Settings(database=Path(":memory:"), embedder="none"))
     app = loop.run_until_complete(context.__aenter__())
-    for start in range(0, HISTORY, 500):
-        some = [message(one) for one in SAID[start : start + 500]]
-        loop.run_until_complete(app.history.append(KEY, some))
+    loop.run_until_complete(app.history.append(KEY, SAID[:HISTORY]))
     yield app
     loop.run_until_complete(context.__aexit__(None, None, None))
 
@@ -63,17 +55,15 @@ def app(loop: asyncio.AbstractEventLoop) -> Iterator[App]:
 def build(loop: asyncio.AbstractEventLoop, builder: ContextBuilder) -> BuiltContext:
     """The context of the next message."""
     asked = SAID[HISTORY]
-    author = Author(asked.line.user_id, asked.line.name)
-    request = BuildRequest(KEY, asked.line.content, author, asked_at_ms=asked.sent_at_ms)
+    request = BuildRequest(KEY, asked.text, asked.author, asked_at_ms=asked.sent_at_ms)
     return loop.run_until_complete(builder.build(request))
 
 
 @pytest.mark.benchmark(group="one message analysed at append")
 @pytest.mark.parametrize("said", [ENGLISH, CHINESE], ids=["english", "chinese"])
-def test_analyse(benchmark: BenchmarkFixture, said: chats.Said) -> None:
+def test_analyse(benchmark: BenchmarkFixture, said: Message) -> None:
     """Keywords, mentions, type, tokens."""
-    roster, one = StaticRoster(), message(said)
-    analysis = benchmark(Analyzer().analyze, one, roster)
+    analysis = benchmark(Analyzer().analyze, said, StaticRoster())
     assert analysis.keywords
     assert analysis.token_count > 1
 
@@ -81,7 +71,7 @@ def test_analyse(benchmark: BenchmarkFixture, said: chats.Said) -> None:
 @pytest.mark.benchmark(group="one message analysed at append")
 def test_count_tokens(benchmark: BenchmarkFixture) -> None:
     """Its tokens alone."""
-    assert benchmark(token_counter().count, ENGLISH.line.content) > 10
+    assert benchmark(token_counter().count, ENGLISH.text) > 10
 
 
 @pytest.mark.benchmark(group="one message as the bytes answers carry")
@@ -91,7 +81,7 @@ def test_encode_message(
     """Made once, at append."""
     (stored,) = loop.run_until_complete(app.store.get_messages(KEY, [SAID[0].id])).values()
     fragment = benchmark(WireCodec().encode, stored)
-    assert SAID[0].line.content.encode() in fragment
+    assert SAID[0].text.encode() in fragment
 
 
 @pytest.mark.benchmark(group="an answer's bytes")
@@ -121,4 +111,4 @@ def test_stages(benchmark: BenchmarkFixture, loop: asyncio.AbstractEventLoop, ap
 @pytest.mark.benchmark(group="one question embedded")
 def test_embed(benchmark: BenchmarkFixture) -> None:
     """The embedder that comes with the server, alone."""
-    assert benchmark(vectors.bare_model().encode, [ENGLISH.line.content]).shape == (1, 512)
+    assert benchmark(vectors.bare_model().encode, [ENGLISH.text]).shape == (1, 512)

@@ -31,10 +31,7 @@ def _open() -> int | None:
 class Awake:
     """No core sleeps for as long as the block lasts, or the process: the request ends with the open file.
 
-    A virtual core that sleeps has to be woken by its host, and the host takes its time: what is measured then is the
-    host. On the machine this was written on an empty call takes .68 ms so, one in a hundred 1.1; with this .42 and .7.
-    Processes of the class SCHED_IDLE that spin keep cores awake as well, but on some kernels who is woken waits behind
-    them for the next tick of the clock: .58 and 4.5 ms.
+    A virtual core that sleeps has to be woken by its host, and what is measured then is the host.
     """
 
     def __init__(self) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from backscroll_bench.quality.rows import read_rows
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.analyze.mentions import StaticRoster
 from backscroll_sidecar.channels import ChannelView, HotChannel
@@ -42,7 +41,7 @@ class Variant:
     """What is done to a chat before it is read.
 
     `keep_names`: share of messages that keep the names in them. `clock`: "as_is", "jitter" (moments drawn anew
-    within the minute), "scaled" (jitter, then all pauses times a factor), "even" (no pauses at all). `explicit`:
+    within the minute), "scaled" (jitter, then all pauses times a factor). `explicit`:
     share of the known reply buttons that were pressed; such a message loses the name it begins with.
     """
 
@@ -69,22 +68,15 @@ class _NoFragments:
         return b""
 
 
-def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a gzipped JSON-lines file."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
-
-
 def load(folder: Path, name: str) -> dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
     """Messages and reply queries of a data set, by group, in file order."""
     messages: dict[str, list[dict[str, Any]]] = defaultdict(list)
     queries: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in read_jsonl(folder / f"{name}.messages.jsonl.gz"):
-        messages[row["group_id"]].append(row)
-    for row in read_jsonl(folder / f"{name}.queries.jsonl.gz"):
-        if row["task"] == "reply":
-            queries[row["group_id"]].append(row)
+    for row in read_rows(folder / f"{name}.messages.jsonl.gz"):
+        messages[row.text("group_id")].append(dict(row.values))
+    for row in read_rows(folder / f"{name}.queries.jsonl.gz"):
+        if row.text("task") == "reply":
+            queries[row.text("group_id")].append(dict(row.values))
     return {group: (messages[group], queries[group]) for group in messages}
 
 
@@ -140,8 +132,6 @@ def _asks(queries: Sequence[dict[str, Any]], place: dict[str, int]) -> list[Ask]
 def _clock(times: Sequence[int], how: str, rng: np.random.Generator) -> list[int]:
     if how == "as_is":
         return list(times)
-    if how == "even":
-        return [times[0] + 7_000 * at for at in range(len(times))]
     minutes = np.array(times) // 60_000
     moments = minutes * 60_000 + rng.integers(0, 60_000, len(times))
     moments = np.sort(

@@ -64,7 +64,6 @@ def listwise(
     weight: Array,
     l2: float,
     steps: int,
-    start: Array | None = None,
 ) -> Array:
     """Weights that minimise -log of the softmax mass on gold, a weighted mean over lists, plus l2 / 2 |w|^2.
 
@@ -84,7 +83,7 @@ def listwise(
         gradient = (pull.astype(np.float32) @ x).astype(np.float64)
         return loss + 0.5 * l2 * float(w @ w), gradient + l2 * w
 
-    return minimise(objective, np.zeros(x.shape[1]) if start is None else start, steps)
+    return minimise(objective, np.zeros(x.shape[1]), steps)
 
 
 def listwise_all(

@@ -1,7 +1,6 @@
 """Relevance of the messages of a channel for a question: arrays in, arrays out.
 
-No I/O, no logging, no configuration. `reference` is the specification in plain Python, `kernels`
-the same compiled.
+No I/O, no logging, no configuration. What computes is in `kernels_*`; `tests/reference` says the same another way.
 """
 
 from __future__ import annotations
@@ -11,11 +10,8 @@ from .decay import decay_per_hour
 from .diversity import (
     Similarity,
     mmr_order,
-    near_duplicates,
     set_similarity,
-    vector_similarity,
 )
-from .engine import Engine, EngineChoice
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
 from .fields import Tails, join_records
 from .fusion import (
@@ -45,7 +41,7 @@ from .lexical import (
 )
 from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
 from .recency import recency_multipliers
-from .replies import ancestors, reply_tree, roots
+from .replies import ancestors, roots
 from .score import Scored, score_only, score_reaching, score_rows
 from .selection import (
     Rules,
@@ -65,8 +61,6 @@ __all__ = [
     "MEMORY_FACTORS",
     "NEAR",
     "ChannelColumns",
-    "Engine",
-    "EngineChoice",
     "FeatureSets",
     "Fused",
     "GraphParameters",
@@ -102,11 +96,9 @@ __all__ = [
     "linear_fusion",
     "look_at_rows",
     "mmr_order",
-    "near_duplicates",
     "newest_by",
     "recency_multipliers",
     "reciprocal_rank_fusion",
-    "reply_tree",
     "roots",
     "rows_with",
     "score_memory",
@@ -120,7 +112,6 @@ __all__ = [
     "top_order",
     "turns",
     "unite",
-    "vector_similarity",
     "warm",
     "with_marked",
 ]

@@ -1,6 +1,7 @@
 """How kernels are compiled: when this package is imported, for exactly the types we pass.
 
-Nothing compiles inside a request: a kernel has one explicit signature and refuses other types.
+Nothing compiles inside a request: a kernel has one explicit signature and refuses other types. It
+reads its arguments and writes its outputs, nothing else: any thread may call it at any time.
 With ``NUMBA_DISABLE_JIT=1`` in the environment the decorators leave the Python functions as they
 are. Compiled code is kept in ``NUMBA_CACHE_DIR`` (numba reads it when it is first imported), else
 beside the source.

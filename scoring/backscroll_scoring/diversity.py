@@ -1,86 +1,20 @@
-"""Less of the same: near-duplicates collapse, and maximal marginal relevance.
-
-Both keep the ranking one that can be cut anywhere: what they decide about a place depends on the
-better places only.
-"""
+"""Less of the same: maximal marginal relevance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from . import kernels
-from .arrays import Float64, Int32, require
-from .engine import EngineChoice, resolve
+from .arrays import Float64, Int32
+from .kernels_diversity import jaccard
 from .status import check
 from .texts import FeatureSets
 from .top_k import top_order
 
 Similarity: TypeAlias = Callable[[int], Float64]
 """Of one place to all m, float64[m] in [0, 1]."""
-
-
-def near_duplicates(
-    sets: FeatureSets,
-    order: Int32,
-    *,
-    authors: Int32 | None = None,
-    threshold: float = 0.8,
-    across_authors: int = 16,
-    engine: EngineChoice = kernels,
-) -> Int32:
-    """Find what says the same as something better ranked; the best ranked one stays.
-
-    A place is a near-duplicate of the first kept place whose facts are equal and whose set has a
-    Jaccard similarity (shared / in either) of at least ``threshold`` with its own. Empty sets are
-    like nothing. Short lines of different people are votes, not copies: they need
-    ``across_authors`` members in both sets.
-
-    Parameters
-    ----------
-    sets : FeatureSets of m
-        See `shingle_sets`.
-    order : int32[p]
-        Places in 0 to m - 1, best first.
-    authors : int32[m], optional
-        Left out: all by one author. Negative: nobody knows, like nobody else.
-    threshold : float
-        In (0, 1].
-    across_authors : int
-        Not negative.
-
-    Returns
-    -------
-    int32[p]
-        For each entry of ``order`` the place it repeats, or -1: it stays.
-
-    Raises
-    ------
-    IndexError
-        A place outside the sets.
-    ValueError
-        Offsets that are not offsets, a threshold outside its range, authors of another length.
-    """
-    if not 0 < threshold <= 1:
-        raise ValueError(f"threshold must be in (0, 1]: {threshold}")
-    if across_authors < 0:
-        raise ValueError(f"across_authors must not be negative: {across_authors}")
-    if authors is None:
-        authors = np.zeros(len(sets), np.int32)
-    elif len(require("authors", authors, np.int32)) != len(sets):
-        raise ValueError(f"authors must have one entry a set: {len(sets)}")
-    require("order", order, np.int32)
-    leaders = np.empty(len(order), np.int32)
-    check(
-        resolve(engine).collapse(
-            *(sets.offsets, sets.ids, sets.facts, authors, order),
-            *(threshold, across_authors, leaders),
-        )
-    )
-    return leaders
 
 
 def mmr_order(
@@ -102,7 +36,7 @@ def mmr_order(
     scores : float64[m]
         In [0, 1], as the similarities are.
     similarity
-        `set_similarity` or `vector_similarity`.
+        See `set_similarity`.
     relevance : float
         The lambda of the paper, in [0, 1].
     rows : int32[m], optional
@@ -138,28 +72,12 @@ def mmr_order(
     return out
 
 
-def set_similarity(sets: FeatureSets, *, engine: EngineChoice = kernels) -> Similarity:
+def set_similarity(sets: FeatureSets) -> Similarity:
     """Return the Jaccard similarity of a set to all m, for `mmr_order`; empty sets are like nothing."""
-    chosen = resolve(engine)
 
     def to(place: int) -> Float64:
         out = np.empty(len(sets), np.float64)
-        check(chosen.jaccard(sets.offsets, sets.ids, place, out))
+        check(jaccard(sets.offsets, sets.ids, place, out))
         return out
-
-    return to
-
-
-def vector_similarity(vectors: NDArray[Any]) -> Similarity:
-    """Return the cosine of a vector to all m, negative ones as 0, for `mmr_order`.
-
-    ``vectors`` is float32[m, d] or float64[m, d], any length but finite; a zero vector is like
-    nothing.
-    """
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.where(length > 0, length, 1)
-
-    def to(place: int) -> Float64:
-        return np.clip((unit @ unit[place]).astype(np.float64), 0.0, 1.0)
 
     return to

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
-from typing import Literal
 
 import numpy as np
 
-from . import kernels_answers, reference_fields
+from . import kernels_answers
 from .arrays import Float64, Int64, UInt32
 
 VARINT_BYTES = 10
@@ -53,24 +51,24 @@ def join_records(
     scores: Float64,
     kinds: Sequence[int] | UInt32,
     tails: Tails,
-    *,
-    engine: Literal["kernels", "reference"] = "kernels",
 ) -> bytes:
-    """Write n records, as `reference_fields.join_records` tells.
+    """Write n records as fields of a protobuf message, one behind the other.
+
+    A record is its key and its size, then its body, its number and its score, each of the two behind a key, and the
+    tail of its kind.
 
     Parameters
     ----------
     keys : 3 bytes
-        Of a record, of its number and of its score.
+        Of a record, of its number (a varint) and of its score (8 bytes), each of one byte.
     bodies, numbers, scores, kinds : n each
         The fields that a record begins with, behind their size (a varint); a number >= 0; a score; one of
         `tails.known`.
     """
-    module: ModuleType = kernels_answers if engine == "kernels" else reference_fields
     joined = b"".join(bodies)
     most = len(joined) + len(bodies) * (RECORD_BYTES + tails.longest)
     out = np.empty(most, np.uint8)
-    used = module.join_records(
+    used = kernels_answers.join_records(
         keys,
         joined,
         np.asarray(numbers, np.int64),

@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import ModuleType
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -274,7 +273,6 @@ def with_marked(
     more_marks: UInt32,
     *,
     flag: bool,
-    kernels: ModuleType = kernels_fusion,
 ) -> tuple[Int32, UInt32, Bool]:
     """Add rows to marked rows: both ascending and each row once, as the result is.
 
@@ -302,7 +300,7 @@ def with_marked(
         raise ValueError(f"marks must have one entry a row: {k}")
     out, out_marks = np.empty(m + k, np.int32), np.empty(m + k, np.uint32)
     out_flags = np.empty(m + k, np.bool_)
-    count = kernels.add_marked(
+    count = kernels_fusion.add_marked(
         rows, marks, flags, more, more_marks, flag, out, out_marks, out_flags
     )
     return out[:count], out_marks[:count], out_flags[:count]

@@ -1,4 +1,4 @@
-"""How near messages are to a question in the graph of replies (N-02)."""
+"""How near messages are to a question in the graph of replies."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import kernels
 from .arrays import Float64, Int32, require
-from .engine import EngineChoice, resolve
+from .kernels_graph import tree_values
 from .replies import ancestors
 
 MOST_STEPS = 100
@@ -22,9 +21,9 @@ class GraphParameters:
     Attributes
     ----------
     up : float
-        Each further ancestor is worth so much of the one below it. In [0, 1]; S5-06's 0.8.
+        Each further ancestor is worth so much of the one below it. In [0, 1].
     down : float
-        Each step from a message to one that answers it. In [0, 1]; .6 makes the sibling of S5-06.
+        Each step from a message to one that answers it. In [0, 1].
     own : float
         A recent line of the bot itself. In [0, 1].
     max_up, max_down : int
@@ -93,15 +92,13 @@ def graph_scores(
     question_row: int = -1,
     own_authors: Int32 | None = None,
     parameters: GraphParameters = NEAR,
-    engine: EngineChoice = kernels,
 ) -> GraphScores:
     """Score what is connected to a question by replies, over several steps.
 
     A way goes up from the question and then down: u steps up, d steps down are worth
     ``up ** (u - 1) * down ** d``: the message answered 1, its own parent .8, a sibling .6, an answer to a
     sibling .36, a sibling of the parent .48, an answer to the question itself .6. A recent line of
-    the bot is worth ``own``, what answers it ``own * down ** d``. The best way counts. (S5-06 is the
-    part with d = 0, and u = d = 1.)
+    the bot is worth ``own``, what answers it ``own * down ** d``. The best way counts.
 
     Parameters
     ----------
@@ -131,7 +128,7 @@ def graph_scores(
     values = np.array([starts[row] for row in rows.tolist()], np.float64)
     room = min(end, len(rows) * (2 * parameters.reach + 1))
     found, worth = np.empty(room, np.int32), np.empty(room, np.float64)
-    count = resolve(engine).tree_values(
+    count = tree_values(
         parent,
         end,
         rows,

@@ -6,12 +6,12 @@ unit vectors; a row's similarity is the cosine, to about 1 in 1,000.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from . import kernels_vectors, reference_vectors
+from . import kernels_vectors
 from .arrays import Bool, Float32, Int8, Int32, Int64, UInt64, require
 from .intrinsics import BLOCK, WORDS
 from .kernels_vectors import EXACT, NO_DIRECTION
@@ -170,21 +170,18 @@ class ScanIndex:
     rows: VectorRows
     slot_of: Int32
     signs: Signs = NO_SIGNS
-    use_reference: bool = field(default=False, kw_only=True)
 
     def search(self, query: Float32, limit: int, seqs: Int64) -> tuple[Int32, Float32, bool]:
         """See `VectorIndex`."""
         most = min(limit, len(seqs))
         places, values = np.empty(most, np.int32), np.empty(most, np.float32)
-        engine = reference_vectors if self.use_reference else kernels_vectors
-        status, found = engine.nearest(*self._asked(query, seqs), places, values)
+        status, found = kernels_vectors.nearest(*self._asked(query, seqs), places, values)
         return places[:found], values[:found], _is_exact(status)
 
     def similarities(self, query: Float32, seqs: Int64) -> Similar:
         """See `VectorIndex`. What is not looked at exactly is estimated from its bits, by a line through the rest."""
         values = np.empty(len(seqs), np.float32)
-        engine = reference_vectors if self.use_reference else kernels_vectors
-        status, known = engine.similarities(*self._asked(query, seqs), values)
+        status, known = kernels_vectors.similarities(*self._asked(query, seqs), values)
         return Similar(values, known, _is_exact(status))
 
     def _asked(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -39,10 +38,9 @@ class KeptSets:
     `without_repeats` reads them where they lie: to look up, join and compare 60 of them as `bytes` took twice as long.
     """
 
-    __slots__ = ("_engine", "_numbers", "_starts", "_used", "_words")
+    __slots__ = ("_numbers", "_starts", "_used", "_words")
 
-    def __init__(self, engine: ModuleType = kernels_diversity) -> None:
-        self._engine = engine
+    def __init__(self) -> None:
         self._words: Int32 = np.empty(0, np.int32)
         self._used = 0
         self._numbers: Int64 = np.empty(0, np.int64)  # ascending
@@ -99,7 +97,7 @@ class KeptSets:
 
     def without(self, numbers: Collection[int]) -> KeptSets:
         """Another one with the same sets but for these."""
-        out = KeptSets(self._engine)
+        out = KeptSets()
         stays = ~np.isin(self._numbers, list(numbers))
         out._words, out._used = self._words[: self._used].copy(), self._used
         out._numbers, out._starts = self._numbers[stays], self._starts[stays]
@@ -117,12 +115,16 @@ class KeptSets:
         threshold: float = 0.8,
         across_authors: int = 16,
     ) -> Thinned:
-        """An order of candidates without the marked ones that are `near_duplicates` of a better one.
+        """An order of candidates without the marked ones that say the same as a better one that stays.
+
+        Two say the same whose facts are equal and whose sets have a Jaccard similarity (shared / in either) of at
+        least ``threshold``. Empty sets are like nothing. Short lines of different people are votes, not copies: they
+        need ``across_authors`` members in both sets.
 
         Parameters
         ----------
         seq : int64[n], author : int32[n]
-            By row: the number of its set, and who said it.
+            By row: the number of its set, and who said it (negative: nobody knows, like nobody else).
         rows : int32[m]
             The candidates.
         order : int64[k]
@@ -138,7 +140,7 @@ class KeptSets:
             An array of another length, a place or row outside.
         """
         out = np.empty(len(order), np.int64)
-        status, count = self._engine.without_repeats(
+        status, count = kernels_diversity.without_repeats(
             self._words[: self._used], self._numbers, self._starts, seq, author, rows, order, marks,
             -1 if maximum is None else maximum, threshold, across_authors, out,
         )  # fmt: skip

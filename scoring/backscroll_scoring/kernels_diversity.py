@@ -1,4 +1,4 @@
-"""Compiled shingles and their comparison. See `reference_diversity` for what is computed."""
+"""Compiled shingles and their comparison."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _insert(table: Int32, at: int, h: int) -> int:
 def shingles(
     codes: Int32, ends: Int64, size: int, out_offsets: Int64, out_ids: Int32, out_facts: Int64
 ) -> int:
-    """See `reference_diversity.shingles`.
+    """Cut m case-folded texts into shingles; return how many ids were written.
 
     Sorted and told apart in one go: each hash goes to the place in a table that its first bits say, or behind it,
     in order (linear probing; the table has twice the room, and some behind).
@@ -181,7 +181,10 @@ def _bad(offsets: Int64, n_ids: int) -> bool:
 
 @kernel(nb.intp(READ_I64, READ_I32, nb.intp, F64), nogil=True)
 def jaccard(offsets: Int64, ids: Int32, place: int, out: Float64) -> int:
-    """See `reference_diversity.jaccard`."""
+    """Write the Jaccard similarity of set ``place`` to each of the m sets into ``out``: shared / in either.
+
+    OK, BAD_OFFSETS or ROW_OUT_OF_RANGE.
+    """
     if _bad(offsets, ids.shape[0]):
         return BAD_OFFSETS
     if not 0 <= place < out.shape[0]:
@@ -212,7 +215,9 @@ def _collapse(
     across_authors: int,
     leaders: Int32,
 ) -> None:
-    """See `reference_diversity.collapse`. Nearly all pairs fall by facts, sizes or signatures.
+    """Write for each place of ``order`` the first kept place it repeats, -1 if it is kept itself.
+
+    Nearly all pairs fall by facts, sizes or signatures.
 
     A signature has a bit for the first bits of each id. Every bit it has and another has not is a member the other
     lacks, and to be alike enough a set may have only few such.
@@ -255,33 +260,6 @@ def _collapse(
             n_kept += 1
 
 
-@kernel(
-    nb.intp(
-        *(READ_I64, READ_I32, READ_I64, READ_I32, READ_I32),
-        *(nb.float64, nb.intp, I32),
-    ),
-    nogil=True,
-)
-def collapse(
-    offsets: Int64,
-    ids: Int32,
-    facts: Int64,
-    author: Int32,
-    order: Int32,
-    threshold: float,
-    across_authors: int,
-    leaders: Int32,
-) -> int:
-    """See `reference_diversity.collapse`."""
-    if _bad(offsets, ids.shape[0]):
-        return BAD_OFFSETS
-    for i in range(order.shape[0]):
-        if not 0 <= order[i] < facts.shape[0]:
-            return ROW_OUT_OF_RANGE
-    _collapse(offsets, offsets[1:], ids, facts, author, order, threshold, across_authors, leaders)
-    return OK
-
-
 @helper
 def _start(numbers: Int64, starts: Int32, number: int) -> int:
     """Where the set with this number begins, -1 where none is kept."""
@@ -310,7 +288,30 @@ def without_repeats(
     across_authors: int,
     out: Int64,
 ) -> tuple[int, int]:
-    """See `reference_diversity.without_repeats`. The sets are read where they lie."""
+    """An order of candidates without the marked ones that repeat a better one. The sets are read where they lie.
+
+    Looked at is the order up to the last marked one, with a `maximum` (-1: none) no further than could move up into it:
+    no more can move up than there are marked.
+
+    Parameters
+    ----------
+    words : int32[]
+        Kept sets: of each `HEAD` words, and the ids.
+    numbers, starts : int64[c], int32[c]
+        Their numbers, ascending, and where in `words` each begins.
+    seq, author : int64[n], int32[n]
+        By row: the number of its set, and who said it.
+    rows, order, marks : int32[m], int64[k], bool[k]
+        Candidates; their places, best first; which of the order may go.
+    out : int64[k], written
+        The places that stay, behind them those that go, each in their order.
+
+    Returns
+    -------
+    (int, int)
+        OK and how many stay. NOT_KEPT where a set is not there, and how many of the order are looked at, which is
+        written as it is. ROW_OUT_OF_RANGE: a place or row outside. BAD_OFFSETS: arrays of other lengths, or no set.
+    """
     k, last, count = order.shape[0], 0, 0
     if marks.shape[0] != k or out.shape[0] != k or starts.shape[0] != numbers.shape[0]:
         return BAD_OFFSETS, 0

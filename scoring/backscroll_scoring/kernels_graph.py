@@ -1,4 +1,4 @@
-"""The compiled reply graph. See `reference_graph` for what is computed, `kernels` for who may call."""
+"""The compiled reply graph."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def tree_values(
     out_rows: Int32,
     out_values: Float64,
 ) -> int:
-    """See `reference_graph.tree_values`. Only rows within reach of a start are looked at."""
+    """Give every row below ``end`` the best of ``values[s] * down ** d`` over the starts s that are the row
+    itself or stand above it in at most ``max_down`` steps from parent to parent and at most ``reach`` rows away.
+    Write those above 0, ascending; return how many. Only rows within reach of a start are looked at.
+    """
     count = 0
     s = 0
     while s < starts.shape[0]:

@@ -1,4 +1,4 @@
-"""The newest rows of somebody, compiled. See `reference_lately` for what is computed."""
+"""The newest rows of somebody, compiled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ BLOCK = 1_024
 
 @kernel(nb.intp(READ_I32, READ_I64, nb.int32, nb.int64, nb.intp))
 def newest_by(author: Int32, time_ms: Int64, user: int, since_ms: int, end: int) -> int:
-    """See `reference_lately.newest_by`. A block whose rows are all somebody else's is left at once."""
+    """See `lately.newest_by`; times never fall from row to row.
+
+    A block whose rows are all somebody else's is left at once.
+    """
     first, last = 0, end
     while first < last:  # the first row that is not too old
         middle = (first + last) // 2

@@ -1,8 +1,9 @@
-"""The compiled inverted index. See `reference_lexical` for what is computed."""
+"""The compiled inverted index; see `lexical.PostingsView` for where postings stand."""
 
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numba as nb
 import numpy as np
@@ -29,6 +30,8 @@ ROUNDING = 1e-4
 """Of a score: more than sums of 64 single-precision numbers are ever off."""
 COUNTED = 4_096
 SHIFT = CHUNK.bit_length() - 1
+Postings: TypeAlias = tuple[Int32, Int32, Int32]
+POSTINGS = nb.types.UniTuple(READ_I32, 3)  # pool, tail, rows
 HEADER = -2
 """A header holds ``HEADER - place`` of the chunk before it, ``HEADER`` + 1 when there is none: always negative."""
 
@@ -37,7 +40,17 @@ HEADER = -2
 def append_postings(
     pool: Int32, tail: Int32, room: Int32, size: Int32, used: Int32, terms: Int32, entries: Int32
 ) -> int:
-    """See `reference_lexical.append_postings`."""
+    """Add posting ``entries[i]`` to the list of ``terms[i]``, in this order; return how many.
+
+    Fewer than there are where the pool is full, or a term is outside the tables.
+
+    Parameters
+    ----------
+    room, size : int32[T], written
+        Free places in a term's newest chunk; the length of that chunk.
+    used : int32[1], written
+        Places of the pool in use. A new chunk is twice the last one, `FIRST_CHUNK` to `LARGEST_CHUNK` postings.
+    """
     for i in range(terms.shape[0]):
         term = terms[i]
         if term < 0 or term >= tail.shape[0]:
@@ -78,7 +91,7 @@ def _row(rows: Int32, entry: int) -> int:
 def mark_rows(
     pool: Int32, tail: Int32, rows: Int32, terms: Int32, eligible: UInt8, out: UInt8
 ) -> int:
-    """See `reference_lexical.mark_rows`."""
+    """Add 1 (modulo 256) to ``out[row]`` for each of the terms an eligible row has."""
     n = eligible.shape[0]
     for i in range(terms.shape[0]):
         if terms[i] < 0 or terms[i] >= tail.shape[0]:
@@ -114,7 +127,7 @@ def _has(pool: Int32, rows: Int32, newest: int, eligible: UInt8) -> bool:
 def mark_terms(
     pool: Int32, tail: Int32, rows: Int32, terms: Int32, eligible: UInt8, out: UInt8
 ) -> int:
-    """See `reference_lexical.mark_terms`."""
+    """Set ``out[i]``, uint8[k], to 1 where an eligible row has ``terms[i]``, else to 0. No row has a negative term."""
     for i in range(terms.shape[0]):
         if terms[i] >= tail.shape[0]:
             return BAD_POSTINGS
@@ -177,15 +190,13 @@ def _weight(
 
 @kernel(
     nb.intp(
-        *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
+        *(POSTINGS, READ_I64, READ_I32, READ_F32, READ_U8),
         *(nb.float64, nb.float64, nb.intp, READ_I32, nb.intp, F32),
     ),
     nogil=True,
 )
 def bound_bm25(
-    pool: Int32,
-    tail: Int32,
-    rows: Int32,
+    postings: Postings,
     offsets: Int64,
     terms: Int32,
     boosts: Float32,
@@ -197,7 +208,17 @@ def bound_bm25(
     entered: int,
     bounds: Float32,
 ) -> int:
-    """See `reference_lexical.bound_bm25`."""
+    """See `lexical.bound_bm25`; OK or BAD_POSTINGS.
+
+    Parameters
+    ----------
+    counts : int32[k]
+        Postings of each term, wherever they lead: not fewer than eligible rows have it.
+    entered
+        Rows ever appended. Those beyond the eligible ones lead to none: so many of a term's postings may be theirs.
+    bounds : float32[2], written
+    """
+    pool, tail, rows = postings
     n = eligible.shape[0]
     bounds[0] = 0.0
     bounds[1] = 0.0
@@ -239,15 +260,13 @@ def bound_bm25(
 
 @kernel(
     nb.intp(
-        *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
+        *(POSTINGS, READ_I64, READ_I32, READ_F32, READ_U8),
         *(nb.float64, nb.float64, F32, F32, U64, BOOL),
     ),
     nogil=True,
 )
 def bm25(
-    pool: Int32,
-    tail: Int32,
-    rows: Int32,
+    postings: Postings,
     offsets: Int64,
     terms: Int32,
     boosts: Float32,
@@ -259,7 +278,11 @@ def bm25(
     cover: UInt64,
     active: Bool,
 ) -> int:
-    """See `reference_lexical.bm25`. Nothing is O(n) but the count of the rows that count."""
+    """See `lexical.bm25` and `lexical.Matches`; OK or BAD_POSTINGS.
+
+    Nothing is O(n) but the count of the rows that count.
+    """
+    pool, tail, rows = postings
     n = eligible.shape[0]
     for chunk in range(active.shape[0]):
         active[chunk] = False
@@ -289,7 +312,10 @@ def bm25(
 
 @kernel(nb.void(READ_F32, READ_BOOL, nb.intp, F32), nogil=True)
 def best_scores(scores: Float32, active: Bool, cut: int, best: Float32) -> None:
-    """See `reference_lexical.best_scores`. No score is negative, so their bits are ordered as they are."""
+    """``best``, float32[2]: the highest score below `cut`, and of the others; 0 of none.
+
+    No score is negative, so their bits are ordered as they are.
+    """
     bits, most, before, after = scores.view(np.int32), best.view(np.int32), np.int32(0), np.int32(0)
     for chunk in range(active.shape[0]):
         if active[chunk]:

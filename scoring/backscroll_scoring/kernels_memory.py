@@ -1,4 +1,4 @@
-"""The compiled score for long memory. See `reference_memory` for what is computed."""
+"""The compiled score for long memory."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ from .compile import (
 )
 from .layout import BESIDE, CHUNK
 from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
+
+MATCHES = nb.types.Tuple((READ_F32, READ_U64, READ_F32, READ_BOOL))
+COLUMNS = nb.types.Tuple((READ_I64, READ_I32, READ_U8, READ_U8))
+CUES = nb.types.Tuple((READ_F32, READ_I32, nb.int64, READ_U8, READ_I32, READ_F32, READ_U8, READ_U8))
 
 NEAR = np.float32(0.2)
 FAR = np.float32(0.1)
@@ -487,7 +491,10 @@ def _known(values: Float32) -> Float32:
 
 @helper
 def _mark_nearest(values: Float32, peaks: Float32, rows: Int32, limit: int, out: Bool) -> None:
-    """See `reference_memory.nearest`. The last one in is found among those that may be, and no order of all is made."""
+    """Which rows are among the `limit` with the highest values; of equal ones the later rows are, NaN is not.
+
+    The last one in is found among those that may be, and no order of all is made.
+    """
     telling = peaks if _enough(values, peaks, limit) else _known(values)
     bound = np.float32(_reached(telling, limit))
     able = _reaching(values, peaks, bound)
@@ -519,29 +526,15 @@ def _mark_nearest(values: Float32, peaks: Float32, rows: Int32, limit: int, out:
 
 @kernel(
     nb.types.UniTuple(nb.intp, 2)(
-        *(READ_F32, READ_U64, READ_F32, READ_BOOL, READ_I64, READ_I32, READ_U8, READ_U8, READ_F32),
-        *(READ_I32, nb.int32, READ_U8, READ_I32, READ_F32, READ_U8, READ_U8),
+        *(MATCHES, COLUMNS, CUES),
         *(READ_F32, nb.float64, nb.intp, nb.boolean, I32, F64, F64_2D, BOOL_2D),
     ),
     nogil=True,
 )
 def memory_scores(
-    scores: Float32,
-    cover: UInt64,
-    idf: Float32,
-    active: Bool,
-    time_ms: Int64,
-    author: Int32,
-    asks: UInt8,
-    eligible: UInt8,
-    dense: Float32,
-    speakers: Int32,
-    asker: int,
-    names_asker: UInt8,
-    date_spans: Int32,
-    date_values: Float32,
-    has_time: UInt8,
-    has_number: UInt8,
+    matches: tuple[Float32, UInt64, Float32, Bool],
+    columns: tuple[Int64, Int32, UInt8, UInt8],
+    cues: tuple[Float32, Int32, int, UInt8, Int32, Float32, UInt8, UInt8],
     weights: Float32,
     saturation: float,
     sitting_ms: int,
@@ -551,7 +544,33 @@ def memory_scores(
     shares: Float64,
     by: Bool,
 ) -> tuple[int, int]:
-    """See `reference_memory.memory_scores`. The parts of all rows stay here: only those asked for are written out."""
+    """See `memory.score_memory`. The parts of all rows stay here: only those asked for are written out.
+
+    Parameters
+    ----------
+    matches, cues
+        `lexical.Matches` and `memory.MemoryCues`, as tuples.
+    columns
+        time_ms, author, asks and eligible.
+    weights : float32[10]
+    choose
+        True: write the best rows, best first, of equal ones the later first; no row that is not eligible. False: they
+        are given.
+    rows : int32[m], totals : float64[m], shares : float64[m, 10], written
+        See `memory.MemoryScores`.
+    by : bool[2, m] or bool[2, 0], written
+        Where there is room: true for a row that shares a word with the question; for one that is among the m nearest.
+
+    Returns
+    -------
+    int
+        OK; ROW_OUT_OF_RANGE when an array is too short, BAD_OFFSETS when spans and values do not match.
+    int
+        How many rows have scores now.
+    """
+    scores, cover, idf, active = matches
+    time_ms, author, asks, eligible = columns
+    dense, speakers, asker, names_asker, date_spans, date_values, has_time, has_number = cues
     n, m = eligible.shape[0], rows.shape[0]
     if scores.shape[0] != n or cover.shape[0] != n or time_ms.shape[0] < n or author.shape[0] < n:
         return ROW_OUT_OF_RANGE, 0

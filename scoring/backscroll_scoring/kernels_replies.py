@@ -1,4 +1,4 @@
-"""Compiled reply trees. See `reference` for what is computed, `kernels` for who may call."""
+"""Compiled reply trees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from .compile import I32, READ_I32, kernel
 
 @kernel(nb.void(READ_I32, I32), nogil=True)
 def roots(parent: Int32, out: Int32) -> None:
-    """See `reference`. No row is walked over more than twice, whatever the shape: linear time."""
+    """Write the root of every row into ``out``, int32[n]; see `replies`.
+
+    No row is walked over more than twice, whatever the shape: linear time.
+    """
     n = parent.shape[0]
     walk = np.full(n, -1, np.int32)  # the row whose walk came by here
     out[:] = -1

@@ -1,4 +1,10 @@
-"""The compiled table of numbered strings. See `reference_strings` for what is computed."""
+"""The compiled table of numbered strings.
+
+The bytes of all strings stand behind each other in `data`; string i is ``data[ends[i] : ends[i + 1]]``. `slots` is a
+hash table with open addressing: a slot holds a number or `EMPTY`, its length is a power of two, at most two thirds of
+it are used. A writer enters the bytes first, then the end, the slot last; a reader passes over numbers that its view
+does not have: no lock.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +69,7 @@ def _find(
 def find_string(
     data: UInt8, ends: Int32, slots: Int32, count: int, seed: int, sought: bytes
 ) -> int:
-    """See `reference_strings.find_string`."""
+    """Return the number of a string, `UNKNOWN` where it is none of the first `count`."""
     return _find(data, ends, slots, count, seed, sought, 0, len(sought))
 
 
@@ -82,7 +88,12 @@ def find_strings(
     out: Int32,
     ascending: Int32,
 ) -> int:
-    """See `reference_strings.find_strings`."""
+    """Write the numbers of k sought strings to ``out``, and in ascending order.
+
+    ``between`` is a byte that none of them has: it stands between each two. In ``ascending``, which is as long or
+    empty, each unknown string has a negative number of its own, below `UNKNOWN`; it costs the square of k, so it is
+    for the few words of a question.
+    """
     start = unknown = 0
     for i in range(out.shape[0]):
         end = start
@@ -119,7 +130,10 @@ def number_strings(
     first: int,
     out: Int32,
 ) -> int:
-    """See `reference_strings.number_strings`."""
+    """Number strings from `first` on; one that is not known gets the next number, ``used[0]``, int64[1].
+
+    Returns where it stopped: before the end when `data`, `ends` or `slots` have no room for the next new string.
+    """
     last = slots.shape[0] - 1
     for i in range(first, given_ends.shape[0] - 1):
         start, end = given_ends[i], given_ends[i + 1]
@@ -152,7 +166,7 @@ def number_strings(
 
 @kernel(nb.intp(READ_U8, READ_I32, I32, nb.intp, nb.intp), nogil=True)
 def enter_slots(data: UInt8, ends: Int32, slots: Int32, count: int, seed: int) -> int:
-    """See `reference_strings.enter_slots`."""
+    """Enter the first `count` strings, all different, into empty `slots`."""
     last = slots.shape[0] - 1
     for number in range(count):
         place = _hash(data, ends[number], ends[number + 1], seed) & last

@@ -1,4 +1,12 @@
-"""The compiled search among vectors. See `reference_vectors` for what is computed."""
+"""The compiled search among vectors.
+
+A vector is kept as int8 codes, one float32 scale for every 64 of them, and one sign bit a dimension. The codes give
+the dot product to about 1 in 1,000; the signs, taken after a centre was subtracted, only an order (random hyperplanes:
+Charikar, "Similarity estimation techniques from rounding algorithms", 2002, with the axes as hyperplanes).
+
+Where everything lies: messages have numbers (`seq`), vectors lie in slots, a caller names messages; the *place* of a
+message is where in the array it is named.
+"""
 
 from __future__ import annotations
 
@@ -340,7 +348,35 @@ def nearest(
     out: Int32,
     values: Float32,
 ) -> tuple[int, int]:
-    """See `reference_vectors.nearest`. The best so far are kept in order: few rows are better than the last."""
+    """Find the messages that are most similar to a question.
+
+    The best so far are kept in order: few rows are better than the last.
+
+    Parameters
+    ----------
+    codes : int8[n, b, 64]
+    scales : float32[n, b]
+    planes : uint64[64 b + 1, w]
+        The signs of row 64 i + j of dimension d are bit j of ``planes[d, i]``; w is a multiple of 8 and the last plane
+        is empty. No planes: every row is looked at exactly.
+    centre : float32[64 b]
+    slot_of : int32[]
+        The slot of each message, -1 without a vector. A slot from n on is none.
+    query : float32[<= 64 b]
+        Of any length but zero.
+    seqs : int64[m]
+        Messages, each once.
+    least, share
+        How many are looked at exactly where there are signs: this many, and of all at least this share. All are where
+        they are not more than `EXACT_TIMES` ``least``. Whole distances are taken while their rows fit.
+    out : int32[k], values : float32[k], written
+        Places of the most similar and their cosines, best first, of equal ones the later place.
+
+    Returns
+    -------
+    status, found : int
+        EXACT when all were looked at, INEXACT, or NO_DIRECTION; and how many of `out` count.
+    """
     n = codes.shape[0]
     unit = _unit(query, codes.shape[1])
     if unit.shape[0] == 0:
@@ -382,7 +418,11 @@ def similarities(
     share: float,
     values: Float32,
 ) -> tuple[int, int]:
-    """See `reference_vectors.similarities`."""
+    """Say how similar each message is; parameters and status as in `nearest`.
+
+    ``values``, float32[m], get cosines: exact of those looked at, of others what a falling line of the distance makes
+    likely, NaN without a vector. Returns how many messages have one, too.
+    """
     n = codes.shape[0]
     unit = _unit(query, codes.shape[1])
     if unit.shape[0] == 0:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
-from . import kernels_lately
 from .arrays import Int32, Int64
+from .kernels_lately import newest_by as _newest_by
 
 EVER_MS = -(2**63)
 
@@ -17,11 +15,10 @@ def newest_by(
     end: int,
     *,
     since_ms: int = EVER_MS,
-    engine: ModuleType = kernels_lately,
 ) -> int:
     """The newest row before `end` by a user, of those since a moment; -1 when there is none.
 
     A million rows without the user take .12 ms, 10,000 take 2 us (measured on an AMD EPYC).
     """
-    row: int = engine.newest_by(author, time_ms, user, since_ms, end)
+    row: int = _newest_by(author, time_ms, user, since_ms, end)
     return row

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +32,10 @@ class PostingsView:
     Attributes
     ----------
     pool, tail, rows : int32[]
-        See `reference_lexical`.
+        A term's postings stand in chunks of the pool; a chunk is a header and then entries. The header holds
+        ``-2 - place`` of the last posting of the chunk before (``-1`` without one), so it is negative and an entry is
+        not. ``tail[term]`` is the place of the term's newest posting, -1 without any: reading goes backwards from it.
+        An entry is one text of one row; ``rows[entry]`` says which.
     counts : int32[T]
         Postings a term has, those of edited texts too: what reading it costs.
     entered : int64[1]
@@ -48,10 +50,11 @@ class PostingsView:
 
 
 class Postings:
-    """Rows by term, terms numbered from 0. One writer, any number of readers, no lock (see `reference_lexical`).
+    """Rows by term, terms numbered from 0. One writer, any number of readers, no lock.
 
-    Growing moves everything to larger arrays; `renumber` and `remove` make a new array of rows. What readers hold
-    stays as it was.
+    The writer writes the posting first and the tail last, and a reader passes over rows its view does not have. A row
+    that is edited gets another entry. Growing moves everything to larger arrays; `renumber` and `remove` make a new
+    array of rows. What readers hold stays as it was.
     """
 
     __slots__ = ("_counts", "_entered", "_pool", "_room", "_rows", "_size", "_tail", "_used")
@@ -239,10 +242,10 @@ class Matches(NamedTuple):
         near = np.flatnonzero(np.repeat(self.active, CHUNK)[: len(self.scores)])
         return near[self.scores[near] > 0].astype(np.int32)
 
-    def best(self, cut: int, *, kernels: ModuleType = kernels_lexical) -> tuple[float, float]:
+    def best(self, cut: int) -> tuple[float, float]:
         """The highest scores among the rows below `cut` and among the others, 0 where none match."""
         best = np.empty(2, np.float32)
-        kernels.best_scores(self.scores, self.active, cut, best)
+        kernels_lexical.best_scores(self.scores, self.active, cut, best)
         return best.item(0), best.item(1)
 
 
@@ -264,12 +267,20 @@ def bm25(
     terms: Int32,
     boosts: Float32,
     eligible: UInt8,
-    *,
-    kernels: ModuleType = kernels_lexical,
 ) -> Matches:
-    """BM25 of every row below ``len(eligible)``; see `reference_lexical.bm25` for arguments and formula.
+    """BM25 of n rows, a term counted once a row (Robertson and Zaragoza 2009; the idf is Lucene's).
 
-    No row has a negative term.
+    The sum over a row's terms of ``idf / (1 + K1 * (1 - B + B * length / mean length))`` with
+    ``idf = boost * log(1 + (all eligible - df + .5) / (df + .5))``, 0 where no row has the term.
+
+    Parameters
+    ----------
+    offsets : int64[>= n + 1]
+        Prefix sums of the rows' lengths in words. The mean length is that of all n rows.
+    terms : int32[k], boosts : float32[k]
+        Different terms, and a factor for each one's idf. No row has a negative term.
+    eligible : uint8[n]
+        Other rows count nowhere and get 0.
 
     Raises
     ------
@@ -280,7 +291,7 @@ def bm25(
     n, k = len(eligible), len(terms)
     scores, cover, idf = np.empty(n, np.float32), np.empty(n, np.uint64), np.zeros(k, np.float32)
     active = np.empty(-(-n // CHUNK), np.bool_)
-    check(kernels.bm25(*sought, K1, B, idf, scores, cover, active))
+    check(kernels_lexical.bm25(*sought, K1, B, idf, scores, cover, active))
     return Matches(scores, cover, idf, active)
 
 
@@ -291,12 +302,12 @@ def bound_bm25(
     boosts: Float32,
     eligible: UInt8,
     cut: int,
-    *,
-    kernels: ModuleType = kernels_lexical,
 ) -> tuple[float, float]:
     """A number not less than `Matches.best`'s first and one not more than its second; no posting before `cut` is read.
 
-    Every row below ``len(eligible)`` was appended.
+    The first is that of a row without words that has all terms that any has, each as rare as it can be. The second is
+    that of the newest postings, from the newest of a term to the first that leads before `cut`, each term as common as
+    it can be. Every row below ``len(eligible)`` was appended.
 
     Raises
     ------
@@ -310,26 +321,24 @@ def bound_bm25(
             terms, out=counts, mode="clip"
         )  # the kernel refuses what is out of range
     entered, bounds = postings.entered.item(0), np.empty(2, np.float32)
-    check(kernels.bound_bm25(*sought, K1, B, cut, counts, entered, bounds))
+    check(kernels_lexical.bound_bm25(*sought, K1, B, cut, counts, entered, bounds))
     return bounds.item(0), bounds.item(1)
 
 
 def _sought(
     postings: PostingsView, offsets: Int64, terms: Int32, boosts: Float32, eligible: UInt8
-) -> tuple[Int32, Int32, Int32, Int64, Int32, Float32, UInt8]:
+) -> tuple[tuple[Int32, Int32, Int32], Int64, Int32, Float32, UInt8]:
     """What the kernels of BM25 begin with."""
     k = len(terms)
     if k > MAX_QUERY_TERMS or len(boosts) != k:
         raise ValueError(f"at most {MAX_QUERY_TERMS} terms, each with a boost: {k}, {len(boosts)}")
-    return postings.pool, postings.tail, postings.rows, offsets, terms, boosts, eligible
+    return (postings.pool, postings.tail, postings.rows), offsets, terms, boosts, eligible
 
 
 def rows_with(
     postings: PostingsView,
     terms: Int32,
     eligible: UInt8,
-    *,
-    kernels: ModuleType = kernels_lexical,
 ) -> UInt8:
     """uint8[n]: how many of the terms each eligible row has (modulo 256).
 
@@ -340,7 +349,9 @@ def rows_with(
     """
     out = np.zeros(len(require("eligible", eligible, np.uint8)), np.uint8)
     terms = require("terms", terms, np.int32)
-    check(kernels.mark_rows(postings.pool, postings.tail, postings.rows, terms, eligible, out))
+    check(
+        kernels_lexical.mark_rows(postings.pool, postings.tail, postings.rows, terms, eligible, out)
+    )
     return out
 
 
@@ -348,8 +359,6 @@ def in_use(
     postings: PostingsView,
     terms: Int32,
     eligible: UInt8,
-    *,
-    kernels: ModuleType = kernels_lexical,
 ) -> Bool:
     """bool[k]: which of the terms an eligible row has, -1 being none. Cheap for those that newer rows have.
 
@@ -361,7 +370,11 @@ def in_use(
     terms = require("terms", terms, np.int32)
     out = np.empty(len(terms), np.uint8)
     eligible = require("eligible", eligible, np.uint8)
-    check(kernels.mark_terms(postings.pool, postings.tail, postings.rows, terms, eligible, out))
+    check(
+        kernels_lexical.mark_terms(
+            postings.pool, postings.tail, postings.rows, terms, eligible, out
+        )
+    )
     return out.view(np.bool_)
 
 

@@ -6,7 +6,6 @@ one of them changes little.
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -109,9 +108,23 @@ def score_memory(
     *,
     limit: int = 64,
     rows: Int32 | None = None,
-    kernels: ModuleType = kernels_memory,
 ) -> MemoryScores:
-    """Score all rows below ``len(eligible)``; see `reference_memory.memory_scores` for the formula.
+    """Score all n rows below ``len(eligible)``.
+
+    With B = BM25 / 10 of a row, r the largest B, sure = r / (r + `SATURATION`):
+
+    - words: B / (r + `SATURATION`), with .2 of the next and .1 of the second rows in the same sitting, and .3 of the
+      row before if that asks and this is somebody else's. Absolute: a question whose words are common gets little.
+    - passage: what the terms weigh that are in a row or 2 rows on each side, over that of the best passage, times sure;
+      wide_passage: of 4 rows.
+    - meaning: similarity with .25 of both neighbours', from 0, the least eligible row, to 1, the best; where a row has
+      none, the mean of those that have one.
+    - date: the sum of the values of the spans the row is in.
+    - speaker: 1 if the question names the author.
+    - question: 1 if the row asks: answers are wanted.
+    - asker: 1 if the question may be about the asker and the row is by the asker or names the asker.
+    - time_word: 1 if the question asks when and the row has a word of time.
+    - number: 1 if the question asks how many and the row has a number.
 
     Parameters
     ----------
@@ -141,11 +154,11 @@ def score_memory(
         wanted = require("rows", rows, np.int32).copy()
         by = np.empty((2, 0), np.bool_)
     totals, shares = np.empty(len(wanted)), np.empty((len(wanted), len(MEMORY_FACTORS)))
-    status, count = kernels.memory_scores(
-        *(*matches, time_ms, author, asks, eligible, *cues),
-        *(_WEIGHTS if has_dense else _LEXICAL_WEIGHTS, SATURATION, SITTING_MS),
-        *(rows is None, wanted, totals, shares, by),
-    )
+    status, count = kernels_memory.memory_scores(
+        (*matches,), (time_ms, author, asks, eligible), (*cues,),
+        _WEIGHTS if has_dense else _LEXICAL_WEIGHTS, SATURATION, SITTING_MS,
+        rows is None, wanted, totals, shares, by,
+    )  # fmt: skip
     check(status)
     weights = _TOLD if has_dense else _LEXICAL_TOLD
     if count < len(wanted):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import kernels
+from . import kernels_replies
 from .arrays import Int32, require
-from .engine import EngineChoice, resolve
+from .kernels_score import reply_path
 
 
-def ancestors(parent: Int32, row: int, max_depth: int, *, engine: EngineChoice = kernels) -> Int32:
+def ancestors(parent: Int32, row: int, max_depth: int) -> Int32:
     """Return the messages above a row, int32[<= max_depth], the nearest first, without the row.
 
     Raises
@@ -22,36 +22,16 @@ def ancestors(parent: Int32, row: int, max_depth: int, *, engine: EngineChoice =
         ``row`` is not a row of the channel.
     """
     require("parent", parent, np.int32)
-    _check_row(parent, row)
+    if not 0 <= row < len(parent):
+        raise IndexError(f"row {row} is outside a channel of {len(parent)}")
     if max_depth < 0:
         raise ValueError(f"max_depth must not be negative: {max_depth}")
     path = np.empty(min(max_depth, len(parent)) + 1, np.int32)
-    return path[1 : resolve(engine).reply_path(parent, row, path)]
+    return path[1 : reply_path(parent, row, path)]
 
 
-def roots(parent: Int32, *, engine: EngineChoice = kernels) -> Int32:
+def roots(parent: Int32) -> Int32:
     """Return the root of each row, int32[n]; linear time. A message without a parent is its own."""
     out = np.empty(len(require("parent", parent, np.int32)), np.int32)
-    resolve(engine).roots(parent, out)
+    kernels_replies.roots(parent, out)
     return out
-
-
-def reply_tree(parent: Int32, row: int, *, engine: EngineChoice = kernels) -> Int32:
-    """Return all rows in the reply tree of a row, int32[], ascending, the row included.
-
-    Linear in the channel.
-
-    Raises
-    ------
-    IndexError
-        ``row`` is not a row of the channel.
-    """
-    require("parent", parent, np.int32)
-    _check_row(parent, row)
-    root = roots(parent, engine=engine)
-    return np.flatnonzero(root == root[row]).astype(np.int32)
-
-
-def _check_row(parent: Int32, row: int) -> None:
-    if not 0 <= row < len(parent):
-        raise IndexError(f"row {row} is outside a channel of {len(parent)}")

@@ -1,4 +1,4 @@
-"""Score the rows of a channel for a query. Checks and prepares; the engine computes."""
+"""Score the rows of a channel for a query. Checks and prepares; a kernel computes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import kernels
+from . import kernels_score
 from .arrays import Float64, Int32, require
-from .engine import Engine, EngineChoice, resolve
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
 from .status import check
 from .weights import CLASSIC, ScoreParameters
@@ -44,8 +43,6 @@ def score_rows(
     query: QueryFeatures,
     rows: Int32,
     parameters: ScoreParameters = CLASSIC,
-    *,
-    engine: EngineChoice = kernels,
 ) -> Scored:
     """Score rows of a channel, with every factor and share.
 
@@ -53,8 +50,6 @@ def score_rows(
     ----------
     rows : int32[m]
         Which rows, in any order; a strided array is copied.
-    engine
-        `kernels`, `reference`, or their names.
 
     Raises
     ------
@@ -68,7 +63,7 @@ def score_rows(
     shares = np.empty((m, len(CLASSIC_FACTORS)), np.float64)
     linear, scores = np.empty(m, np.float64), np.empty(m, np.float64)
     some = _checked(rows)
-    _run(columns, query, some, parameters, resolve(engine), factors, shares, linear, scores)
+    _run(columns, query, some, parameters, factors, shares, linear, scores)
     return Scored(factors, shares, linear, scores)
 
 
@@ -77,13 +72,11 @@ def score_only(
     query: QueryFeatures,
     rows: Int32,
     parameters: ScoreParameters = CLASSIC,
-    *,
-    engine: EngineChoice = kernels,
 ) -> Float64:
     """Return ``score_rows(...).scores``, bit for bit, without writing the twelve times larger rest."""
     scores = np.empty(len(rows), np.float64)
     _run(
-        *(columns, query, _checked(rows), parameters, resolve(engine)),
+        *(columns, query, _checked(rows), parameters),
         *(_NO_TABLE, _NO_TABLE, _NO_COLUMN, scores),
     )
     return scores
@@ -97,7 +90,6 @@ def score_reaching(
     *,
     at_least: float,
     in_order: bool = False,
-    engine: EngineChoice = kernels,
 ) -> tuple[Int32, Float64]:
     """Return the positions in ``rows``, ascending, of those that reach a score, and their scores as in `score_only`.
 
@@ -114,7 +106,7 @@ def score_reaching(
     """
     rows = _checked(rows)
     places, scores = np.empty(len(rows), np.int32), np.empty(len(rows), np.float64)
-    count = resolve(engine).score_reaching(
+    count = kernels_score.score_reaching(
         columns.time_ms,
         columns.author,
         columns.parent,
@@ -143,7 +135,7 @@ def score_reaching(
 
 
 def _checked(rows: Int32) -> Int32:
-    """The rows as the engines take them; a strided array is copied."""
+    """The rows as kernels take them; a strided array is copied."""
     return require("rows", np.ascontiguousarray(rows), np.int32)
 
 
@@ -152,14 +144,13 @@ def _run(
     query: QueryFeatures,
     rows: Int32,
     parameters: ScoreParameters,
-    engine: Engine,
     factors: Float64,
     shares: Float64,
     linear: Float64,
     scores: Float64,
 ) -> None:
     check(
-        engine.score_rows(
+        kernels_score.score_rows(
             columns.time_ms,
             columns.author,
             columns.parent,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from types import ModuleType
 
 import numpy as np
 
@@ -27,7 +26,7 @@ class Slots:
     Attributes
     ----------
     table : int32[2^b]
-        See `reference_strings`.
+        Open addressing: a slot holds the number of a string or `EMPTY`; at most two thirds are used.
     seed : int
         What the hash begins with, 0 to 2^32 - 1.
     """
@@ -112,31 +111,29 @@ class StringsView:
         start, end = self.ends.item(number), self.ends.item(number + 1)
         return self.data[start:end].tobytes().decode("utf-8", "surrogatepass")
 
-    def find(self, string: str, *, kernels: ModuleType = kernels_strings) -> int:
+    def find(self, string: str) -> int:
         """The number of a string, -1 when it has none. A sixth of what `numbers` costs at all."""
         sought = string.encode("utf-8", "surrogatepass")
-        number: int = kernels.find_string(
+        number: int = kernels_strings.find_string(
             self.data, self.ends, self.slots, self.count, self.seed, sought
         )
         return number
 
-    def numbers(self, strings: Sequence[str], *, kernels: ModuleType = kernels_strings) -> Int32:
+    def numbers(self, strings: Sequence[str]) -> Int32:
         """int32[k]: the number of each string, -1 for those that have none. One pass for all."""
-        return self._find(strings, np.empty(0, np.int32), kernels)
+        return self._find(strings, np.empty(0, np.int32))
 
-    def looked_up(
-        self, strings: Sequence[str], *, kernels: ModuleType = kernels_strings
-    ) -> tuple[Int32, Int32]:
+    def looked_up(self, strings: Sequence[str]) -> tuple[Int32, Int32]:
         """int32[k] twice: `numbers`, and the same ascending, each string that has none with a negative number, below
         -1, of its own. For few strings: O(k^2).
         """
         ascending = np.empty(len(strings), np.int32)
-        return self._find(strings, ascending, kernels), ascending
+        return self._find(strings, ascending), ascending
 
-    def _find(self, strings: Sequence[str], ascending: Int32, kernels: ModuleType) -> Int32:
+    def _find(self, strings: Sequence[str], ascending: Int32) -> Int32:
         sought, between = _in_a_row(strings)
         out = np.empty(len(strings), np.int32)
-        kernels.find_strings(
+        kernels_strings.find_strings(
             *(self.data, self.ends, self.slots, self.count, self.seed),
             *(sought, between, out, ascending),
         )
@@ -187,9 +184,7 @@ class StringTable:
         """What is there now."""
         return StringsView(self._data, self._ends, self._slots, len(self), self._seed)
 
-    def add(
-        self, given: Packed, *, distinct: bool = False, kernels: ModuleType = kernels_strings
-    ) -> Int32:
+    def add(self, given: Packed, *, distinct: bool = False) -> Int32:
         """int32[k]: the numbers of these strings; new ones get the next. Amortised O(bytes).
 
         An empty table takes `distinct` strings, of which none comes twice, as they are: a quarter of the time, and
@@ -201,52 +196,52 @@ class StringTable:
             More than 2 GiB of strings.
         """
         if distinct and not len(self):
-            return self._begin(given, kernels)
+            return self._begin(given)
         out = np.empty(len(given), np.int32)
         done = 0
         while done < len(given):
-            done = kernels.number_strings(
+            done = kernels_strings.number_strings(
                 *(self._data, self._ends, self._slots, self._used, self._seed),
                 *(given.data, given.ends, done, out),
             )
             if done < len(given):
-                self._grow(given.ends.item(done + 1) - given.ends.item(done), kernels)
+                self._grow(given.ends.item(done + 1) - given.ends.item(done))
         return out
 
-    def _begin(self, given: Packed, kernels: ModuleType) -> Int32:
+    def _begin(self, given: Packed) -> Int32:
         count, size = len(given), given.ends.item(-1)
         if count >= len(self._ends) or size > len(self._data) or 3 * count > 2 * len(self._slots):
-            self._move(count, size, kernels)
+            self._move(count, size)
         self._data[:size] = given.data[:size]
         self._ends[: count + 1] = given.ends
         if given.slots is not None and len(given.slots.table) == len(self._slots):
             self._slots, self._seed = given.slots.table.copy(), given.slots.seed
         else:
-            kernels.enter_slots(self._data, self._ends, self._slots, count, self._seed)
+            kernels_strings.enter_slots(self._data, self._ends, self._slots, count, self._seed)
         self._used[0] = count
         return np.arange(count, dtype=np.int32)
 
-    def reserve(self, given: Sequence[Packed], *, kernels: ModuleType = kernels_strings) -> None:
+    def reserve(self, given: Sequence[Packed]) -> None:
         """Make room for these strings, as if all of them were new, and no more."""
         more, size = sum(map(len, given)), sum(one.ends.item(-1) for one in given)
-        self._move(len(self) + more, self._bytes + size, kernels)
+        self._move(len(self) + more, self._bytes + size)
 
-    def trim(self, *, kernels: ModuleType = kernels_strings) -> None:
+    def trim(self) -> None:
         """Give spare capacity back."""
         if len(self) + 1 < len(self._ends) or self._bytes < len(self._data):
-            self._move(len(self), self._bytes, kernels)
+            self._move(len(self), self._bytes)
 
     @property
     def _bytes(self) -> int:
         return self._ends.item(len(self))
 
-    def _grow(self, next_bytes: int, kernels: ModuleType) -> None:
+    def _grow(self, next_bytes: int) -> None:
         """By a half, and at least so that the next string has room."""
         count, used = len(self), self._bytes
         strings = count + max(_MIN_STRINGS, count // 2)
-        self._move(strings, used + max(_MIN_BYTES, used // 2, next_bytes), kernels)
+        self._move(strings, used + max(_MIN_BYTES, used // 2, next_bytes))
 
-    def _move(self, strings: int, size: int, kernels: ModuleType) -> None:
+    def _move(self, strings: int, size: int) -> None:
         """To arrays with room for so many: what readers hold is another set."""
         if size > np.iinfo(np.int32).max:
             raise OverflowError("a table of strings holds 2 GiB at most")
@@ -259,7 +254,7 @@ class StringTable:
             slots = self._slots.copy()  # the same strings at the same places
         else:
             slots = np.full(room, EMPTY, np.int32)
-            kernels.enter_slots(data, ends, slots, count, self._seed)
+            kernels_strings.enter_slots(data, ends, slots, count, self._seed)
         self._data, self._ends, self._slots = data, ends, slots
 
 

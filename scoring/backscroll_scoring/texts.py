@@ -8,9 +8,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from . import kernels
 from .arrays import Int32, Int64, require
-from .engine import EngineChoice, resolve
+from .kernels_diversity import shingles
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,9 +41,7 @@ class FeatureSets:
         return len(self.facts)
 
 
-def shingle_sets(
-    texts: Sequence[str], *, size: int = 3, engine: EngineChoice = kernels
-) -> FeatureSets:
+def shingle_sets(texts: Sequence[str], *, size: int = 3) -> FeatureSets:
     """Cut texts into overlapping shingles of ``size`` characters (Broder 1997), as 31-bit hashes.
 
     Case, white space, punctuation and full-width forms do not count; letters, digits, ideographs,
@@ -64,5 +61,5 @@ def shingle_sets(
     ends = np.fromiter(accumulate(map(len, folded)), np.int64, len(folded))
     offsets, ids = np.zeros(len(texts) + 1, np.int64), np.empty(len(codes), np.int32)
     facts = np.empty(len(texts), np.int64)
-    count = resolve(engine).shingles(codes, ends, size, offsets, ids, facts)
+    count = shingles(codes, ends, size, offsets, ids, facts)
     return FeatureSets(offsets, ids[:count].copy(), facts)

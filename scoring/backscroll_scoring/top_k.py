@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import kernels
 from .arrays import Bool, Float64, Int32, require
-from .engine import EngineChoice, resolve
+from .kernels_top import survey, top
 from .status import NOT_ASCENDING, REFUSED, check
 
 
@@ -15,7 +14,6 @@ def top_order(
     rows: Int32 | None = None,
     *,
     limit: int | None = None,
-    engine: EngineChoice = kernels,
 ) -> Int32:
     """Return positions in ``scores``, the highest score first; of equal scores the later row first.
 
@@ -49,13 +47,11 @@ def top_order(
     if limit is not None and limit < 0:
         raise ValueError(f"limit must not be negative: {limit}")
     out = np.empty(m if limit is None else min(m, limit), np.int32)
-    check(resolve(engine).top(scores, rows, out))
+    check(top(scores, rows, out))
     return out
 
 
-def look_at_rows(
-    rows: Int32, eligible: Bool, *, engine: EngineChoice = kernels
-) -> tuple[bool, bool]:
+def look_at_rows(rows: Int32, eligible: Bool) -> tuple[bool, bool]:
     """Return whether all rows are eligible rows, and whether they ascend without repeats.
 
     Parameters
@@ -66,5 +62,5 @@ def look_at_rows(
         Of the rows 0 to n - 1; others are not eligible.
     """
     require("rows", rows, np.int32)
-    found = resolve(engine).survey(rows, require("eligible", eligible, np.bool_))
+    found = survey(rows, require("eligible", eligible, np.bool_))
     return not found & REFUSED, not found & NOT_ASCENDING

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .answers import Page, Pieces
-from .diversity import near_duplicates, set_similarity
+from .diversity import set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .fields import Tails, join_records
 from .fusion import take_turns, unite, with_marked
@@ -18,7 +18,7 @@ from .lexical import Postings, bm25, bound_bm25, in_use, rows_with
 from .link_model import shipped
 from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
 from .memory import MemoryCues, score_memory
-from .replies import ancestors, reply_tree
+from .replies import ancestors, roots
 from .score import score_only, score_reaching, score_rows
 from .selection import Rules, select
 from .strings import Packed, StringTable
@@ -63,10 +63,9 @@ def warm() -> None:
     near = rows, one_a_row[:2], np.zeros(2), eligible
     take_turns(rows, near, (rows, np.zeros(2)), flags, (1.0, 0.0))
     ancestors(parent, 1, 1)
-    reply_tree(parent, 1)
+    roots(parent)
     graph_scores(parent, ids, question_parent=1, end=2, own_authors=ids[:1])
     sets = shingle_sets(("one", "two"))
-    near_duplicates(sets, rows)
     set_similarity(sets)(0)
     kept = KeptSets()
     kept.add(one_a_row[:2], sets)

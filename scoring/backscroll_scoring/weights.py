@@ -36,7 +36,7 @@ class ScoreParameters:
         identity: the weighted sum clipped to [0, 1], for weights set by hand. logistic: 1 / (1 +
         exp(-sum)), for fitted ones.
     constants : 4 floats, not given
-        For the engines: decay per hour, window in ms, chain decay, sibling score.
+        For the kernel: decay per hour, window in ms, chain decay, sibling score.
     """
 
     weights: Weights = (0.4, 0.15, 0.2, 0.15, 0.1)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SWITCH_S = 0.0005
-"""What a callback of the loop waits at most while such work runs (law 9), but for the longest call into C."""
+"""What a callback of the loop waits at most while such work runs, but for the longest call into C."""
 
 ROOM_BYTES = 8 << 20
 """What the load of a channel of some 10,000 messages asks for in each of its two threads, and a little more."""

@@ -38,7 +38,7 @@ class AuthorKind(IntEnum):
 
 
 class Role(IntEnum):
-    """The stored role. Only the calling bot sets it; text never decides it (law 4)."""
+    """The stored role. Only the calling bot sets it; text never decides it."""
 
     USER = 1
     ASSISTANT = 2
@@ -47,7 +47,7 @@ class Role(IntEnum):
 
 
 class ReplyKind(IntEnum):
-    """What makes a message a reply (S5-02)."""
+    """What makes a message a reply."""
 
     QUOTE = 1
     MENTION = 2
@@ -55,7 +55,7 @@ class ReplyKind(IntEnum):
 
 
 class MessageType(IntEnum):
-    """Coarse type of a message, decided once at ingest (S5-04)."""
+    """Coarse type of a message, decided once at ingest."""
 
     QUESTION = 1
     ANSWER = 2
@@ -65,7 +65,7 @@ class MessageType(IntEnum):
 
 
 class MessageState(IntEnum):
-    """LIVE; RECALLED: its text is gone; PARTIAL: a reply that broke off, whole text kept, out of contexts (law 8).
+    """LIVE; RECALLED: its text is gone; PARTIAL: a reply that broke off, whole text kept, out of contexts.
 
     An erased message has no row at all, only a tombstone.
     """
@@ -84,7 +84,7 @@ class SearchScope(IntEnum):
 
 
 class ChannelKey(NamedTuple):
-    """Names one channel of one tenant: part of every key, cache key, index and statement (law 6)."""
+    """Names one channel of one tenant: part of every key, cache key, index and statement."""
 
     tenant: str
     channel: str
@@ -370,7 +370,7 @@ class AppendResult:
 
 
 class TokenizerName(StrEnum):
-    """How tokens are counted: exactly, or by pi's and the byte estimate (S3-21)."""
+    """How tokens are counted: exactly, or by pi's and the byte estimate."""
 
     O200K = "o200k_base"
     CHARS_4 = "chars/4"
@@ -378,7 +378,7 @@ class TokenizerName(StrEnum):
 
 
 class Layout(StrEnum):
-    """How messages become model input. S1-13, S1-14, S1-15, S1-16 in this order."""
+    """How messages become model input."""
 
     TURNS = "turns"
     CONTEXT_AND_QUESTION = "context_and_question"
@@ -419,7 +419,7 @@ class ResponsePart(IntEnum):
 
 
 class Rung(IntEnum):
-    """The rung of the ladder a build stands on (S5-24)."""
+    """The rung of the ladder a build stands on."""
 
     RANKED = 1
     RECENT = 2
@@ -427,14 +427,14 @@ class Rung(IntEnum):
 
 
 class Category(StrEnum):
-    """The section a candidate is shown in (S1-05)."""
+    """The section a candidate is shown in."""
 
     RECENT = "recent"
     SEMANTIC = "semantic"
 
 
 class Fate(StrEnum):
-    """What became of a candidate (law 7)."""
+    """What became of a candidate."""
 
     SELECTED = "selected"
     THRESHOLD = "threshold"
@@ -448,7 +448,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """A part that failed and what it cost: named in the response, never silent (law 5)."""
+    """A part that failed and what it cost: named in the response, never silent."""
 
     stage: str
     reason: str

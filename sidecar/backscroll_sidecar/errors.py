@@ -1,4 +1,4 @@
-"""Everything that is refused. Domain errors know no status code; `edge/status.py` has the one table."""
+"""Everything that is refused. Domain errors know no status code; `edge.status` has the one table."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class StoreUnavailable(BackscrollError):
 
 
 class StoreReadOnly(StoreUnavailable):
-    """The disk is full or read-only: appends are refused, builds go on (law 5)."""
+    """The disk is full or read-only: appends are refused, builds go on."""
 
     reason = Reason.STORE_READ_ONLY
 
@@ -126,3 +126,28 @@ class NotAllowed(BackscrollError):
     """The credential does not permit it."""
 
     reason = Reason.NOT_ALLOWED
+
+
+class Unauthenticated(BackscrollError):
+    """No credential, or one that is not known."""
+
+    reason = Reason.UNAUTHENTICATED
+
+
+class StartRefused(BackscrollError):
+    """The server does not start as it is set.
+
+    Parameters
+    ----------
+    setting
+        The name of the setting at fault, as `config.settings` spells it.
+    why
+        Goes on after that name: "listen: 0.0.0.0:7171 is …".
+    """
+
+    reason = Reason.INVALID_FIELD
+
+    def __init__(self, setting: str, why: str) -> None:
+        name = f"BACKSCROLL_{setting.upper()}"
+        super().__init__(f"{setting} ({name}) {why}", field=setting)
+        self.setting = setting

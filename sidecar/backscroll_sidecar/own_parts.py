@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from backscroll_sidecar.config.types import SOURCE_NAMES
 from backscroll_sidecar.context.compress import Compressor, Limits
 from backscroll_sidecar.context.layouts import NO_LINES, Assembler, Parts
 from backscroll_sidecar.context.stages import CheckedAssembler, CheckedCompressor
 from backscroll_sidecar.domain import Layout
-from backscroll_sidecar.edge.start_errors import StartRefused
-from backscroll_sidecar.settings_types import SOURCE_NAMES
+from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.strategies import Strategy
 
 if TYPE_CHECKING:
-    from backscroll_sidecar.settings import Settings
+    from backscroll_sidecar.config.settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Who goes on when many could: heavy steps take turns, so that every other call gets through between them (law 9).
+"""Who goes on when many could: heavy steps take turns, so that every other call gets through between them.
 
 With 1,000 streams hundreds of tasks can go on at once: to build, to call the model, to pass on what it said, .2 to 2 ms
 each. All in one round of the event loop they hold it for seconds; and gRPC accepts one call in some three rounds, so

@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from importlib.metadata import version
 from typing import Protocol
 
 import structlog
 
-from backscroll_sidecar.edge.call_pipeline import CallRecord, Guard, log_call
-from backscroll_sidecar.edge.exposure import check_exposure, check_metrics
-from backscroll_sidecar.edge.grpc.platform import Health, add_platform
-from backscroll_sidecar.edge.grpc.registration import add_servicer
+from backscroll_sidecar.edge.bind_policy import check_exposure, check_metrics
+from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord, log_call
+from backscroll_sidecar.edge.grpc.platform import Health, platform_endpoints
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
+from backscroll_sidecar.edge.services import Servicer, methods_of
 from backscroll_sidecar.edge.services.admin import AdminServicer
 from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer
 from backscroll_sidecar.edge.services.history import HistoryServicer
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
-from backscroll_sidecar.edge.start_errors import StartRefused
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
-from backscroll_sidecar.history.preferences import Preferences
+from backscroll_sidecar.errors import StartRefused
+from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache, Metrics, MetricsServer
 
@@ -41,7 +40,7 @@ class App(Protocol):
         """Stores and reads messages."""
 
     @property
-    def preferences(self) -> Preferences:
+    def preferences(self) -> PreferenceService:
         """Stores and reads what is known of people."""
 
     @property
@@ -68,10 +67,6 @@ class App(Protocol):
         """Compile, load and check what the first request must not wait for."""
 
 
-LEAVE_S = 1.0
-"""What it may take to tell all who watch that the server stops."""
-
-
 class RunningServer:
     """A server that answers.
 
@@ -80,14 +75,14 @@ class RunningServer:
     addresses
         Where, in the order asked for, with the ports that were bound.
     missed_deadlines
-        Calls by RPC that were not answered in their caller's time (N-09).
+        Calls by RPC that were not answered in their caller's time.
     """
 
     def __init__(
-        self, listeners: Listeners, health: Health, guard: Guard, addresses: Sequence[str]
+        self, listeners: Listeners, health: Health, pipeline: CallPipeline, addresses: Sequence[str]
     ) -> None:
         self._listeners = listeners
-        self.missed_deadlines = guard.missed_deadlines
+        self.missed_deadlines = pipeline.missed_deadlines
         self._health = health
         self.addresses = tuple(addresses)
 
@@ -97,10 +92,8 @@ class RunningServer:
 
     async def stop(self, grace_s: float = 5.0) -> None:
         """Say NOT_SERVING, take no new calls, let running ones end for `grace_s`, then break them off. Idempotent."""
-        with suppress(
-            TimeoutError
-        ):  # whoever watches and does not read must not keep it from stopping
-            await asyncio.wait_for(self._health.leave(), LEAVE_S)
+        self._health.say(serving=False)
+        await asyncio.sleep(0)  # who watches is told
         await self._listeners.stop(grace_s)
 
 
@@ -137,28 +130,27 @@ async def start_server(
     Raises
     ------
     StartRefused
-        An address is unsafe, taken or none; a file cannot be read (P-28).
+        An address is unsafe, taken or none; a file cannot be read.
     """
     addresses = check_exposure(listen, has_tls=tls is not None, has_tokens=tokens is not None)
     tenants: Tenants = OneTenant() if tokens is None else TokenTenants(tokens)
-    listeners = Listeners(tls, edge)
-    guard = Guard(tenants, observe)
-    context = ContextServicer(app.builder, app.chat, version("backscroll"))
-    services = [
-        add_servicer(listeners, context, guard),
-        add_servicer(listeners, HistoryServicer(app.history), guard),
-        add_servicer(listeners, AdminServicer(app.history), guard),
-        add_servicer(listeners, PreferenceServicer(app.preferences), guard),
-    ]
-    health = Health(services)
-    add_platform(listeners, health, services)
-    await health.say(serving=False)
+    pipeline = CallPipeline(tenants, observe)
+    servicers: tuple[Servicer, ...] = (
+        ContextServicer(app.builder, app.chat, version("backscroll")),
+        HistoryServicer(app.history),
+        AdminServicer(app.history),
+        PreferenceServicer(app.preferences),
+    )
+    names = [one.SERVICE.full_name for one in servicers]
+    health = Health(names)
+    endpoints = [pipeline.endpoint(method) for one in servicers for method in methods_of(one)]
+    listeners = Listeners([*endpoints, *platform_endpoints(health, names)], tls, edge)
     try:
         bound = [listeners.bind(address) for address in addresses]
     except BaseException:
         await listeners.stop(0)
         raise
-    running = RunningServer(listeners, health, guard, bound)
+    running = RunningServer(listeners, health, pipeline, bound)
     try:
         await listeners.start()
         await app.warm_up()
@@ -166,14 +158,14 @@ async def start_server(
     except BaseException:
         await running.stop(grace_s=0)
         raise
-    guard.ready = True
-    await health.say(serving=True)
+    pipeline.ready = True
+    health.say(serving=True)
     log.info("server.serving", addresses=running.addresses, tls=tls is not None)
     return running
 
 
 def serve_metrics(app: App, running: RunningServer, listen: str) -> MetricsServer:
-    """Answer scrapes at an address of this machine's own until the result is closed (S5-33).
+    """Answer scrapes at an address of this machine's own until the result is closed.
 
     Raises
     ------

@@ -1,7 +1,5 @@
 """The pages say what the code does."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -12,8 +10,8 @@ import pytest
 
 from backscroll import Client
 from backscroll_sidecar.cli.commands import app
-from backscroll_sidecar.settings import MemorySettings, Settings
-from backscroll_sidecar.settings_sources import environment_name, known_names
+from backscroll_sidecar.config.settings import MemorySettings, Settings
+from backscroll_sidecar.config.sources import environment_name, known_names
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -57,7 +55,7 @@ def test_the_settings_of_the_readme_are_those_of_the_code():
 
 
 def test_every_profile_is_in_the_readme():
-    from backscroll_sidecar.settings_types import PROFILE_NAMES
+    from backscroll_sidecar.config.types import PROFILE_NAMES
 
     named = re.findall(r"^\| `([a-z_]+)` \|", README, re.MULTILINE)
     assert tuple(named) == PROFILE_NAMES

@@ -4,8 +4,6 @@ Written from the document alone (sections 2.2, 4, 5.1, 5.2, 6), not from the cod
 from a mistake differs from it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 SYSTEM = (

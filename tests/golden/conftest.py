@@ -1,7 +1,5 @@
 """`golden(name, value)`: compare with, or with --update-goldens write, a file under tests/golden/files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

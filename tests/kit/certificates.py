@@ -1,7 +1,5 @@
 """Certificates for servers that tests start."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 as bytes and read only once all is over, so that the machine is the server's.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Short ways to write messages down, and a codec and a clock without surprises."""
 
-from __future__ import annotations
-
 import base64
 import pickle
 from dataclasses import dataclass

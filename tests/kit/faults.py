@@ -1,7 +1,5 @@
 """Builds that break where no test broke anything: each is a defect, although the bot got an answer."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import Any

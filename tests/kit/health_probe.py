@@ -4,8 +4,6 @@
 answer, -1 for one that was not SERVING.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

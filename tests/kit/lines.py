@@ -1,7 +1,5 @@
 """Reads lines of a context back: what was stored and said must be all there, and nothing more."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

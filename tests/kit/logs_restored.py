@@ -1,7 +1,5 @@
 """Logging as it was: what a test, or a program run in this process, configures does not reach the next test."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """An operator's own strategy, as a module beside the server would hold it (S2-23)."""
 
-from __future__ import annotations
-
 from backscroll_sidecar.domain import Category
 from backscroll_sidecar.strategies import Empty, Messages, Preferences, StrategyQuery
 

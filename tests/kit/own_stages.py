@@ -1,7 +1,5 @@
 """An operator's own stages of the profile `naive`: such as note when they are asked, and such as break."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import ClassVar

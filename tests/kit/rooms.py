@@ -1,7 +1,5 @@
 """A ContextBuilder over one channel in memory: the path of BuildContext without server, store or network."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence

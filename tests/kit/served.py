@@ -1,7 +1,5 @@
 """A whole server on a real socket, in this process, with the Python client in front."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -9,9 +7,9 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from backscroll import AsyncClient, Client
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder
 from backscroll_sidecar.server import RunningServer, start_server
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import App, open_app
 
 

@@ -4,8 +4,6 @@ A test that names a row of the features in a marker proves it from outside: `Sur
 the test and during the fixtures it stands on, and fails it where that is nothing.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import importlib.util
@@ -54,9 +52,8 @@ def watch() -> None:
     _count(client.AsyncClient, "__init__", "client")
     if importlib.util.find_spec("typer") is not None:
         _count(importlib.import_module("typer.testing").CliRunner, "invoke", "command line")
-        _count(
-            importlib.import_module("backscroll_sidecar.edge.call_pipeline").Guard, "_admit", "gRPC"
-        )
+        pipeline = importlib.import_module("backscroll_sidecar.edge.call_pipeline").CallPipeline
+        _count(pipeline, "_admit", "gRPC")
 
 
 def _count(kind: type, method: str, surface: str) -> None:

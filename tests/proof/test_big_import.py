@@ -1,7 +1,5 @@
 """An export of 100 MB is streamed: the importing process stays small, and everything arrives."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Callers who leave and callers whose time is up, against a model in a process of its own (law 8)."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import Counter

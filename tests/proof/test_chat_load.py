@@ -1,7 +1,5 @@
 """Many streams at once, and many callers who leave: a whole server, a model and the bots, each a process of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import os
@@ -14,10 +12,10 @@ import pytest
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import context_pb2_grpc, history_pb2, history_pb2_grpc, message_pb2
-from backscroll_bench.server import ServerProcess
 from tests.kit.chat_load import Load, result, run_load
 from tests.kit.health_probe import HealthProbe
 from tests.kit.model_process import ModelProcess, script
+from tests.kit.server_process import ServerProcess
 
 MIB = 1024 * 1024
 PAGE_BYTES = 4096

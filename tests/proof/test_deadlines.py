@@ -1,7 +1,5 @@
 """Builds answer inside their caller's deadline, whatever the store does (N-09)."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

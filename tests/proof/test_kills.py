@@ -1,7 +1,5 @@
 """Nothing acknowledged is lost, nothing is stored twice: 100 kills while 8 clients append and edit (law 1)."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random
@@ -14,7 +12,7 @@ import pytest
 
 from backscroll import AsyncClient, BackscrollError, Message
 from backscroll.results import text_of
-from backscroll_bench.server import ServerProcess
+from tests.kit.server_process import ServerProcess
 
 KILLS = int(os.environ.get("BACKSCROLL_KILLS", "100"))
 CLIENTS = 8

@@ -1,7 +1,5 @@
 """Random chats for property tests, with the texts, names and ids that people use to break things."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from backscroll_sidecar.domain import Author, AuthorKind, Message, Reply, Role

@@ -1,7 +1,5 @@
 """Law 3: nothing exceeds the budget, the trigger message appears once. Counted here, not by the code under test."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import fields
 

@@ -2,8 +2,6 @@
 preferences of the request and stored ones, references, system text, tools, names.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator
@@ -19,8 +17,8 @@ from backscroll.results import Context
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar import domain
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from tests.kit.chats import NOON_MS
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import in_background
 from tests.property.chats import chats, sentences
 

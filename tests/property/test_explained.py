@@ -1,7 +1,5 @@
 """Law 7: every slot is explained. And the order of selection is one that can be cut anywhere."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

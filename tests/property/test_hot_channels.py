@@ -1,7 +1,5 @@
 """Law 2: a channel in memory is a cache. However it came about, it equals one loaded from what is stored."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field, replace
 
@@ -9,19 +7,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring.reference_lexical import rows_of as rows_of_term
 from backscroll_sidecar.channels import ChannelView, HotChannel
-from backscroll_sidecar.domain import (
-    Analysis,
-    MessageState,
-    MessageType,
-    Reply,
-    StoredMessage,
-)
-from backscroll_sidecar.ports import (
-    Applied,
-)
+from backscroll_sidecar.domain import Analysis, MessageState, MessageType, Reply, StoredMessage
+from backscroll_sidecar.ports import Applied
 from tests.kit.chats import KEY, NOON_MS, PEOPLE, PlainCodec, say
+from tests.reference.lexical import rows_of as rows_of_term
 
 WORDS = ["cat", "dog", "fish", "猫", "train"]
 USERS = sorted(PEOPLE)
@@ -63,7 +53,7 @@ def words_in(view: ChannelView) -> list[set[str]]:
     out: list[set[str]] = [set() for _ in range(view.count)]
     for word, number in view.lexicon.ids.items():
         if number < len(postings.tail):
-            for row in rows_of_term(postings.pool, postings.tail, postings.rows, number):
+            for row in rows_of_term(postings, number):
                 if row < view.count:
                     out[row].add(word)
     return out

@@ -1,7 +1,5 @@
 """Files that are damaged, hostile or of another age: an import names what is wrong, and nothing else happens."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

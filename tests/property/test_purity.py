@@ -1,7 +1,5 @@
 """Compressor and assembler are pure: same input, same output, nothing touched, no I/O."""
 
-from __future__ import annotations
-
 import builtins
 import copy
 import socket

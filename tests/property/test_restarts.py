@@ -1,7 +1,5 @@
 """Law 2 through a store: the same request gives the same answer before and after a restart, whatever happened."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from itertools import cycle
@@ -23,9 +21,9 @@ from backscroll_sidecar.ports import (
     EditChange,
     EraseChange,
     MembersChange,
-    RecallChange,
+    RetractChange,
 )
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.strategies import BUILTIN
 from tests.kit.chats import ANN, KEY, MINUTE_MS, NOON_MS, PEOPLE, PlainCodec, StillClock, say
 from tests.kit.rooms import EventList
@@ -75,7 +73,7 @@ def changes(
             one = replace(message(draw(st.sampled_from(used))), mentions=(Mention("u2"),))
             out.append(EditChange(KEY, one, analyzer.analyze(one, roster), NOON_MS + n))
         elif kind == "recall":
-            out.append(RecallChange(KEY, draw(st.sampled_from(used)), NOON_MS + n))
+            out.append(RetractChange(KEY, draw(st.sampled_from(used)), NOON_MS + n))
         elif kind == "alias":
             out.append(AliasChange(KEY, draw(st.sampled_from(used)), f"m{n + 20}"))
         elif kind == "erase":
@@ -150,7 +148,7 @@ def check_same_after_restart(some_changes, requests, data):
     """Build from a channel that lived through the changes, and from one that is loaded afterwards."""
 
     async def scenario() -> None:
-        store = MemoryStore()
+        store = InMemoryStore()
         live = Channels(store, PlainCodec())
         for n, change in enumerate(some_changes):
             (applied,) = await store.apply([change])
@@ -168,7 +166,7 @@ def check_same_after_restart(some_changes, requests, data):
     asyncio.run(scenario())
 
 
-def _builder(channels: Channels, store: MemoryStore) -> ContextBuilder:
+def _builder(channels: Channels, store: InMemoryStore) -> ContextBuilder:
     return ContextBuilder(
         channels, store, BUILTIN, Analyzer(), ContextSettings(), StillClock(), EventList()
     )

@@ -1,7 +1,5 @@
 """Law 4: text never decides a role or an identity. The forging corpus, 0 successes."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta, timezone
 from itertools import product
@@ -13,13 +11,7 @@ from hypothesis import strategies as st
 from backscroll_sidecar.adapters import payload_names
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.context import marks
-from backscroll_sidecar.context.lines import (
-    LineStyle,
-    Said,
-    indent,
-    line_prefix,
-    time_mark,
-)
+from backscroll_sidecar.context.lines import LineStyle, Said, indent, line_prefix, time_mark
 from backscroll_sidecar.context.shown_names import (
     CUT_MARK,
     MAX_SHOWN_NAME_TOKENS,

@@ -1,7 +1,5 @@
 """Law 3: a text counted line by line counts what the whole does."""
 
-from __future__ import annotations
-
 import quicktok
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The figures of the fixed slice, and the floors that they may not fall below."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Over real questions nobody's weights were fitted on: of the lines said to belong
 probability p, about a share p does. Measured: said .18, seen .16; .38, .47; .60, .74; .80, .83.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

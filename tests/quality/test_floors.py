@@ -6,8 +6,6 @@ the difference and commit it:
     .venv/bin/python -m pytest tests/quality --update-floors
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What the core is made of: its own neutral messages, nobody else's types."""
 
-from __future__ import annotations
-
 import pkgutil
 import subprocess
 import sys

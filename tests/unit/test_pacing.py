@@ -1,7 +1,5 @@
 """Streams take turns: at once where there is no crowd, in order and far enough apart where there is one."""
 
-from __future__ import annotations
-
 import asyncio
 
 from backscroll_sidecar.pacing import ROUNDS, Pacer

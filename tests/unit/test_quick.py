@@ -1,7 +1,5 @@
 """Values with a quick constructor are like any other frozen dataclass (backscroll_sidecar.values)."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import pickle

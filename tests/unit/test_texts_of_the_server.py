@@ -1,7 +1,5 @@
 """What the server adds to payloads, contexts and replies stands in one table: no other module holds such a text."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

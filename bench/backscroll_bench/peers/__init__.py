@@ -2,5 +2,3 @@
 
 These modules import nothing of Backscroll; `worker` runs them.
 """
-
-NAMES = ("mem0-qdrant", "mem0-faiss", "chromadb", "langgraph", "llamaindex")

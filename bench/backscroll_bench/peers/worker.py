@@ -7,7 +7,6 @@ chat is stored. No connection leaves this machine.
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 import time
@@ -16,16 +15,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from backscroll_bench.peers.base import Memory, Said, Stub
+from backscroll_bench.peers.memories import MEMORIES, Memory, Said, Stub
 
-PACKAGE = "backscroll_bench.peers"
-CLASSES = {
-    "mem0-qdrant": f"{PACKAGE}.mem0_memory:Mem0Qdrant",
-    "mem0-faiss": f"{PACKAGE}.mem0_memory:Mem0Faiss",
-    "chromadb": f"{PACKAGE}.chroma_memory:Chroma",
-    "langgraph": f"{PACKAGE}.langgraph_memory:LangGraph",
-    "llamaindex": f"{PACKAGE}.llamaindex_memory:LlamaIndex",
-}
 LOOPBACK = ("127.", "::1", "localhost")
 
 
@@ -46,10 +37,8 @@ def main(name: str, directory: str, answers: TextIO) -> None:
     """Store the chat, then answer rounds until standard input ends."""
     chat = json.loads((Path(directory) / "chat.json").read_text("utf-8"))
     stub = Stub(chat["texts"], np.load(Path(directory) / "vectors.npy"))
-    module, _, attribute = CLASSES[name].partition(":")
-    make: type[Memory] = getattr(importlib.import_module(module), attribute)
+    memory = MEMORIES[name](directory, stub)
     began = time.perf_counter()
-    memory = make(directory, stub)
     memory.fill([Said(**one) for one in chat["messages"]])
     questions = chat["questions"]
     filled_s = time.perf_counter() - began

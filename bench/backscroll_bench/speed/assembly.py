@@ -27,13 +27,14 @@ from backscroll_bench.speed.stats import Rounds, Wrong
 from backscroll_scoring import warm
 from backscroll_sidecar.adapters import ADAPTERS
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.layouts import Messages
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Items, Overrides
 from backscroll_sidecar.context.writing import draft
-from backscroll_sidecar.domain import Author, ChannelKey, Mention, Message, TextPart
+from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.edge.convert.built import encode_items
-from backscroll_sidecar.settings import Settings
+from backscroll_sidecar.edge.convert.messages import message_from_proto
 from backscroll_sidecar.telemetry import logs
 from backscroll_sidecar.wiring import open_app
 
@@ -49,13 +50,14 @@ async def assembly(bench: Bench) -> Readings:
     async with AsyncExitStack() as stack:
         settings = Settings(database=Path(":memory:"), embedder="none")
         app = await stack.enter_async_context(open_app(settings))
-        *history, asked = chats.said(HISTORY + 1)
-        for start in range(0, HISTORY, 500):
-            await app.history.append(KEY, [_message(one) for one in history[start : start + 500]])
+        *history, asked = (
+            message_from_proto(one, KEY.channel) for one in chats.messages(HISTORY + 1)
+        )
+        await app.history.append(KEY, history)
         request = BuildRequest(
             KEY,
-            asked.line.content,
-            Author(asked.line.user_id, asked.line.name),
+            asked.text,
+            asked.author,
             asked_at_ms=asked.sent_at_ms,
             overrides=Overrides(max_context=MESSAGES),
         )
@@ -173,15 +175,3 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, str | bytes | int | float):
         return value
     return [_plain(one) for one in value]
-
-
-def _message(said: chats.Said) -> Message:
-    line = said.line
-    return Message(
-        said.id,
-        KEY.channel,
-        Author(line.user_id, line.name),
-        (TextPart(line.content),),
-        said.sent_at_ms,
-        mentions=tuple(Mention(user_id, name) for user_id, name in line.mentions),
-    )

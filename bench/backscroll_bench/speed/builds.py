@@ -8,24 +8,21 @@ from collections.abc import Sequence
 from statistics import median
 
 from backscroll.v1 import context_pb2
-from backscroll_bench.speed import chats
+from backscroll_bench.speed import chats, vectors
 from backscroll_bench.speed.fixture import (
     APPEND,
     BUILD,
     COLD,
     Bench,
-    Questions,
     Served,
-    near_questions,
     stage_microseconds,
     stages_of,
 )
-from backscroll_bench.speed.load import Call, closed_loop, open_channel, unary
+from backscroll_bench.speed.load import Call, Load, Questions, closed_loop, open_channel, unary
+from backscroll_bench.speed.questions import Asking, elsewhere, near, near_questions
 from backscroll_bench.speed.reading import Reading, Readings, latencies, rates
 from backscroll_bench.speed.stats import Rounds, Wrong, percentile
 
-KINDS = {"balanced": "plain", "classic": "plain", "classic_full": "full_classic"}
-"""Which server answers for a profile: `classic_full` needs a source of the bench's, which proposes to any profile."""
 STAGE_BUILDS = 200
 COLD_HISTORY = 10_000
 INGEST_RATE, INGEST_BATCH, INGEST_CHANNELS = 8_000, 50, 16
@@ -37,40 +34,55 @@ INGEST_KEPT = 0.95
 """Less than this share of the rate reached the server: then it was not under that load."""
 
 
-async def build(
-    bench: Bench, profile: str, count: int, concurrency: int = 1, kind: str | None = None
-) -> Readings:
-    """Builds about the last lines of a hot channel, beside R0; `kind`: of server. Readings: p50, p99, stages."""
-    kind = kind or KINDS[profile]
-    asked = await bench.questions(kind, profile, count)
-    call = (await bench.served(kind)).call(BUILD)
-    if concurrency == 1:
-        return await by_one_caller(bench, call, asked)
-    many = bench.sizes.many
-    return latencies(await bench.beside_r0(call, asked, calls=many, concurrency=concurrency))
-
-
-async def by_one_caller(bench: Bench, call: Call, asked: Questions) -> Readings:
-    """Builds one after the other, beside R0. Readings: p50, p99, stages."""
-    found = latencies(await bench.beside_r0(call, asked, calls=bench.sizes.calls))
-    stages = await stage_microseconds(call, asked, min(STAGE_BUILDS, bench.sizes.calls))
+async def build(bench: Bench, asking: Asking, concurrency: int = 1) -> Readings:
+    """Builds beside R0. Readings: p50, p99; of one caller stages, too."""
+    asked = await asking(bench)
+    if concurrency > 1:
+        many = bench.sizes.many
+        return latencies(await bench.beside_r0(asked, calls=many, concurrency=concurrency))
+    found = latencies(await bench.beside_r0(asked, calls=bench.sizes.calls))
+    stages = await stage_microseconds(asked, min(STAGE_BUILDS, bench.sizes.calls))
     details = {f"{name}_us": us for name, us in stages.items()}
     found["stages"] = Reading(stages["all"], details | {"reply_bytes": asked.reply_bytes})
     return found
 
 
-async def throughput(
-    bench: Bench, profile: str, count: int, concurrency: int, kind: str | None = None
-) -> Readings:
+async def throughput(bench: Bench, asking: Asking, concurrency: int) -> Readings:
     """The same by many callers at once: calls a second against R0's. Reading: rate."""
-    kind = kind or KINDS[profile]
-    asked = await bench.questions(kind, profile, count)
-    call = (await bench.served(kind)).call(BUILD)
-    return {
-        "rate": rates(
-            await bench.beside_r0(call, asked, calls=bench.sizes.many, concurrency=concurrency)
-        )
+    asked, many = await asking(bench), bench.sizes.many
+    return {"rate": rates(await bench.beside_r0(asked, calls=many, concurrency=concurrency))}
+
+
+async def embedding(bench: Bench, asking: Asking) -> Readings:
+    """Builds that embed their questions, against R0 and the bare embedder one after the other. Reading: p50."""
+    asked = await asking(bench)
+    r0 = await bench.r0_to(asked)
+    calls = max(1, bench.sizes.calls // 4)  # some milliseconds each
+    texts = [context_pb2.BuildContextRequest.FromString(one).question for one in asked.requests]
+
+    async def measured() -> Load:
+        return await closed_loop(asked.call, asked.requests, calls, longest_s=bench.sizes.seconds)
+
+    async def base() -> tuple[float, float]:
+        empty = await closed_loop(r0, asked.requests, calls, longest_s=bench.sizes.seconds)
+        return empty.p50_s, median(_encode_s(texts[n % len(texts)]) for n in range(calls))
+
+    await measured(), await base()
+    pairs = await bench.interleaved(measured, base)
+    rounds = Rounds(tuple(load.p50_s for load, _ in pairs), tuple(a + b for _, (a, b) in pairs))
+    details = {
+        "p50_ms": rounds.value * 1e3,
+        "p99_ms": median(load.p99_s for load, _ in pairs) * 1e3,
+        "r0_p50_ms": median(a for _, (a, _) in pairs) * 1e3,
+        "encode_ms": median(b for _, (_, b) in pairs) * 1e3,
     }
+    return {"p50": Reading(rounds.ratio, details, rounds)}
+
+
+def _encode_s(text: str) -> float:
+    began = time.perf_counter()
+    vectors.bare_model().encode([text])
+    return time.perf_counter() - began
 
 
 async def cold(bench: Bench) -> Readings:
@@ -85,20 +97,19 @@ async def cold(bench: Bench) -> Readings:
     for _ in range(bench.sizes.rounds):
         with bench.start(flags) as running:
             async with open_channel(running.address) as connection:
-                hits.append(await _first_hit(unary(connection, BUILD), asked.requests[0]))
+                hits.append(await _first_hit(unary(connection, BUILD), asked))
     value = median(taken_ms for taken_ms, _ in hits)
     details = {"p50_ms": value, "p99_ms": max(taken_ms for taken_ms, _ in hits)}
     details |= {f"{name}_us": median(each[name] for _, each in hits) for name in hits[0][1]}
     return {"first": Reading(value, details)}
 
 
-async def _first_hit(call: Call, request: bytes) -> tuple[float, dict[str, int]]:
+async def _first_hit(call: Call, asked: Questions) -> tuple[float, dict[str, int]]:
     """Milliseconds and stages of the first build on its channel, after one on a channel nobody has heard of."""
-    elsewhere = context_pb2.BuildContextRequest.FromString(request)
-    elsewhere.channel = "nowhere"
-    await call(elsewhere.SerializeToString())
+    (nowhere,) = elsewhere(asked, ["nowhere"]).requests
+    await call(nowhere)
     began = time.perf_counter()
-    answer = await call(request)
+    answer = await call(asked.requests[0])
     taken_ms = (time.perf_counter() - began) * 1e3
     if context_pb2.BuildContextResponse.FromString(answer).diagnostics.cache_hit:
         raise Wrong("the channel was in memory before it was asked for")
@@ -107,9 +118,8 @@ async def _first_hit(call: Call, request: bytes) -> tuple[float, dict[str, int]]
 
 async def under_ingest(bench: Bench) -> Readings:
     """p99 of builds while messages come into other channels at a fixed rate, against idle. Reading: ratio."""
-    asked = await bench.questions("plain", "balanced", INGEST_HISTORY)
-    served = await bench.served("plain")
-    call, append = served.call(BUILD), served.call(APPEND)
+    asked = await near(bench, "balanced", INGEST_HISTORY)
+    call, append = asked.call, (await bench.served()).call(APPEND)
     idle, busy, reached = [], [], []
     await closed_loop(call, asked.requests, bench.sizes.calls)
     for _ in range(bench.sizes.rounds):

@@ -107,9 +107,3 @@ def build_request(channel: str, asked: Said, profile: str) -> context_pb2.BuildC
         request.profile = "classic"
         request.overrides.sources.append(EVERYTHING)
     return request
-
-
-def is_near(built: context_pb2.BuildContextResponse) -> bool:
-    """Whether the answer came from the last lines alone: nothing that words or meaning found in the history."""
-    far = {context_pb2.SOURCE_LEXICAL, context_pb2.SOURCE_SEMANTIC}
-    return not any(far & set(item.sources) for item in built.items)

@@ -13,6 +13,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import grpc
+
+from backscroll_bench.speed.loops import keep_loop
+
 STOP_S = 5.0
 
 
@@ -29,6 +33,17 @@ async def until_input_ends(port: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
     print(port, flush=True)
     await ended.wait()
+
+
+async def serve(handler: grpc.GenericRpcHandler) -> None:
+    """Serve its methods over `grpc.aio` on a port of this machine until the parent lets this process go."""
+    server = grpc.aio.server(options=(("grpc.so_reuseport", 0),))
+    server.add_generic_rpc_handlers((handler,))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    keep_loop()
+    await until_input_ends(port)
+    await server.stop(0)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from typing import Any
 Points = Mapping[str, Sequence[Mapping[str, Any]]]
 POINTS_FILE = "points.json"
 SIZE_INCHES = (7.0, 4.5)
-OURS = "Backscroll, over gRPC"
 
 
 def can_draw() -> bool:
@@ -84,38 +83,11 @@ def _cold(axes: Any, points: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN4
     axes.legend()
 
 
-def _memory(axes: Any, points: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401
-    at = [one["messages"] for one in points]
-    for n, (name, label) in enumerate(
-        (("bytes", "columns, words, links, places"), ("body_bytes", "the message itself"))
-    ):
-        axes.plot(at, [one[name] for one in points], color=f"C{n}", marker="o", label=label)
-    axes.set(xscale="log", ylim=(0, None), title="Memory a message of a channel in memory")
-    axes.set(xlabel="messages in the channel", ylabel="bytes a message")
-    axes.grid(visible=True, which="major", color="0.9")
-    axes.legend()
-
-
-def _peers(axes: Any, points: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401
-    slowest_last = sorted(points, key=lambda one: float(one["p50_ms"]))
-    ours = sorted(float(one["ours_p50_ms"]) for one in points)[len(points) // 2]
-    names = [OURS, *(f"{one['name']}, in process" for one in slowest_last)]
-    values = [ours, *(float(one["p50_ms"]) for one in slowest_last)]
-    bars = axes.barh(names, values, color=["C0", *["0.6"] * len(points)])
-    axes.bar_label(bars, [f" {value:.3g} ms" for value in values])
-    axes.invert_yaxis()
-    axes.margins(x=0.2)
-    axes.set(xscale="log", title="What a question costs, the same chat and the same stub embedder")
-    axes.set(xlabel="milliseconds, p50")
-
-
 DRAWN: Mapping[str, Any] = {
     "history": _history,
     "channels": _channels,
     "concurrency": _concurrency,
     "cold": _cold,
-    "memory": _memory,
-    "peers": _peers,
 }
 
 

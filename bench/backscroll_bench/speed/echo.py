@@ -11,8 +11,7 @@ from typing import Any
 
 import grpc
 
-from backscroll_bench.speed.children import child, until_input_ends
-from backscroll_bench.speed.cores import keep_loop
+from backscroll_bench.speed.children import child, serve
 from backscroll_bench.speed.loops import run
 
 LARGEST_REPLY = 8 * 2**20
@@ -50,20 +49,10 @@ def _answer(reply: bytes) -> Callable[[bytes, Any], Awaitable[bytes]]:
     return answer
 
 
-async def _serve() -> None:
-    server = grpc.aio.server(options=(("grpc.so_reuseport", 0),))
-    server.add_generic_rpc_handlers((_Echo(),))
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    keep_loop()
-    await until_input_ends(port)
-    await server.stop(0)
-
-
 def echo_server() -> AbstractContextManager[str]:
     """The address of an echo server of our own, ended with the block."""
     return child(MODULE)
 
 
 if __name__ == "__main__":
-    run(_serve())
+    run(serve(_Echo()))

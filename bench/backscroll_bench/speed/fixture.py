@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import time
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -15,10 +13,12 @@ from typing import Any, Protocol, TypeVar
 import grpc
 
 from backscroll.v1 import context_pb2, history_pb2, message_pb2
-from backscroll_bench.speed import chats, cores, everything
+from backscroll_bench.awake import Awake
+from backscroll_bench.speed import chats, everything
+from backscroll_bench.speed.echo import echo_server
 from backscroll_bench.speed.echo import method as echo_method
-from backscroll_bench.speed.load import Call, Load, closed_loop, open_channel, unary
-from backscroll_bench.speed.resting import settled
+from backscroll_bench.speed.load import Call, Load, Questions, closed_loop, open_channel, unary
+from backscroll_bench.speed.loops import core_setting
 from backscroll_bench.speed.sizes import Sizes
 from backscroll_bench.speed.stats import Wrong
 
@@ -29,18 +29,9 @@ BUILD = "/backscroll.v1.ContextService/BuildContext"
 STREAM = "/backscroll.v1.ContextService/StreamChat"
 APPEND = "/backscroll.v1.HistoryService/AppendMessages"
 FILL_BATCH = 500
-LOOK_AHEAD = 200
-"""Messages behind the history that may be questions; the first `QUESTIONS` about the last lines are."""
-QUESTIONS = 8
 WARM_CALLS = 50
-LOAD_S, LOAD_LOOK_S = 300.0, 0.5
-"""A million rows that no segment holds yet take over a minute to load."""
 COLD = "preload_seconds = 0\n"
 """A line of settings: a server that is started over a history has none of it in memory until somebody asks."""
-
-
-class NoQuestion(Wrong):
-    """A channel ends where a profile has nothing to say: `classic` in the Chinese chats."""
 
 
 class Running(Protocol):
@@ -71,19 +62,6 @@ class Served:
         return unary(self.channel, method)
 
 
-@dataclass(frozen=True, slots=True)
-class Questions:
-    """Questions to one channel, serialised, each once, and how many bytes each one's answer has."""
-
-    requests: list[bytes]
-    replies: list[int]
-
-    @property
-    def reply_bytes(self) -> int:
-        """Of the answer in the middle."""
-        return sorted(self.replies)[len(self.replies) // 2]
-
-
 @dataclass
 class Bench:
     """Servers are started when a part first needs them and live as long as the bench. `peers` is the peers' venv."""
@@ -97,8 +75,6 @@ class Bench:
     connections: AsyncExitStack
     peers: Path | None = None
     _served: dict[str, Served] = field(default_factory=dict)
-    _filled: set[tuple[str, int]] = field(default_factory=set)
-    _questions: dict[tuple[str, str, int], Questions] = field(default_factory=dict)
     _made: dict[Hashable, Any] = field(default_factory=dict)
     _echo_channel: grpc.aio.Channel | None = None
     _names: int = 0
@@ -121,7 +97,7 @@ class Bench:
         """
         config = self.directory / f"{self.new_name('settings')}.toml"
         strategies = f'strategies = ["{everything.PATH}"]\n' if full_classic else ""
-        kept = cores.setting() if is_kept else ""
+        kept = core_setting() if is_kept else ""
         config.write_text(f'embedder = "{embedder}"\n{strategies}{kept}{settings}', "utf-8")
         return [
             "--config", str(config), "--state-dir", str(self.state_dir),
@@ -134,7 +110,7 @@ class Bench:
         return self.serve(flags, self.directory)
 
     async def served(self, kind: str = "plain") -> Served:
-        """The server of that kind: plain, normal (durability), full_classic, meaning (bundled embedder), moved, grpc.
+        """The server of that kind: plain, normal (durability), full_classic, semantic (bundled embedder), moved, grpc.
 
         An event loop that is `moved` keeps to no core, as by default; `grpc` is served by gRPC's own server.
         """
@@ -144,7 +120,7 @@ class Bench:
                 f"{kind}.db",
                 durability=durability,
                 full_classic=kind == "full_classic",
-                embedder="local" if kind == "meaning" else "none",
+                embedder="local" if kind == "semantic" else "none",
                 settings='edge = "grpc"\n' if kind == "grpc" else "",
                 is_kept=kind != "moved",
             )
@@ -202,25 +178,15 @@ class Bench:
     async def filled(self, kind: str, count: int) -> tuple[Served, str]:
         """The server of that kind, and its channel that holds the first `count` messages of the stream."""
         served, channel = await self.served(kind), channel_of(count)
-        if (kind, count) not in self._filled:
-            await self.fill(served, channel, chats.messages(count))
-            self._filled.add((kind, count))
+        await self.once(
+            ("filled", kind, count), lambda: self.fill(served, channel, chats.messages(count))
+        )
         return served, channel
-
-    async def questions(self, kind: str, profile: str, count: int) -> Questions:
-        """Questions about the last lines of a channel of `count` messages; each was asked once and answered whole."""
-        found = self._questions.get((kind, profile, count))
-        if found is None:
-            served, channel = await self.filled(kind, count)
-            found = await near_questions(served.call(BUILD), channel, profile, count)
-            await settled(served.running.pid)
-            self._questions[kind, profile, count] = found
-        return found
 
     # --- rounds ----------------------------------------------------------------------------------
 
     async def beside_r0(
-        self, call: Call, asked: Questions, *, calls: int, concurrency: int = 1
+        self, asked: Questions, *, calls: int, concurrency: int = 1
     ) -> list[tuple[Load, Load]]:
         """Rounds of (measured, R0): the same requests, answers of the same size, the one that is first by turns."""
         r0 = await self.r0_to(asked)
@@ -235,9 +201,9 @@ class Bench:
             )
 
         warm = max(WARM_CALLS, 2 * concurrency) if not self.sizes.quick else concurrency
-        for one in (call, r0):
+        for one in (asked.call, r0):
             await closed_loop(one, asked.requests, warm, concurrency=concurrency)
-        return await self.interleaved(lambda: load(call), lambda: load(r0))
+        return await self.interleaved(lambda: load(asked.call), lambda: load(r0))
 
     async def interleaved(
         self, measured: Callable[[], Awaitable[T]], base: Callable[[], Awaitable[U]]
@@ -259,83 +225,28 @@ class Bench:
         return rounds
 
 
+@asynccontextmanager
+async def opened(
+    serve: Serve, directory: Path, state_dir: Path, sizes: Sizes, peers: Path | None = None
+) -> AsyncIterator[Bench]:
+    """A bench with its R0, on cores that stay awake; its servers end with the block."""
+    with ExitStack() as stack:
+        async with AsyncExitStack() as connections:
+            stack.enter_context(Awake())
+            echo = stack.enter_context(echo_server())
+            yield Bench(serve, directory, state_dir, echo, sizes, stack, connections, peers)
+
+
 def channel_of(count: int) -> str:
     """The name of the channel that holds the first `count` messages."""
     return f"room-{count}"
 
 
-async def near_questions(call: Call, channel: str, profile: str, count: int) -> Questions:
-    """The first messages behind the history that are about its last lines, as questions.
-
-    Raises
-    ------
-    NoQuestion
-        None is about the last lines, or nothing was taken for any.
-    Wrong
-        A build degraded.
-    """
-    requests, lengths = [], []
-    said = chats.said(count) if profile == "classic_full" else []
-    scored = sum(bool(one.line.content.strip()) for one in said)  # blank ones are no candidates
-    for asked in chats.said(LOOK_AHEAD, skip=count):
-        request = chats.build_request(channel, asked, profile).SerializeToString()
-        answer = await once_loaded(call, request)
-        built = context_pb2.BuildContextResponse.FromString(answer)
-        if not chats.is_near(built) or _wants_meaning(built):
-            continue
-        if built.degradations or built.rung != context_pb2.RUNG_RANKED:
-            lost = [f"{one.stage} {one.source} {one.reason}" for one in built.degradations]
-            raise Wrong(f"{profile} degraded: {lost or context_pb2.Rung.Name(built.rung)}")
-        if said and built.diagnostics.candidate_count < scored - 1:
-            raise Wrong(
-                f"only {built.diagnostics.candidate_count} of {scored} messages were scored"
-            )
-        if built.items:
-            requests.append(request)
-            lengths.append(len(answer))
-        if len(requests) == QUESTIONS:
-            break
-    if not requests:
-        raise NoQuestion(f"no question about the last lines of {count} messages for {profile}")
-    return Questions(requests, lengths)
-
-
-def elsewhere(asked: Questions, channels: Sequence[str]) -> Questions:
-    """The questions by turns, each to the next channel; all channels hold the same."""
-    made = Questions([], [])
-    for n, channel in enumerate(channels):
-        at = n % len(asked.requests)
-        request = context_pb2.BuildContextRequest.FromString(asked.requests[at])
-        request.channel = channel
-        made.requests.append(request.SerializeToString())
-        made.replies.append(asked.replies[at])
-    return made
-
-
-async def once_loaded(call: Call, request: bytes) -> bytes:
-    """The answer once the channel is in memory: a cold one may take longer than a build waits, or leave it no time."""
-    end_s = time.monotonic() + LOAD_S
-    while True:
-        answer = await call(request)
-        built = context_pb2.BuildContextResponse.FromString(answer)
-        is_late = any(
-            one.source == "history" or one.reason == "DEADLINE" for one in built.degradations
-        )
-        if not is_late or time.monotonic() > end_s:
-            return answer
-        await asyncio.sleep(LOAD_LOOK_S)
-
-
-def _wants_meaning(built: context_pb2.BuildContextResponse) -> bool:
-    """Whether the history was looked through for it: the bench's servers have no embedder, and the answer says so."""
-    return any(one.source == "semantic" for one in built.degradations)
-
-
-async def stage_microseconds(call: Call, asked: Questions, count: int) -> dict[str, float]:
+async def stage_microseconds(asked: Questions, count: int) -> dict[str, float]:
     """What the server says its stages took, by name and together ("all"): medians of `count` builds in a row."""
     found: dict[str, list[int]] = {}
     for n in range(count):
-        answer = await call(asked.requests[n % len(asked.requests)])
+        answer = await asked.call(asked.requests[n % len(asked.requests)])
         for name, us in stages_of(answer).items():
             found.setdefault(name, []).append(us)
     return {name: median(all_us) for name, all_us in found.items()}

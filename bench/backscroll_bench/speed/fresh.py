@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from backscroll.v1 import context_pb2
 from backscroll_bench.speed import chats
-from backscroll_bench.speed.fixture import APPEND, BUILD, Bench, once_loaded, stages_of
+from backscroll_bench.speed.fixture import APPEND, BUILD, Bench, stages_of
+from backscroll_bench.speed.questions import answered, is_loaded
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.resting import settled
 from backscroll_bench.speed.stats import Rounds, Wrong
@@ -38,7 +39,7 @@ async def fresh(bench: Bench) -> Readings:
     count = bench.sizes.rounds * a_round + 1
     said = iter(chats.said(count * (NEW_LINES + 1), skip=HISTORY))
     request = await _next_question(append, channel, said)
-    await once_loaded(call, request)
+    await answered(call, request, is_loaded)
     await settled(served.running.pid)
     values, bases, stages = [], [], []
     for _ in range(bench.sizes.rounds):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from backscroll_bench.speed.fixture import Bench
 from backscroll_bench.speed.numpy_factors import score_with_numpy
+from backscroll_bench.speed.python_factors import score_with_python
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Rounds, Wrong
 from backscroll_scoring import ChannelColumns, QueryFeatures, score_only, score_reaching, warm
@@ -94,7 +95,7 @@ async def bandwidth(bench: Bench) -> Readings:
 async def against_python(bench: Bench) -> Readings:
     """The kernel over `FEW` rows against the same formula pair by pair in Python. Readings: speedup, every."""
     columns, query, rows = _few()
-    slow = partial(score_only, columns, query, rows, engine="reference")
+    slow = partial(score_with_python, columns, query)
     return _speedup(bench, columns, query, rows, slow)
 
 

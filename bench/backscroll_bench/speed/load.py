@@ -48,6 +48,25 @@ class Load:
         return len(self.latencies_s) / self.elapsed_s
 
 
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Questions to one channel, who answers them, and how many bytes each one's answer has."""
+
+    call: Call
+    requests: list[bytes]
+    replies: list[int]
+
+    def add(self, request: bytes, answer: bytes) -> None:
+        """One more."""
+        self.requests.append(request)
+        self.replies.append(len(answer))
+
+    @property
+    def reply_bytes(self) -> int:
+        """Of the answer in the middle."""
+        return sorted(self.replies)[len(self.replies) // 2]
+
+
 def open_channel(address: str) -> grpc.aio.Channel:
     """A connection of its own to a server on this machine."""
     return grpc.aio.insecure_channel(address, options=OPTIONS)

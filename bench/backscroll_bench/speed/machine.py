@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from backscroll_bench.awake import stay_awake
-from backscroll_bench.speed.cores import LOOP_CORE
+from backscroll_bench.speed.loops import LOOP_CORE
 
 PACKAGES = ("backscroll", "grpcio", "protobuf", "numpy", "numba", "uvloop")
 

@@ -1,4 +1,4 @@
-"""The five factors of `classic` (S5-06 to S5-12) over a whole channel in NumPy: what the kernel is compared with."""
+"""The five factors of `classic` over a whole channel in NumPy: what the kernel is compared with."""
 
 from __future__ import annotations
 

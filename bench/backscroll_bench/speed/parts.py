@@ -5,57 +5,62 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from backscroll_bench.peers import NAMES
+from backscroll_bench.peers.memories import MEMORIES
 from backscroll_bench.speed import (
     appends,
     assembly,
     builds,
-    floor,
     fresh,
     kernels,
-    lived_in,
-    meaning,
     peers,
+    questions,
     rooms,
     semantic,
     starts,
     streams,
 )
+from backscroll_bench.speed.builds import build, throughput
 from backscroll_bench.speed.fixture import Bench
+from backscroll_bench.speed.questions import Asking
 from backscroll_bench.speed.reading import Readings
 
 Part = Callable[[Bench], Awaitable[Readings]]
 
+
+def _near(profile: str, count: int, kind: str | None = None) -> Asking:
+    return partial(questions.near, profile=profile, count=count, kind=kind)
+
+
+def _far(count: int, *, as_text: bool = False) -> Asking:
+    return partial(questions.far, count=count, as_text=as_text)
+
+
+LIVED_IN: Asking = partial(questions.lived, count=10_000)
+LIVED_IN_CUT: Asking = partial(questions.lived, count=10_000, is_cut=True)
+EXPLAINED: Asking = partial(questions.explained, count=10_000)
+
 PARTS: Mapping[str, Part] = {
-    "balanced-10k": partial(builds.build, profile="balanced", count=10_000),
-    "balanced-10k-moved": partial(builds.build, profile="balanced", count=10_000, kind="moved"),
-    "balanced-10k-grpc": partial(builds.build, profile="balanced", count=10_000, kind="grpc"),
+    "balanced-10k": partial(build, asking=_near("balanced", 10_000)),
+    "balanced-10k-moved": partial(build, asking=_near("balanced", 10_000, "moved")),
+    "balanced-10k-grpc": partial(build, asking=_near("balanced", 10_000, "grpc")),
     "balanced-c64-grpc": partial(
-        builds.throughput, profile="balanced", count=10_000, concurrency=64, kind="grpc"
+        throughput, asking=_near("balanced", 10_000, "grpc"), concurrency=64
     ),
-    "balanced-1k": partial(builds.build, profile="balanced", count=1_000),
-    "balanced-100k": partial(builds.build, profile="balanced", count=100_000),
-    "lived-in-10k": lived_in.build,
-    "lived-in-cut-10k": lived_in.build_cut,
-    "explain-10k": lived_in.explain,
-    "balanced-c64": partial(builds.throughput, profile="balanced", count=10_000, concurrency=64),
-    "vector-10k": partial(meaning.build, count=10_000),
-    "vector-1k": partial(meaning.build, count=1_000),
-    "vector-100k": partial(meaning.build, count=100_000),
-    "vector-c64": partial(meaning.throughput, count=10_000, concurrency=64),
-    "long-ago-text": partial(meaning.as_text, count=10_000),
-    "classic-10k": partial(builds.build, profile="classic_full", count=10_000),
-    "classic-10k-c8": partial(builds.build, profile="classic_full", count=10_000, concurrency=8),
-    "classic-c64": partial(builds.throughput, profile="classic_full", count=10_000, concurrency=64),
-    "classic-window-10k": partial(builds.build, profile="classic", count=10_000),
-    "balanced-10k-floor": partial(floor.floor, what="balanced", row="balanced-10k"),
-    "balanced-c64-floor": partial(floor.floor, what="balanced", row="balanced-c64", concurrency=64),
-    "vector-10k-floor": partial(floor.floor, what=floor.VECTOR, row="vector-10k"),
-    "vector-c64-floor": partial(floor.floor, what=floor.VECTOR, row="vector-c64", concurrency=64),
-    "classic-10k-floor": partial(floor.floor, what="classic_full", row="classic-10k"),
-    "classic-c64-floor": partial(
-        floor.floor, what="classic_full", row="classic-c64", concurrency=64
-    ),
+    "balanced-1k": partial(build, asking=_near("balanced", 1_000)),
+    "balanced-100k": partial(build, asking=_near("balanced", 100_000)),
+    "lived-in-10k": partial(build, asking=LIVED_IN),
+    "lived-in-cut-10k": partial(build, asking=LIVED_IN_CUT),
+    "explain-10k": partial(build, asking=EXPLAINED),
+    "balanced-c64": partial(throughput, asking=_near("balanced", 10_000), concurrency=64),
+    "vector-10k": partial(build, asking=_far(10_000)),
+    "vector-1k": partial(build, asking=_far(1_000)),
+    "vector-100k": partial(build, asking=_far(100_000)),
+    "vector-c64": partial(throughput, asking=_far(10_000), concurrency=64),
+    "long-ago-text": partial(builds.embedding, asking=_far(10_000, as_text=True)),
+    "classic-10k": partial(build, asking=_near("classic_full", 10_000)),
+    "classic-10k-c8": partial(build, asking=_near("classic_full", 10_000), concurrency=8),
+    "classic-c64": partial(throughput, asking=_near("classic_full", 10_000), concurrency=64),
+    "classic-window-10k": partial(build, asking=_near("classic", 10_000)),
     "fresh-10k": fresh.fresh,
     "cold-10k": builds.cold,
     "rooms-1m": rooms.many,
@@ -74,7 +79,7 @@ PARTS: Mapping[str, Part] = {
     "delta": streams.delay,
     "delta-burst": streams.burst,
     "ingest-p99": builds.under_ingest,
-    **{f"peer-{name}": partial(peers.against, name=name) for name in NAMES},
+    **{f"peer-{name}": partial(peers.against, name=name) for name in MEMORIES},
     "start": starts.start,
     "memory": starts.memory,
     "memory-vectors": starts.memory_with_vectors,

@@ -20,9 +20,10 @@ import numpy as np
 
 import backscroll_bench
 from backscroll.v1 import context_pb2
-from backscroll_bench.speed import chats, meaning, vectors
-from backscroll_bench.speed.fixture import BUILD, Bench, Questions
-from backscroll_bench.speed.load import closed_loop
+from backscroll_bench.speed import chats, vectors
+from backscroll_bench.speed.fixture import Bench
+from backscroll_bench.speed.load import Questions, closed_loop
+from backscroll_bench.speed.questions import far
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Absent, Rounds, Wrong, percentile
 
@@ -40,20 +41,21 @@ QUIET = {
 
 
 async def against(bench: Bench, name: str) -> Readings:
-    """How many times faster Backscroll answers than one of `backscroll_bench.peers.NAMES`. Reading: speedup."""
+    """How many times faster Backscroll answers than one of `MEMORIES`. Reading: speedup."""
     count = QUICK_HISTORY if bench.sizes.quick else HISTORY
     python = bench.peers / "bin" / "python" if bench.peers else None
     if python is None or not python.exists():
         raise Absent("its venv is not there: make peers")
-    served, given, _ = await meaning.asked(bench, count)
-    call = served.call(BUILD)
+    given = await far(bench, count)
     directory = bench.directory / bench.new_name(name)
     write_chat(directory, count, given)
     calls = min(CALLS, bench.sizes.calls)
     with _worker(python, name, directory) as worker:
 
         async def measured() -> float:
-            load = await closed_loop(call, given.requests, calls, longest_s=bench.sizes.seconds)
+            load = await closed_loop(
+                given.call, given.requests, calls, longest_s=bench.sizes.seconds
+            )
             return load.p50_s
 
         async def base() -> float:

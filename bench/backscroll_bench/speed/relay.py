@@ -13,8 +13,7 @@ import grpc
 import openai
 
 from backscroll.v1 import context_pb2
-from backscroll_bench.speed.children import until_input_ends
-from backscroll_bench.speed.cores import keep_loop
+from backscroll_bench.speed.children import serve
 from backscroll_bench.speed.loops import run
 
 MODULE = "backscroll_bench.speed.relay"
@@ -43,23 +42,15 @@ class _Relay:
                     yield context_pb2.StreamChatResponse(delta=text)
 
 
-async def _serve(base_url: str) -> None:
-    server = grpc.aio.server(options=(("grpc.so_reuseport", 0),))
+def _handler(base_url: str) -> grpc.GenericRpcHandler:
     service, _, name = METHOD[1:].partition("/")
-    handler = grpc.unary_stream_rpc_method_handler(
+    stream = grpc.unary_stream_rpc_method_handler(
         _Relay(base_url).stream,
         request_deserializer=context_pb2.StreamChatRequest.FromString,
         response_serializer=context_pb2.StreamChatResponse.SerializeToString,
     )
-    server.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler(service, {name: handler}),)
-    )
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    keep_loop()
-    await until_input_ends(port)
-    await server.stop(0)
+    return grpc.method_handlers_generic_handler(service, {name: stream})
 
 
 if __name__ == "__main__":
-    run(_serve(sys.argv[1]))
+    run(serve(_handler(sys.argv[1])))

@@ -10,15 +10,9 @@ from pathlib import Path
 
 from backscroll.v1 import context_pb2
 from backscroll_bench.speed import chats
-from backscroll_bench.speed.fixture import (
-    BUILD,
-    Bench,
-    Questions,
-    Served,
-    near_questions,
-    once_loaded,
-)
-from backscroll_bench.speed.load import Call, open_channel, unary
+from backscroll_bench.speed.fixture import BUILD, Bench, Served
+from backscroll_bench.speed.load import Questions, open_channel, unary
+from backscroll_bench.speed.questions import answered, elsewhere, is_loaded, near_questions
 from backscroll_bench.speed.reading import Reading, Readings, latencies
 from backscroll_bench.speed.resting import settled
 
@@ -51,11 +45,12 @@ async def many(bench: Bench) -> Readings:
             call = unary(connection, BUILD)
             asked = await near_questions(call, names[0], "balanced", history)
             for name in names[1:]:
-                await once_loaded(call, _put_to(asked.requests[0], name))
+                (request,) = elsewhere(asked, [name]).requests
+                await answered(call, request, is_loaded)
             await settled(running.pid)
-            mixed = _in_random_channels(asked, names, bench.sizes.calls)
-            rounds = await bench.beside_r0(call, mixed, calls=bench.sizes.calls)
-            cold = await _cold_share(call, mixed)
+            mixed = elsewhere(asked, random.Random(SEED).choices(names, k=bench.sizes.calls))
+            rounds = await bench.beside_r0(mixed, calls=bench.sizes.calls)
+            cold = await _cold_share(mixed)
     return {**latencies(rounds), "cold": Reading(cold)}
 
 
@@ -83,23 +78,9 @@ def copy_channels(database: Path, copies: Mapping[str, Sequence[str]]) -> None:
             connection.execute(sql)
 
 
-def _in_random_channels(asked: Questions, names: list[str], count: int) -> Questions:
-    """The questions by turns, each put to a channel drawn at random: all channels hold the same lines."""
-    rng = random.Random(SEED)
-    turns = [n % len(asked.requests) for n in range(count)]
-    requests = [_put_to(asked.requests[turn], rng.choice(names)) for turn in turns]
-    return Questions(requests, [asked.replies[turn] for turn in turns])
-
-
-def _put_to(request: bytes, channel: str) -> bytes:
-    other = context_pb2.BuildContextRequest.FromString(request)
-    other.channel = channel
-    return other.SerializeToString()
-
-
-async def _cold_share(call: Call, asked: Questions) -> float:
+async def _cold_share(asked: Questions) -> float:
     answers = [
-        context_pb2.BuildContextResponse.FromString(await call(request))
+        context_pb2.BuildContextResponse.FromString(await asked.call(request))
         for request in asked.requests
     ]
     return sum(not one.diagnostics.cache_hit for one in answers) / len(answers)

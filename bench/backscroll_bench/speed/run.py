@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack
 from math import nan
 from pathlib import Path
 
-from backscroll_bench.awake import Awake
-from backscroll_bench.speed.echo import echo_server
-from backscroll_bench.speed.fixture import Bench, Serve
+from backscroll_bench.speed.fixture import Bench, Serve, opened
 from backscroll_bench.speed.loops import run
 from backscroll_bench.speed.parts import PARTS, Part
 from backscroll_bench.speed.reading import Reading, Readings
@@ -53,28 +50,10 @@ def measure(
     Noise
         What a part is compared with moved too much, `TRIES` times.
     """
-    return run(
-        _measure(rows, serve, directory, state_dir, sizes, peers, allow_noise, progress, parts)
-    )
-
-
-async def _measure(
-    rows: Sequence[Row],
-    serve: Serve,
-    directory: Path,
-    state_dir: Path,
-    sizes: Sizes,
-    peers: Path | None,
-    allow_noise: bool,
-    progress: Callable[[str], None],
-    parts: Mapping[str, Part],
-) -> list[Result]:
     found: dict[str, tuple[Readings, str]] = {}
-    with ExitStack() as stack:
-        async with AsyncExitStack() as connections:
-            stack.enter_context(Awake())
-            echo = stack.enter_context(echo_server())
-            bench = Bench(serve, directory, state_dir, echo, sizes, stack, connections, peers)
+
+    async def measured() -> None:
+        async with opened(serve, directory, state_dir, sizes, peers) as bench:
             for name in dict.fromkeys(row.part for row in rows):
                 progress(name)
                 try:
@@ -82,6 +61,8 @@ async def _measure(
                 except (Absent, Wrong) as error:
                     found[name] = {row.reading: _missing(error) for row in rows}, ""
             progress("")
+
+    run(measured())
     return [Result(row, found[row.part][0][row.reading], found[row.part][1]) for row in rows]
 
 

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from backscroll.v1 import context_pb2, message_pb2
+from backscroll.v1 import message_pb2
 from backscroll_bench.speed import chats
 from backscroll_bench.speed.fixture import (
     BUILD,
     COLD,
-    LOAD_LOOK_S,
-    LOAD_S,
     Bench,
-    Questions,
     Served,
-    elsewhere,
-    near_questions,
+    channel_of,
     stages_of,
 )
 from backscroll_bench.speed.load import Call, closed_loop, open_channel, unary
+from backscroll_bench.speed.questions import answered, is_by_meaning, near, near_questions
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.resting import settled
 from backscroll_bench.speed.stats import Wrong
@@ -36,68 +31,41 @@ from backscroll_sidecar.models.local_embedder import LOCAL_DIMS, LOCAL_ID
 
 STARTS, QUICK_STARTS = 7, 1
 START_HISTORY = 1_000
-REST_S = 1.0
 LARGE_HISTORY, QUICK_HISTORY = 100_000, 5_000
 VECTOR_HISTORY = 50_000
 
 
 async def start(bench: Bench) -> Readings:
-    """Servers over an empty database, kernels compiled before, and over what it holds then.
+    """Servers over an empty database, kernels compiled before, then over a history.
 
-    Readings: serving (s); first_build, rested, at_once (x steady).
-
-    `first_build` is the first of a process that was started over a history. The others are
-    of channels that were filled since the start: "rested", the first build of a process, comes `REST_S` after the last
-    message, when the server has loaded the channel ahead of it. Who asks on the heels of the last message waits for the
-    load and the links: "at_once", on another channel.
+    Readings: serving (s); first_build (the first build of a process over a history, x steady ones).
     """
-    asked = await bench.questions("plain", "balanced", START_HISTORY)  # compiles what was not yet
-    serving, steady_ms = [], []
-    firsts = {name: _Firsts([], []) for name in ("rested", "at_once", "first_build")}
+    asked = await near(bench, "balanced", START_HISTORY)  # compiles what was not yet
+    serving_s, steady_ms, first_ms, stages = [], [], [], []
     for _ in range(QUICK_STARTS if bench.sizes.quick else STARTS):
         flags = bench.flags(f"{bench.new_name('start')}.db")
         began = time.perf_counter()
         with bench.start(flags) as running:
-            serving.append(time.perf_counter() - began)
+            serving_s.append(time.perf_counter() - began)
             async with open_channel(running.address) as connection:
-                served, call = Served(running, connection), unary(connection, BUILD)
-                for name, rest_s in (("rested", REST_S), ("at_once", 0.0)):
-                    await bench.fill(served, name, chats.messages(START_HISTORY))
-                    await asyncio.sleep(rest_s)
-                    await firsts[name].take(call, asked, name)
-                same = elsewhere(asked, ["rested"] * len(asked.requests))
-                load = await closed_loop(call, same.requests, bench.sizes.calls)
+                served = Served(running, connection)
+                await bench.fill(served, channel_of(START_HISTORY), chats.messages(START_HISTORY))
+                await settled(running.pid)
+                load = await closed_loop(served.call(BUILD), asked.requests, bench.sizes.calls)
                 steady_ms.append(load.p50_s * 1e3)
         with bench.start(flags) as running:
             async with open_channel(running.address) as connection:
-                await connection.channel_ready()  # as in the others, which have asked already
-                await firsts["first_build"].take(unary(connection, BUILD), asked, "rested")
-    steady = median(steady_ms)
-    against = {name: one.against(steady) for name, one in firsts.items()}
-    return {"serving": Reading(median(serving), {"slowest_s": max(serving)}), **against}
-
-
-@dataclass(frozen=True, slots=True)
-class _Firsts:
-    """First builds: milliseconds and stages of each."""
-
-    taken_ms: list[float]
-    stages: list[dict[str, int]]
-
-    async def take(self, call: Call, asked: Questions, channel: str) -> None:
-        """One more, on this channel."""
-        (request,) = elsewhere(asked, [channel]).requests
-        began = time.perf_counter()
-        answer = await call(request)
-        self.taken_ms.append((time.perf_counter() - began) * 1e3)
-        self.stages.append(stages_of(answer))
-
-    def against(self, steady_ms: float) -> Reading:
-        """Their median over that of steady builds."""
-        details = {"first_ms": median(self.taken_ms), "steady_ms": steady_ms}
-        for name in self.stages[0]:
-            details[f"{name}_us"] = median(one[name] for one in self.stages)
-        return Reading(median(self.taken_ms) / steady_ms, details)
+                await connection.channel_ready()
+                began = time.perf_counter()
+                answer = await unary(connection, BUILD)(asked.requests[0])
+                first_ms.append((time.perf_counter() - began) * 1e3)
+                stages.append(stages_of(answer))
+    details = {"first_ms": median(first_ms), "steady_ms": median(steady_ms)}
+    details |= {f"{name}_us": median(one.get(name, 0) for one in stages) for name in stages[0]}
+    return {
+        "serving": Reading(median(serving_s), {"slowest_s": max(serving_s)}),
+        "first_build": Reading(median(first_ms) / median(steady_ms), details),
+    }
 
 
 async def memory(bench: Bench) -> Readings:
@@ -121,7 +89,7 @@ async def memory_with_vectors(bench: Bench) -> Readings:
         (said,) = chats.said(1, skip=count)
         request = chats.build_request(channel, said, "retrieval")
         request.query_embedding.CopyFrom(_random_vector(said.line.content))
-        await _answered_by_meaning(call, request.SerializeToString())
+        await answered(call, request.SerializeToString(), is_by_meaning)
 
     count = QUICK_HISTORY if bench.sizes.quick else VECTOR_HISTORY
     name = f"{bench.new_name('memory-vectors')}.db"
@@ -167,18 +135,6 @@ def _random_vector(text: str) -> message_pb2.Embedding:
     rng = np.random.default_rng(zlib.crc32(text.encode()))
     values = rng.standard_normal(LOCAL_DIMS).astype("<f4").tobytes()
     return message_pb2.Embedding(embedder_id=LOCAL_ID, values=values)
-
-
-async def _answered_by_meaning(call: Call, request: bytes) -> None:
-    """Ask until the vectors are in memory, too."""
-    end_s = time.monotonic() + LOAD_S
-    while True:
-        built = context_pb2.BuildContextResponse.FromString(await call(request))
-        if any(context_pb2.SOURCE_SEMANTIC in item.sources for item in built.items):
-            return
-        if time.monotonic() > end_s:
-            raise Wrong("nothing was found by its meaning")
-        await asyncio.sleep(LOAD_LOOK_S)
 
 
 def resident_bytes(pid: int) -> int:

@@ -18,6 +18,7 @@ from backscroll_bench.speed import chats, relay, upstream
 from backscroll_bench.speed.children import child
 from backscroll_bench.speed.fixture import STREAM, Bench, Served
 from backscroll_bench.speed.load import CALL_TIMEOUT_S, failed
+from backscroll_bench.speed.questions import near
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Rounds, Wrong, percentile
 
@@ -31,7 +32,7 @@ QUICK_SHARE = 5
 
 async def first_delta(bench: Bench) -> Readings:
     """From the call to the first delta of the server's echo, question stored, nothing embedded. Reading: p50 (ms)."""
-    asked = await bench.questions("plain", "balanced", HISTORY)
+    asked = await near(bench, "balanced", HISTORY)
     served = await bench.served("plain")
     ask: Any = served.channel.unary_stream(STREAM)
     # A channel of its own: a chat writes into its channel, and other parts ask about the lines as they were.

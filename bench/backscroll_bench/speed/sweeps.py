@@ -1,5 +1,4 @@
-"""How costs grow: latency with the history, the number of channels and the callers at once, and beside the peers; cold
-loads and memory with the history.
+"""How latency grows: with the history, the number of channels, the callers at once; and cold loads with the history.
 
 `measure_points` gives plain values; `drawing` makes pictures of them.
 """
@@ -7,36 +6,49 @@ loads and memory with the history.
 from __future__ import annotations
 
 import random
+import sqlite3
+import time
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from backscroll_bench.awake import Awake
-from backscroll_bench.peers import NAMES
-from backscroll_bench.speed import chats, growth, meaning, peers
-from backscroll_bench.speed.builds import KINDS
-from backscroll_bench.speed.echo import echo_server
+from backscroll_bench.speed import chats
 from backscroll_bench.speed.fixture import (
     BUILD,
+    COLD,
     Bench,
-    NoQuestion,
-    Questions,
     Serve,
+    channel_of,
+    opened,
+)
+from backscroll_bench.speed.load import Load, Questions, open_channel, unary
+from backscroll_bench.speed.loops import run
+from backscroll_bench.speed.questions import (
+    NoQuestion,
+    answered,
     elsewhere,
+    far,
+    is_loaded,
+    near,
     near_questions,
 )
-from backscroll_bench.speed.growth import Point
-from backscroll_bench.speed.load import Call, Load
-from backscroll_bench.speed.loops import run
+from backscroll_bench.speed.resting import settled
 from backscroll_bench.speed.sizes import Sizes
-from backscroll_bench.speed.stats import Absent
 
 CHANNEL_MESSAGES = 1_000
 ROUNDS, SECONDS = 3, 1.0
 """Of a point: a picture needs no more."""
 PROFILES = ("balanced", "classic_full")
+COLD_KIND = "full_classic"
+"""The server whose database is copied: it holds channels of every length already."""
+COLD_SETTINGS = f"hot_channel_bytes = 8589934592\n{COLD}"
+"""No channel goes while others are loaded, and none is loaded that nobody asks for."""
+STARTS, QUICK_STARTS = 5, 1
+Point = dict[str, Any]
+"""What was measured, and at what length."""
 VECTOR_UP_TO = 100_000
 """Making the vectors of more takes longer than all the rest."""
 
@@ -60,33 +72,21 @@ def measure_points(
     state_dir: Path,
     sizes: Sizes,
     *,
-    peers_venv: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, list[Point]]:
     """The points of all sweeps, by the sweep's name. Parameters as of `run.measure`."""
-    return run(_points(serve, directory, state_dir, sizes, peers_venv, progress))
-
-
-async def _points(
-    serve: Serve,
-    directory: Path,
-    state_dir: Path,
-    sizes: Sizes,
-    peers_venv: Path | None,
-    progress: Callable[[str], None],
-) -> dict[str, list[Point]]:
     reach = QUICK if sizes.quick else Reach()
     sizes = replace(sizes, rounds=min(sizes.rounds, ROUNDS), seconds=min(sizes.seconds, SECONDS))
     found = {}
-    with ExitStack() as stack:
-        async with AsyncExitStack() as connections:
-            stack.enter_context(Awake())
-            echo = stack.enter_context(echo_server())
-            bench = Bench(serve, directory, state_dir, echo, sizes, stack, connections, peers_venv)
+
+    async def measured() -> None:
+        async with opened(serve, directory, state_dir, sizes) as bench:
             for name, sweep in SWEEPS.items():
                 progress(name)
                 found[name] = await sweep(bench, reach)
             progress("")
+
+    run(measured())
     return found
 
 
@@ -95,18 +95,13 @@ async def _history(bench: Bench, reach: Reach) -> list[Point]:
     points = []
     for count in reach.history:
         for profile in PROFILES:
-            kind = KINDS[profile]
             try:
-                asked = await bench.questions(kind, profile, count)
+                asked = await near(bench, profile, count)
             except NoQuestion:
                 continue
-            call = (await bench.served(kind)).call(BUILD)
-            points.append(
-                {"profile": profile, "messages": count} | await _point(bench, call, asked)
-            )
+            points.append({"profile": profile, "messages": count} | await _point(bench, asked))
         if count <= VECTOR_UP_TO:
-            served, given, _ = await meaning.asked(bench, count)
-            point = await _point(bench, served.call(BUILD), given)
+            point = await _point(bench, await far(bench, count))
             points.append({"profile": "balanced, vector given", "messages": count} | point)
     return points
 
@@ -127,7 +122,7 @@ async def _channels(bench: Bench, reach: Reach) -> list[Point]:
         asked = elsewhere(base, rng.sample(names, count))
         for request in asked.requests:  # all of them in memory
             await call(request)
-        points.append({"channels": count} | await _point(bench, call, asked))
+        points.append({"channels": count} | await _point(bench, asked))
     return points
 
 
@@ -135,43 +130,54 @@ async def _concurrency(bench: Bench, reach: Reach) -> list[Point]:
     """One channel, more and more callers."""
     points = []
     for profile in PROFILES:
-        kind = KINDS[profile]
-        asked = await bench.questions(kind, profile, reach.messages)
-        call = (await bench.served(kind)).call(BUILD)
+        asked = await near(bench, profile, reach.messages)
         for callers in reach.concurrency:
-            point = await _point(bench, call, asked, callers)
+            point = await _point(bench, asked, callers)
             points.append({"profile": profile, "callers": callers} | point)
     return points
 
 
 async def _cold(bench: Bench, reach: Reach) -> list[Point]:
-    """The first build on a channel that is not in memory."""
-    return await growth.cold(bench, reach.history)
+    """The first build on a channel that a warm server has not in memory.
+
+    A build waits for a history as long as the settings say, then answers without it. What counts is the first answer
+    that has it.
+    """
+    for count in reach.history:
+        await bench.filled(COLD_KIND, count)
+    await settled((await bench.served(COLD_KIND)).running.pid)
+    name = f"{bench.new_name('cold')}.db"
+    source = bench.directory / f"{COLD_KIND}.db"
+    with (
+        closing(sqlite3.connect(source)) as old,
+        closing(sqlite3.connect(bench.directory / name)) as new,
+    ):
+        old.backup(new)
+    flags = bench.flags(name, durability="normal", settings=COLD_SETTINGS)
+    taken_ms: dict[int, list[float]] = {count: [] for count in reach.history}
+    for _ in range(QUICK_STARTS if bench.sizes.quick else STARTS):
+        with bench.start(flags) as running:
+            async with open_channel(running.address) as connection:
+                call = unary(connection, BUILD)
+                await call(_question("nowhere", 1))  # what a process's first build takes besides
+                for count, each_ms in taken_ms.items():
+                    began = time.perf_counter()
+                    await answered(call, _question(channel_of(count), count), is_loaded, look_s=0)
+                    each_ms.append((time.perf_counter() - began) * 1e3)
+    return [
+        {"messages": count, "first_ms": median(each_ms), "slowest_ms": max(each_ms)}
+        for count, each_ms in taken_ms.items()
+    ]
 
 
-async def _memory(bench: Bench, reach: Reach) -> list[Point]:
-    """What a message takes that is."""
-    return await growth.memory(bench, reach.history)
+def _question(channel: str, count: int) -> bytes:
+    (said,) = chats.said(1, skip=count)
+    return chats.build_request(channel, said, "balanced").SerializeToString()
 
 
-async def _peers(bench: Bench, _reach: Reach) -> list[Point]:
-    """Those that are installed; none is no error."""
-    points = []
-    for name in NAMES:
-        try:
-            reading = (await peers.against(bench, name))["speedup"]
-        except Absent:
-            return []
-        details = reading.details
-        points.append(
-            {"name": name, "p50_ms": details["peer_p50_ms"], "ours_p50_ms": details["p50_ms"]}
-        )
-    return points
-
-
-async def _point(bench: Bench, call: Call, asked: Questions, concurrency: int = 1) -> Point:
+async def _point(bench: Bench, asked: Questions, concurrency: int = 1) -> Point:
     calls = bench.sizes.calls if concurrency == 1 else bench.sizes.many
-    rounds = await bench.beside_r0(call, asked, calls=calls, concurrency=concurrency)
+    rounds = await bench.beside_r0(asked, calls=calls, concurrency=concurrency)
     return _figures("", [one for one, _ in rounds]) | _figures("r0_", [r0 for _, r0 in rounds])
 
 
@@ -189,7 +195,5 @@ SWEEPS = {
     "channels": _channels,
     "concurrency": _concurrency,
     "cold": _cold,
-    "memory": _memory,
-    "peers": _peers,
 }
 """In the order they are measured; `drawing` has a picture for each."""

@@ -77,7 +77,7 @@ class _Model:
         self._answer = answer
 
     def script(self, request: ModelRequest) -> Sequence[Any]:
-        """The next answer as steps of the fake model."""
+        """The next answer, as the scripted model plays it."""
         from backscroll_sidecar import ports  # noqa: PLC0415 - the server is an extra
 
         if self._answer is not None:
@@ -91,14 +91,14 @@ class _Model:
         pieces = [reply] if isinstance(reply, str | ToolCall) else list(reply)
         asks = any(isinstance(piece, ToolCall) for piece in pieces)
         reason = ports.FinishReason.TOOL_CALLS if asks else ports.FinishReason.STOP
-        return [*map(_step, pieces), ports.Finished(reason)]
+        return [*map(_event, pieces), ports.Finished(reason)]
 
 
-def _step(piece: str | ToolCall) -> Any:  # noqa: ANN401 - a step of the fake model
+def _event(piece: str | ToolCall) -> Any:  # noqa: ANN401 - an event of the model
     from backscroll_sidecar import domain, ports  # noqa: PLC0415 - the server is an extra
 
     if isinstance(piece, str):
-        return piece
+        return ports.TextDelta(piece)
     return ports.ToolCallDelta(domain.ToolCallPart(piece.id, piece.name, piece.arguments_json))
 
 
@@ -175,16 +175,16 @@ async def _run(
     stop: threading.Event,
 ) -> None:
     from backscroll_sidecar import server, wiring  # noqa: PLC0415 - the server is an extra
-    from backscroll_sidecar.models.fake import FakeModel  # noqa: PLC0415
-    from backscroll_sidecar.models.fake_embedder import FakeEmbedder  # noqa: PLC0415
-    from backscroll_sidecar.settings import Settings  # noqa: PLC0415
+    from backscroll_sidecar.config.settings import Settings  # noqa: PLC0415
+    from backscroll_sidecar.models.scripted import ScriptedModel  # noqa: PLC0415
+    from backscroll_sidecar.models.word_embedder import WordEmbedder  # noqa: PLC0415
 
     try:
         loop, asked_to_stop = asyncio.get_running_loop(), asyncio.Event()
-        embedder = None if "embedder" in settings else FakeEmbedder()
+        embedder = None if "embedder" in settings else WordEmbedder()
         configured = Settings(**{"database": ":memory:", **settings})
         async with wiring.open_app(
-            configured, None, FakeModel(answer=model.script), embedder, recorder
+            configured, None, ScriptedModel(model.script), embedder, recorder
         ) as app:
             running = await server.start_server(app, listen=["127.0.0.1:0"])
             started.wake = lambda: loop.call_soon_threadsafe(asked_to_stop.set)

@@ -1,4 +1,4 @@
-"""StreamChat and Chat: store the question, build, stream the model, store the reply, end with a reason (law 8)."""
+"""StreamChat and Chat: store the question, build, stream the model, store the reply, end with a reason."""
 
 from backscroll_sidecar.chat.events import (
     ChatEnd,
@@ -11,8 +11,8 @@ from backscroll_sidecar.chat.events import (
     TakenBack,
     ToolCalled,
 )
-from backscroll_sidecar.chat.service import ChatService, ChatSettings
-from backscroll_sidecar.chat.turns import ChatRequest
+from backscroll_sidecar.chat.service import ChatService
+from backscroll_sidecar.chat.turns import ChatRequest, ChatSettings
 
 __all__ = [
     "ChatEnd",

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from backscroll_sidecar.analyze import is_same_question
-from backscroll_sidecar.chat.turns import ChatRequest, Turn
+from backscroll_sidecar.chat.turns import ChatRequest, ChatSettings, Turn
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.domain import Message, StoredMessage, TextPart
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.history.validate import rank_time
 from backscroll_sidecar.turn_ids import question_id
-
-if TYPE_CHECKING:
-    from backscroll_sidecar.chat.service import ChatSettings
 
 T = TypeVar("T")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import structlog
 
@@ -39,7 +38,15 @@ from backscroll_sidecar.errors import (
     NotFound,
     Reason,
 )
-from backscroll_sidecar.ports import Applied, Change, Clock, HistoryReader, TurnChange, TurnMark
+from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.history.writer import Writer
+from backscroll_sidecar.ports import (
+    TURN,
+    Clock,
+    HistoryReader,
+    RecordChange,
+    TurnMark,
+)
 from backscroll_sidecar.texts import NEUTRAL, Wordings
 from backscroll_sidecar.turn_ids import asked_mark, mark_of, partial_id, reply_id
 
@@ -49,33 +56,13 @@ CUT_ARGUMENTS = '{"cut": true}'
 KEPT = {AppendOutcome.STORED, AppendOutcome.DUPLICATE}
 
 
-class Appender(Protocol):
-    """The part of the history service a turn writes through."""
-
-    async def append(
-        self, key: ChannelKey, messages: Sequence[Message], *, turn: TurnMark | None = None
-    ) -> Sequence[AppendResult]:
-        """Store a batch of one channel; durable when it returns."""
-
-
-class Changes(Protocol):
-    """The part of the writer a turn is kept through."""
-
-    async def submit(self, change: Change, deadline_s: float | None = None) -> Applied:
-        """Make one change durable."""
-
-    @property
-    def losses_seen(self) -> int:
-        """How many erasures and recalls no reader can miss any more."""
-
-
 class ChatHistory:
-    """Writes what turns leave behind. Ids are made from the turn's, so a retry stores nothing twice (law 1)."""
+    """Writes what turns leave behind. Ids are made from the turn's, so a retry stores nothing twice."""
 
     def __init__(
         self,
-        history: Appender,
-        writer: Changes,
+        history: HistoryService,
+        writer: Writer,
         reader: HistoryReader,
         clock: Clock,
         wordings: Wordings = NEUTRAL,
@@ -140,7 +127,7 @@ class ChatHistory:
     ) -> tuple[Sequence[ToolResultPart], bool]:
         """The results of the turn's open calls that count, and whether an earlier try of the round stored them.
 
-        The first ones win, as everywhere (law 1): history and model never hear of different ones.
+        The first ones win, as everywhere: history and model never hear of different ones.
 
         Raises
         ------
@@ -230,13 +217,16 @@ class ChatHistory:
     async def keep(self, turn: Turn) -> None:
         """Keep the turn for its lifetime."""
         await self._writer.submit(
-            TurnChange(
+            RecordChange(
                 turn.key,
-                turn.id,
+                TURN,
+                "",
                 encode_turn(turn),
-                turn.expires_at_ms,
+                turn.named_ids,
                 self._clock.now_ms(),
-                turn.mark,
+                turn.expires_at_ms,
+                owner=turn.id,
+                turn=TurnMark(turn.since),
             )
         )
 
@@ -248,16 +238,17 @@ class ChatHistory:
         NotFound
             It is not, or it is another tenant's.
         """
-        since = self.losses_seen  # before the row is read: what is lost from now on counts
-        found = await self._reader.turn(tenant, turn_id, self._clock.now_ms())
-        if found is None:
+        since = self.erasures_seen  # before the row is read: what is lost from now on counts
+        now_ms = self._clock.now_ms()
+        found = await self._reader.records_of_owner(tenant, TURN, turn_id, now_ms)
+        if not found:
             raise turn_not_found()
-        return replace(decode_turn(found[1]), since=since)
+        return replace(decode_turn(found[0].body), since=since)
 
     @property
-    def losses_seen(self) -> int:
+    def erasures_seen(self) -> int:
         """Where a turn that reads from now on stands among its channel's erasures (`TurnMark.since`)."""
-        return self._writer.losses_seen
+        return self._writer.erasures_seen
 
 
 def cut_result(part: ToolResultPart, most: int, mark: str) -> ToolResultPart:

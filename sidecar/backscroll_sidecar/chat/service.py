@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from backscroll_sidecar.chat.answering import Answering
@@ -23,7 +23,7 @@ from backscroll_sidecar.chat.fitting import fitted
 from backscroll_sidecar.chat.recording import Recording
 from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.chat.storing import Ends, Storing
-from backscroll_sidecar.chat.turns import ChatRequest, Turn
+from backscroll_sidecar.chat.turns import ChatRequest, ChatSettings, Turn
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.deadline import reserve_s
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
@@ -35,27 +35,13 @@ from backscroll_sidecar.errors import (
 )
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, EventSink
-from backscroll_sidecar.texts import NEUTRAL, Texts, Wordings
+from backscroll_sidecar.texts import Texts
 from backscroll_sidecar.turn_ids import is_reply, new_turn_id, turn_of
 
 MOST_RESERVE_S = 0.25
 """A long answer may use its caller's time: no more than this is kept for saying DEADLINE and storing what came."""
 COMMIT_S = 0.02
 """What most commits take at most, a slow disk's included: short deadlines leave more than half of the reserve to it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChatSettings:
-    """Defaults of a turn, the texts the server adds, the policy for a stream that ends without a reason.
-
-    `temperature` None: a call that names none is sent none.
-    """
-
-    temperature: float | None = 0.7
-    max_tool_iterations: int = 10
-    wordings: Wordings = NEUTRAL
-    missing_finish_is_complete: bool = False
-    turn_lifetime_ms: int = 3_600_000
 
 
 class ChatService:
@@ -118,7 +104,7 @@ class ChatService:
         context = await self._with_trigger(request, context, turn_id)
         release = await self._hold_question(request, context, ends)
         try:
-            since = self._history.losses_seen  # before anything of the channel is read
+            since = self._history.erasures_seen  # before anything of the channel is read
             question = question_to_store(request, context, turn_id)
             saving: list[asyncio.Task[Any]] = []
             if question is not None:

@@ -20,10 +20,24 @@ from backscroll_sidecar.domain import (
     ToolResultPart,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.ports import TurnMark
-from backscroll_sidecar.texts import Language
+from backscroll_sidecar.ports import ANY_ERASURE, about_message
+from backscroll_sidecar.texts import NEUTRAL, Language, Wordings
 
 FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSettings:
+    """Defaults of a turn, the texts the server adds, the policy for a stream that ends without a reason.
+
+    `temperature` None: a call that names none is sent none.
+    """
+
+    temperature: float | None = 0.7
+    max_tool_iterations: int = 10
+    wordings: Wordings = NEUTRAL
+    missing_finish_is_complete: bool = False
+    turn_lifetime_ms: int = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +100,11 @@ class Turn:
     language: Language = Language.EN
 
     @property
-    def mark(self) -> TurnMark:
-        """What may not be recalled for this turn to be kept."""
+    def named_ids(self) -> tuple[str, ...]:
+        """With what it goes: it holds texts of its channel as they were, of these messages."""
         shown = {message_id for message in self.messages for message_id in message.message_ids}
-        return TurnMark(self.since, frozenset({*shown, self.question_message_id}))
+        ids = sorted({*shown, self.question_message_id} - {""})
+        return (ANY_ERASURE, *map(about_message, ids))
 
     @property
     def calls_id(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -16,8 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.console import CommandError, err, json_text, out, print_json, usage
 from backscroll_sidecar.cli.process import server
-from backscroll_sidecar.settings import prepare_process
-from backscroll_sidecar.settings_sources import load
+from backscroll_sidecar.config.settings import prepare_process
+from backscroll_sidecar.config.sources import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,7 @@ def bench(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Measure no rows but how latency grows (history, channels, callers, peers), and draw it there as SVG.",
+            help="Measure no rows but how latency grows (history, channels, callers, cold loads), drawn there as SVG.",
             file_okay=False,
         ),
     ] = None,
@@ -112,7 +113,7 @@ def bench(
     if plots is not None:
         if row or objectives:
             usage("--plots measures no rows", "call it alone")
-        _plot(plots, sizes, peers, quiet=as_json)
+        _plot(plots, sizes, quiet=as_json)
         return
     if quick and not as_json:
         err().print(QUICK_BEGINS)
@@ -200,7 +201,7 @@ def _measured(
             raise CommandError(str(error), advice) from None
 
 
-def _plot(plots: Path, sizes: Sizes, peers: Path, *, quiet: bool) -> None:
+def _plot(plots: Path, sizes: Sizes, *, quiet: bool) -> None:
     """Measure the sweeps and draw them."""
     from backscroll_bench.speed import Wrong, drawing, machine, report
 
@@ -210,9 +211,7 @@ def _plot(plots: Path, sizes: Sizes, peers: Path, *, quiet: bool) -> None:
         from backscroll_bench.speed.sweeps import measure_points
 
         try:
-            points = measure_points(
-                server, directory, state_dir, sizes, peers_venv=peers.absolute(), progress=progress
-            )
+            points = measure_points(server, directory, state_dir, sizes, progress=progress)
         except Wrong as error:
             raise CommandError(str(error), "this could not be measured") from None
     where = machine.describe()
@@ -272,7 +271,9 @@ def _full(results: Sequence[Result], sizes: Sizes) -> dict[str, Any]:
     from backscroll_bench.speed import machine
 
     rows = [one.as_full_json() for one in results]
-    return {"rows": rows, "rounds": sizes.rounds, "quick": sizes.quick, **machine.describe()}
+    command = shlex.join(["backscroll", *sys.argv[1:]])
+    run = {"command": command, "rounds": sizes.rounds, "quick": sizes.quick}
+    return {"rows": rows, **run, **machine.describe()}
 
 
 def _show(results: Sequence[Result], sizes: Sizes, *, markdown: bool) -> None:

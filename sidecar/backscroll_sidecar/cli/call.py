@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, cast
 
 import grpc
@@ -21,7 +20,7 @@ from backscroll import TlsConfig
 from backscroll._channel import metadata_for, open_channel
 from backscroll.errors import error_from
 from backscroll_sidecar.cli import options
-from backscroll_sidecar.cli.connect import no_server, target
+from backscroll_sidecar.cli.connect import no_server, resolved
 from backscroll_sidecar.cli.console import CommandError, print_json, usage
 from backscroll_sidecar.importers.protobuf_json import misfit, protobuf_words
 
@@ -41,9 +40,7 @@ def call(
     timeout: Annotated[
         float, typer.Option(help="Seconds to wait for the answer.", min=0.001)
     ] = 30.0,
-    server: options.Server = options.DEFAULT_SERVER,
-    token: options.Token = None,
-    tls_ca: options.TlsCa = None,
+    target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
 ) -> None:
     """Call one method of a running server. A stream's messages are printed one a line, as they come.
@@ -52,8 +49,8 @@ def call(
     """
     if not show and not method:
         usage("name a method", "backscroll call --list shows what there is")
-    server, token = target(server, token)
-    with _channel(server, token, tls_ca) as channel, _failures(server, tls_ca):
+    target = resolved(target)
+    with _channel(target) as channel, _failures(target):
         database = ProtoReflectionDescriptorDatabase(cast("grpc.Channel", channel))
         pool = descriptor_pool.DescriptorPool(database)
         services = [pool.FindServiceByName(name) for name in sorted(database.get_services())]
@@ -71,24 +68,25 @@ def call(
 
 
 @contextmanager
-def _channel(server: str, token: str | None, tls_ca: Any) -> Iterator[_WithMetadata]:  # noqa: ANN401
-    tls = TlsConfig(ca=tls_ca) if tls_ca else None
+def _channel(target: options.Target) -> Iterator[_WithMetadata]:
+    ca: Any = target.tls_ca
+    tls = TlsConfig(ca=ca) if ca else None
     try:
-        metadata = metadata_for(server, token, tls)
+        metadata = metadata_for(target.server, target.token, tls)
     except ValueError as error:
         raise CommandError(str(error), "give --tls-ca", exit_code=2) from None
-    with open_channel(grpc, server, tls) as channel:
+    with open_channel(grpc, target.server, tls) as channel:
         yield _WithMetadata(channel, metadata)
 
 
 @contextmanager
-def _failures(server: str, tls_ca: Path | None) -> Iterator[None]:
+def _failures(target: options.Target) -> Iterator[None]:
     try:
         yield
     except grpc.RpcError as failed:
         error = error_from(failed)
         if error.code is grpc.StatusCode.UNAVAILABLE and not error.reason:
-            raise no_server(error, server, has_tls=tls_ca is not None) from None
+            raise no_server(error, target) from None
         more = "".join(f"\n  {key}: {value}" for key, value in sorted(error.metadata.items()))
         raise CommandError(f"{error.code.name}: {error}{more}") from None
 

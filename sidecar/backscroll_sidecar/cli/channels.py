@@ -29,13 +29,11 @@ def channels(
     limit: Annotated[
         int, typer.Option(help="How many to show, those written to last first; 0: all.", min=0)
     ] = 50,
-    server: options.Server = options.DEFAULT_SERVER,
-    token: options.Token = None,
-    tls_ca: options.TlsCa = None,
+    target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
 ) -> None:
     """List the channels that hold messages, those written to last first. With --json one object a line."""
-    with connected(server, token, tls_ca) as client:
+    with connected(target) as client:
         found = list(client.list_channels(name_contains=contains, page_size=PAGE))
     found.sort(key=lambda one: one.newest_sent_at_ms, reverse=True)
     shown = found[: limit or None]

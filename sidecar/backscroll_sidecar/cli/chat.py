@@ -28,7 +28,7 @@ from backscroll import (
 from backscroll.errors import BackscrollError
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.cli import options
-from backscroll_sidecar.cli.connect import connected_for_talk, explained, target
+from backscroll_sidecar.cli.connect import connected_for_talk, explained, resolved
 from backscroll_sidecar.cli.console import (
     FAILURE,
     CommandError,
@@ -85,9 +85,7 @@ def chat(
         str | None, typer.Option(metavar="NAME", help=f"Profile to pick with. {options.PROFILES}")
     ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds an answer may take.", min=0.001)] = 120.0,
-    server: options.Server = options.DEFAULT_SERVER,
-    token: options.Token = None,
-    tls_ca: options.TlsCa = None,
+    target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
 ) -> None:
     """Ask the server's model in a channel and stream its answer, with one line about the context it was given.
@@ -97,8 +95,8 @@ def chat(
     """
     if once is not None and not once.strip():
         usage("the question is blank", "give --once a text")
-    server, token = target(server, token)
-    with connected_for_talk(server, token, tls_ca) as (runner, client):
+    target = resolved(target)
+    with connected_for_talk(target) as (runner, client):
         talk = Talk(client, channel, asker, self_id, profile, timeout, as_json)
         if once is not None:
             if problem := runner.run(talk.ask(once)):
@@ -111,7 +109,7 @@ def chat(
             try:
                 problem = runner.run(talk.ask(question))
             except BackscrollError as error:
-                problem = explained(error, server, has_tls=tls_ca is not None)
+                problem = explained(error, target)
             except KeyboardInterrupt:
                 if not is_typed:
                     raise

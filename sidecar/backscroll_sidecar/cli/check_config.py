@@ -15,8 +15,8 @@ from rich.table import Table
 
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.console import CommandError, err, out, print_json
-from backscroll_sidecar.settings import Settings, prepare_process
-from backscroll_sidecar.settings_sources import STAGES, ConfigFileError, Loaded, Problem, load
+from backscroll_sidecar.config.settings import Settings, prepare_process
+from backscroll_sidecar.config.sources import STAGES, ConfigFileError, Loaded, Problem, load
 
 EPILOG = "Example: backscroll check-config --config /etc/backscroll.toml"
 
@@ -71,9 +71,9 @@ def effective(loaded: Loaded) -> Iterator[tuple[str, Any, str]]:
 
 def _at_start(settings: Settings) -> Iterator[Problem]:
     """What serve would stumble over only when it starts: addresses, tokens, models, own parts."""
-    from backscroll_sidecar.edge.exposure import check_exposure
-    from backscroll_sidecar.edge.start_errors import StartRefused
+    from backscroll_sidecar.edge.bind_policy import check_exposure
     from backscroll_sidecar.edge.tenants import TokenTenants, read_tokens
+    from backscroll_sidecar.errors import StartRefused
 
     try:
         tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None
@@ -86,14 +86,14 @@ def _at_start(settings: Settings) -> Iterator[Problem]:
         yield Problem("wrong value", error.setting, "start", str(error), fatal=True)
     if settings.model_base_url is not None or settings.model_api_key is not None:
         prepare_process(settings)
-        from backscroll_sidecar.wiring import model_problem
+        from backscroll_sidecar.configured_models import model_problem
 
         if said := model_problem(settings):
             names = "model_base_url, model_api_key, model_headers, model_query"
             yield Problem("wrong value", names, "start", said)
     if settings.embedder == "openai":
         prepare_process(settings)
-        from backscroll_sidecar.wiring import embedder_problem
+        from backscroll_sidecar.configured_models import embedder_problem
 
         if said := embedder_problem(settings):
             yield Problem("wrong value", "embedder_base_url, embedder_api_key", "start", said)

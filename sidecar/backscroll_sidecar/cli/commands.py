@@ -31,6 +31,7 @@ from backscroll_sidecar.cli.export import EPILOG as EXPORT_EPILOG
 from backscroll_sidecar.cli.export import export
 from backscroll_sidecar.cli.import_ import EPILOG as IMPORT_EPILOG
 from backscroll_sidecar.cli.import_ import import_
+from backscroll_sidecar.cli.options import spread
 from backscroll_sidecar.cli.quality import EPILOG as QUALITY_EPILOG
 from backscroll_sidecar.cli.quality import quality
 from backscroll_sidecar.cli.serve import EPILOG as SERVE_EPILOG
@@ -88,4 +89,4 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "version": (version, VERSION_EPILOG),
 }
 for _name, (_command, _epilog) in COMMANDS.items():
-    app.command(_name, cls=Command, epilog=_epilog)(_command)
+    app.command(_name, cls=Command, epilog=_epilog)(spread(_command))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TypeVar
 
 from backscroll import AsyncClient, Client, TlsConfig
@@ -13,9 +12,10 @@ from backscroll._channel import DEFAULT_TARGET
 from backscroll.errors import BackscrollError, Unauthenticated, Unavailable
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
 from backscroll_sidecar.cli.console import CommandError, usage
-from backscroll_sidecar.edge.exposure import parse_address
-from backscroll_sidecar.edge.start_errors import StartRefused
-from backscroll_sidecar.settings_sources import ConfigFileError, dotenv_value
+from backscroll_sidecar.cli.options import Target
+from backscroll_sidecar.config.sources import ConfigFileError, dotenv_value
+from backscroll_sidecar.edge.bind_policy import parse_address
+from backscroll_sidecar.errors import StartRefused
 
 AnyClient = TypeVar("AnyClient", Client, AsyncClient)
 ADVICE = {
@@ -29,11 +29,11 @@ NOBODY = ("Connection refused", "No such file")
 """What gRPC says where nobody listens. The client says it in its own words, and quotes gRPC only on anything else."""
 
 
-def target(server: str, token: str | None) -> tuple[str, str | None]:
+def resolved(given: Target) -> Target:
     """Where to call, with which token: what was given, else ``.env``, else the first address of the settings here."""
     try:
-        token = token or dotenv_value("BACKSCROLL_TOKEN") or None
-        server = server or dotenv_value("BACKSCROLL_SERVER")
+        token = given.token or dotenv_value("BACKSCROLL_TOKEN") or None
+        server = given.server or dotenv_value("BACKSCROLL_SERVER")
     except ConfigFileError as error:
         usage(str(error))
     if not server:
@@ -45,62 +45,58 @@ def target(server: str, token: str | None) -> tuple[str, str | None]:
         usage(
             f"{server} is no address of a server", "give host:port, [v6 address]:port or unix:path"
         )
-    return server, token
+    return Target(server, token, given.tls_ca)
 
 
 @contextmanager
-def connected(
-    server: str, token: str | None = None, tls_ca: Path | None = None, timeout_s: float = 30.0
-) -> Iterator[Client]:
-    """A client that talks to the `target`; what goes wrong becomes a `CommandError`."""
-    server, token = target(server, token)
-    client = _made(Client, server, token, tls_ca, timeout_s)
-    with client, _explaining(server, tls_ca):
+def connected(target: Target, timeout_s: float = 30.0) -> Iterator[Client]:
+    """A client that talks to the `resolved` target; what goes wrong becomes a `CommandError`."""
+    target = resolved(target)
+    client = _made(Client, target, timeout_s)
+    with client, _explaining(target):
         yield client
 
 
 @contextmanager
 def connected_for_talk(
-    server: str, token: str | None = None, tls_ca: Path | None = None, timeout_s: float = 30.0
+    target: Target, timeout_s: float = 30.0
 ) -> Iterator[tuple[asyncio.Runner, AsyncClient]]:
     """As `connected`, for calls that Ctrl-C ends and others follow: the runner carries out the client's calls.
 
     A `Client` is no good for these: a KeyboardInterrupt inside gRPC can leave a lock held, and the next call hangs.
     """
-    server, token = target(server, token)
+    target = resolved(target)
     with asyncio.Runner() as runner:
-        client = _made(AsyncClient, server, token, tls_ca, timeout_s)
+        client = _made(AsyncClient, target, timeout_s)
         try:
-            with _explaining(server, tls_ca):
+            with _explaining(target):
                 yield runner, client
         finally:
             runner.run(client.close())
 
 
-def _made(
-    kind: type[AnyClient], server: str, token: str | None, tls_ca: Path | None, timeout_s: float
-) -> AnyClient:
+def _made(kind: type[AnyClient], target: Target, timeout_s: float) -> AnyClient:
     try:
-        tls = TlsConfig(ca=tls_ca.read_bytes()) if tls_ca else None
-        return kind(server, token=token, tls=tls, timeout_s=timeout_s)
+        tls = TlsConfig(ca=target.tls_ca.read_bytes()) if target.tls_ca else None
+        return kind(target.server, token=target.token, tls=tls, timeout_s=timeout_s)
     except OSError as error:
-        usage(f"{tls_ca} cannot be read: {error.strerror}")
+        usage(f"{target.tls_ca} cannot be read: {error.strerror}")
     except ValueError as error:
         usage(str(error), "give --tls-ca" if "token" in str(error) else "")
 
 
 @contextmanager
-def _explaining(server: str, tls_ca: Path | None) -> Iterator[None]:
+def _explaining(target: Target) -> Iterator[None]:
     try:
         yield
     except BackscrollError as error:
-        raise explained(error, server, has_tls=tls_ca is not None) from None
+        raise explained(error, target) from None
 
 
-def explained(error: BackscrollError, server: str, *, has_tls: bool) -> CommandError:
+def explained(error: BackscrollError, target: Target) -> CommandError:
     """An error of the server with what to do about it."""
     if isinstance(error, Unavailable) and not error.reason:
-        return no_server(error, server, has_tls=has_tls)
+        return no_server(error, target)
     if isinstance(error, Unauthenticated):
         return CommandError(str(error), "give --token, or set BACKSCROLL_TOKEN")
     if error.reason == "UNKNOWN_PROFILE":
@@ -114,15 +110,17 @@ def explained(error: BackscrollError, server: str, *, has_tls: bool) -> CommandE
     return CommandError(str(error), advice)
 
 
-def no_server(error: BackscrollError, server: str, *, has_tls: bool) -> CommandError:
+def no_server(error: BackscrollError, target: Target) -> CommandError:
     """Nobody there, or somebody who speaks otherwise: TLS or none."""
     advice = "start one with: backscroll serve   or name another with --server"
     ours = error.message.startswith("no server answers") and "(" not in error.message
     if ours or any(words in error.message for words in NOBODY):
-        return CommandError(f"no server answers at {server}", advice)
+        return CommandError(f"no server answers at {target.server}", advice)
     other = (
         "maybe its certificate is another, or it speaks no TLS: leave out --tls-ca"
-        if has_tls
+        if target.tls_ca is not None
         else "maybe it speaks TLS: give --tls-ca"
     )
-    return CommandError(f"no server answers at {server} in these words", f"{other}\n{advice}")
+    return CommandError(
+        f"no server answers at {target.server} in these words", f"{other}\n{advice}"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
@@ -41,58 +42,66 @@ class LayoutChoice(StrEnum):
     SYSTEM_AND_USER = "system_and_user"
 
 
-def context(
-    channel: Annotated[str, typer.Argument(help="Channel the question is asked in.")],
-    question: Annotated[
-        str, typer.Argument(help="The question; may be left out with --trigger.")
-    ] = "",
-    asker: Annotated[str | None, typer.Option(metavar="ID", help="User id of who asks.")] = None,
+@dataclass(frozen=True, slots=True)
+class How:
+    """How the context is asked for."""
+
+    asker: Annotated[str | None, typer.Option(metavar="ID", help="User id of who asks.")] = None
     trigger: Annotated[
         str | None,
         typer.Option(metavar="ID", help="Id of the stored message that holds the question."),
-    ] = None,
+    ] = None
     profile: Annotated[
         str | None, typer.Option(metavar="NAME", help=f"Profile to pick with. {options.PROFILES}")
-    ] = None,
-    layout: Annotated[LayoutChoice | None, typer.Option(help="Layout of the messages.")] = None,
+    ] = None
+    layout: Annotated[LayoutChoice | None, typer.Option(help="Layout of the messages.")] = None
     max_context: Annotated[
         int | None, typer.Option(help="Most messages to take.", min=1, max=500)
-    ] = None,
+    ] = None
     token_budget: Annotated[
         int | None, typer.Option(help="Most tokens of the whole payload.", min=1)
-    ] = None,
+    ] = None
     asked_at: Annotated[
         str | None,
         typer.Option(
             metavar="TIME", help="When it is asked: milliseconds, or ISO 8601 with an offset."
         ),
-    ] = None,
+    ] = None
+
+
+AS_SERVED = How()
+
+
+def context(
+    channel: Annotated[str, typer.Argument(help="Channel the question is asked in.")],
+    question: Annotated[
+        str, typer.Argument(help="The question; may be left out with --trigger.")
+    ] = "",
+    how: How = AS_SERVED,
     payload: Annotated[
         bool, typer.Option("--payload", help="Print the request body and nothing else.")
     ] = False,
     others: Annotated[
         int, typer.Option(help="How many messages that were not taken to show.", min=0)
     ] = SHOWN_OTHERS,
-    server: options.Server = options.DEFAULT_SERVER,
-    token: options.Token = None,
-    tls_ca: options.TlsCa = None,
+    target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
 ) -> None:
     """Build the context of one question and show which messages were taken, which were not, and why.
 
     Each row has its shares of the score. Nothing is stored.
     """
-    when = _milliseconds(asked_at)
-    with connected(server, token, tls_ca) as client:
+    when = _milliseconds(how.asked_at)
+    with connected(target) as client:
         built = client.build_context(
             channel,
             question,
-            asker=asker,
-            trigger_message_id=trigger,
-            profile=profile,
-            layout=layout.value if layout else None,
-            overrides=Overrides(max_context=max_context) if max_context else None,
-            token_budget=token_budget,
+            asker=how.asker,
+            trigger_message_id=how.trigger,
+            profile=how.profile,
+            layout=how.layout.value if how.layout else None,
+            overrides=Overrides(max_context=how.max_context) if how.max_context else None,
+            token_budget=how.token_budget,
             asked_at=when,
             explain=not payload,
         )

@@ -22,9 +22,9 @@ from backscroll_sidecar.cli.console import json_text, out, print_json, usage
 from backscroll_sidecar.cli.context import texts
 from backscroll_sidecar.cli.process import Running, server
 from backscroll_sidecar.cli.render import LEGEND, as_dict, score_table, summary_line
+from backscroll_sidecar.config.sources import load
+from backscroll_sidecar.config.types import PROFILE_NAMES
 from backscroll_sidecar.importers.items import Options
-from backscroll_sidecar.settings_sources import load
-from backscroll_sidecar.settings_types import PROFILE_NAMES
 
 EPILOG = "Example: backscroll demo --keep"
 INDEX_WAIT_S = 60.0
@@ -65,7 +65,10 @@ def demo(
             out().print(
                 "Starting a server (the first time compiles its kernels, a minute or more) …"
             )
-        with server(flags, directory) as running, connected(running.address) as client:
+        with (
+            server(flags, directory) as running,
+            connected(options.Target(running.address)) as client,
+        ):
             stored = _import(client)
             client.wait_for_index(asked["channel"], wait_s=INDEX_WAIT_S)
             built = [

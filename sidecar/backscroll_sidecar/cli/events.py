@@ -38,16 +38,14 @@ def events(
         bool,
         typer.Option("--follow", help="Go on with what is recorded from now on, until Ctrl-C."),
     ] = False,
-    server: options.Server = options.DEFAULT_SERVER,
-    token: options.Token = None,
-    tls_ca: options.TlsCa = None,
+    target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
 ) -> None:
     """Show what happened in a channel's turns: begun, cut, model called, ended. With --json one object a line.
 
     Events hold ids, counts and times, no texts. They are recorded a moment after the answer they belong to.
     """
-    with connected(server, token, tls_ca) as client:
+    with connected(target) as client:
 
         def newest() -> Iterator[RecordedEvent]:
             return client.list_events(

@@ -43,9 +43,7 @@ def export(
             help="File to write; gzip if it ends in .gz. Unset: standard output.",
         ),
     ] = None,
-    server: options.Server = options.DEFAULT_SERVER,
-    token: options.Token = None,
-    tls_ca: options.TlsCa = None,
+    target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
 ) -> None:
     """Write a channel as JSON Lines, one message a line in order of arrival, as `backscroll import` reads it.
@@ -55,7 +53,7 @@ def export(
     is marked as taken back. Pins have lines of their own, and members of whom the messages do not tell all.
     With --json a summary follows: on standard output, or on standard error where the messages are there.
     """
-    with connected(server, token, tls_ca) as client:
+    with connected(target) as client:
         with naming_near_channels(client, channel):
             stands = client.get_channel(channel)
         with progress("exporting", stands.message_count, quiet=as_json or output is None) as told:

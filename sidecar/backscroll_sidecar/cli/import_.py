@@ -6,6 +6,7 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,6 +81,34 @@ class OrderChoice(StrEnum):
     YEAR_FIRST = "ymd"
 
 
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How times are read."""
+
+    time_unit: Annotated[
+        UnitChoice, typer.Option(help="Unit of times that are numbers; auto: by their size.")
+    ] = UnitChoice.AUTO
+    time_zone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZONE",
+            help="Zone of times that say none, such as Europe/Berlin. Unset: this machine's for what people's "
+            "programs write; JSON Lines must say one.",
+        ),
+    ] = None
+    date_order: Annotated[
+        OrderChoice,
+        typer.Option(help="Order of day, month and year in texts; auto: by the dates of the file."),
+    ] = OrderChoice.AUTO
+    date: Annotated[
+        str | None,
+        typer.Option(metavar="DAY", help="The day a log begins that tells hours only: 2025-07-11."),
+    ] = None
+
+
+ANY_CLOCK = Clock()
+
+
 def import_(
     files: Annotated[
         list[str],
@@ -97,25 +126,7 @@ def import_(
         FormatChoice | None,
         typer.Option("--format", help="What the files are. Unset: known by what they begin with."),
     ] = None,
-    time_unit: Annotated[
-        UnitChoice, typer.Option(help="Unit of times that are numbers; auto: by their size.")
-    ] = UnitChoice.AUTO,
-    time_zone: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ZONE",
-            help="Zone of times that say none, such as Europe/Berlin. Unset: this machine's for what people's "
-            "programs write; JSON Lines must say one.",
-        ),
-    ] = None,
-    date_order: Annotated[
-        OrderChoice,
-        typer.Option(help="Order of day, month and year in texts; auto: by the dates of the file."),
-    ] = OrderChoice.AUTO,
-    date: Annotated[
-        str | None,
-        typer.Option(metavar="DAY", help="The day a log begins that tells hours only: 2025-07-11."),
-    ] = None,
+    clock: Clock = ANY_CLOCK,
     encoding: Annotated[
         str,
         typer.Option(
@@ -132,9 +143,7 @@ def import_(
             "--strict", help="Send nothing if a line is bad; fail if a message is not stored."
         ),
     ] = False,
-    server: options.Server = options.DEFAULT_SERVER,
-    token: options.Token = None,
-    tls_ca: options.TlsCa = None,
+    target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
 ) -> None:
     """Store chat logs: JSON Lines, what `backscroll export` wrote, or what a platform exports.
@@ -151,13 +160,15 @@ def import_(
     from backscroll_sidecar.importers.reading import survey
     from backscroll_sidecar.importers.sources import opened
 
-    times = Times(time_unit.value, _zone(time_zone), date_order.value, _day(date))
+    times = Times(
+        clock.time_unit.value, _zone(clock.time_zone), clock.date_order.value, _day(clock.date)
+    )
     chosen = Options(channel, channel_prefix, links, times)
     try:
         with opened(files, _encoding(encoding)) as sources:
             found = survey(sources, chosen, format_.value if format_ else "")
             _check(found, as_json, strict)
-            with connected(server, token, tls_ca) as client:
+            with connected(target) as client:
                 answer = send(client, chosen, found, quiet=as_json)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         usage(f"{error.filename} cannot be read: {error.strerror}")

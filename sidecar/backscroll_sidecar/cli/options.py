@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from backscroll_sidecar.settings_types import PROFILE_NAMES
+from backscroll_sidecar.config.types import PROFILE_NAMES
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Server = Annotated[
-    str,
-    typer.Option(
-        "--server",
-        envvar="BACKSCROLL_SERVER",
-        metavar="ADDRESS",
-        help="Address of the server: host:port or unix:path. Default: where serve would listen with the settings here.",
-    ),
-]
-Token = Annotated[
-    str | None,
-    typer.Option(
-        "--token",
-        envvar="BACKSCROLL_TOKEN",
-        metavar="TOKEN",
-        help="Token, where the server wants one.",
-    ),
-]
-TlsCa = Annotated[
-    Path | None,
-    typer.Option(
-        "--tls-ca",
-        metavar="FILE",
-        help="Speak TLS and trust the authorities in this PEM file.",
-        dir_okay=False,
-    ),
-]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which server, and how it is called."""
+
+    server: Annotated[
+        str,
+        typer.Option(
+            envvar="BACKSCROLL_SERVER",
+            metavar="ADDRESS",
+            help="Address of the server: host:port or unix:path. "
+            "Default: where serve would listen with the settings here.",
+        ),
+    ] = ""
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="BACKSCROLL_TOKEN",
+            metavar="TOKEN",
+            help="Token, where the server wants one.",
+        ),
+    ] = None
+    tls_ca: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Speak TLS and trust the authorities in this PEM file.",
+            dir_okay=False,
+        ),
+    ] = None
+
+
+ANY_TARGET = Target()
 Config = Annotated[
     Path | None,
     typer.Option(
@@ -47,4 +58,32 @@ Config = Annotated[
     ),
 ]
 PROFILES = f"One of {', '.join(PROFILE_NAMES)}."
-DEFAULT_SERVER = ""
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer takes it: a parameter that is a dataclass is given its fields, an option each."""
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {
+        one.name: one.annotation
+        for one in signature.parameters.values()
+        if is_dataclass(one.annotation)
+    }
+    parameters = [
+        option
+        for one in signature.parameters.values()
+        for option in (
+            inspect.signature(groups[one.name], eval_str=True).parameters.values()
+            if one.name in groups
+            else (one,)
+        )
+    ]
+
+    @functools.wraps(command)
+    def called(**given: Any) -> None:  # noqa: ANN401
+        for name, kind in groups.items():
+            given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
+        command(**given)
+
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called

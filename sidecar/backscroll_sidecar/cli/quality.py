@@ -16,8 +16,8 @@ from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import CommandError, err, out, print_json, progress_bars, usage
 from backscroll_sidecar.cli.process import server
-from backscroll_sidecar.settings_sources import load
-from backscroll_sidecar.settings_types import PROFILE_NAMES
+from backscroll_sidecar.config.sources import load
+from backscroll_sidecar.config.types import PROFILE_NAMES
 
 if TYPE_CHECKING:
     from backscroll_bench.quality import ChatSet, Own, Report
@@ -187,7 +187,7 @@ def _judge(
         ]  # fmt: skip
         with (
             server(flags, directory) as running,
-            connected(running.address, timeout_s=CALL_TIMEOUT_S) as client,
+            connected(options.Target(running.address), timeout_s=CALL_TIMEOUT_S) as client,
         ):
             count = 0
 

@@ -12,6 +12,7 @@ import signal
 import socket
 import time
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,11 +29,10 @@ from backscroll_sidecar.cli.console import (
     out,
     print_json,
 )
-from backscroll_sidecar.edge.start_errors import StartRefused
-from backscroll_sidecar.errors import BackscrollError, StoreReadOnly, StoreUnavailable
+from backscroll_sidecar.config.settings import Settings, prepare_process
+from backscroll_sidecar.config.sources import Loaded
+from backscroll_sidecar.errors import BackscrollError, StartRefused, StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.kernel_cache import KernelCache
-from backscroll_sidecar.settings import Settings, prepare_process
-from backscroll_sidecar.settings_sources import Loaded
 from backscroll_sidecar.telemetry import logs
 from backscroll_sidecar.threads import keep_on_core, pool
 
@@ -70,20 +70,23 @@ class FormatChoice(StrEnum):
     JSON = "json"
 
 
-def serve(
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """Settings that may be given as options."""
+
     listen: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ADDRESS",
             help="host:port or unix:path; port 0 takes a free one. May be given several times.",
         ),
-    ] = None,
+    ] = None
     database: Annotated[
         str | None,
         typer.Option(
             metavar="FILE", help="The database's file; :memory: forgets everything at the end."
         ),
-    ] = None,
+    ] = None
     state_dir: Annotated[
         Path | None,
         typer.Option(
@@ -91,42 +94,66 @@ def serve(
             help="Directory of the database.",
             file_okay=False,
         ),
-    ] = None,
+    ] = None
     durability: Annotated[
         DurabilityChoice | None,
         typer.Option(help="full survives a power cut, normal a crash of the program."),
-    ] = None,
+    ] = None
     profile: Annotated[
         str | None,
         typer.Option(
             metavar="NAME", help=f"Profile of requests that name none. {options.PROFILES}"
         ),
-    ] = None,
+    ] = None
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="Model in payloads that name none.")
-    ] = None,
+    ] = None
     tls_cert: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="PEM file of the certificate chain.", dir_okay=False),
-    ] = None,
+    ] = None
     tls_key: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="PEM file of its private key.", dir_okay=False),
-    ] = None,
+    ] = None
     tls_client_ca: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="PEM file of who signs clients' certificates.", dir_okay=False
         ),
-    ] = None,
+    ] = None
     tokens_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="TOML file of tokens and their tenants.", dir_okay=False),
-    ] = None,
-    log_level: Annotated[LevelChoice | None, typer.Option(help="Least level logged.")] = None,
-    log_format: Annotated[
-        FormatChoice | None, typer.Option(help="For people or for programs.")
-    ] = None,
+    ] = None
+    log_level: Annotated[LevelChoice | None, typer.Option(help="Least level logged.")] = None
+    log_format: Annotated[FormatChoice | None, typer.Option(help="For people or for programs.")] = (
+        None
+    )
+
+    def settings(self) -> dict[str, Any]:
+        """By the settings' names; None: not given."""
+        return {
+            "listen": tuple(self.listen) if self.listen else None,
+            "database": self.database,
+            "state_dir": self.state_dir,
+            "durability": self.durability and self.durability.value,
+            "default_profile": self.profile,
+            "default_model": self.model,
+            "tls_cert": self.tls_cert,
+            "tls_key": self.tls_key,
+            "tls_client_ca": self.tls_client_ca,
+            "tokens_file": self.tokens_file,
+            "log_level": self.log_level and self.log_level.value,
+            "log_format": self.log_format and self.log_format.value,
+        }
+
+
+NO_FLAGS = Flags()
+
+
+def serve(
+    flags: Flags = NO_FLAGS,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
@@ -135,21 +162,7 @@ def serve(
     Every option is also a setting of the environment and of the file: see check-config. Once it serves, one line on
     standard output says where; the log goes to standard error.
     """
-    flags = {
-        "listen": tuple(listen) if listen else None,
-        "database": database,
-        "state_dir": state_dir,
-        "durability": durability and durability.value,
-        "default_profile": profile,
-        "default_model": model,
-        "tls_cert": tls_cert,
-        "tls_key": tls_key,
-        "tls_client_ca": tls_client_ca,
-        "tokens_file": tokens_file,
-        "log_level": log_level and log_level.value,
-        "log_format": log_format and log_format.value,
-    }
-    loaded = loaded_or_refuse(flags, config=config)
+    loaded = loaded_or_refuse(flags.settings(), config=config)
     settings = _usable(loaded)
     _leave_on_interrupt()
     try:
@@ -287,7 +300,7 @@ def _refuse_to_listen(settings: Settings) -> None:
 
     That a port is taken is said before gRPC does, which also logs it in words of its own.
     """
-    from backscroll_sidecar.edge.exposure import Reach, check_exposure
+    from backscroll_sidecar.edge.bind_policy import Reach, check_exposure
     from backscroll_sidecar.edge.tenants import TokenTenants, read_tokens
 
     if settings.tokens_file:

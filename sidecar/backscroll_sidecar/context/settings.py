@@ -1,4 +1,4 @@
-"""The settings of the path of a build, as plain values. `settings.py` reads them from flags, environment and file."""
+"""The settings of the path of a build, as plain values. `config.derived` makes them of what an operator sets."""
 
 from __future__ import annotations
 

@@ -6,17 +6,17 @@ import asyncio
 import time
 from collections import deque
 
-from backscroll_sidecar.edge.limits import GateLimits
+from backscroll_sidecar.edge.limits import AdmissionLimits
 from backscroll_sidecar.errors import Overloaded
 
 
-class Gate:
+class Admission:
     """Lets in so many calls of one method; the next wait in a line of bounded length, for a bounded time.
 
     A call brings its request with it, so what runs and what waits is bounded in bytes, too. Belongs to one event loop.
     """
 
-    def __init__(self, limits: GateLimits) -> None:
+    def __init__(self, limits: AdmissionLimits) -> None:
         self._limits = limits
         self._free = limits.running
         self._line: deque[asyncio.Future[None]] = deque()

@@ -1,8 +1,10 @@
-"""What stands before every handler: tenant, room, deadline, parsing, errors, one log line.
+"""What every call goes through, whatever carried it: tenant, room, deadline, parsing, errors, one log line.
 
-A wrapper put on at registration rather than a gRPC interceptor, which would cost every call 2 to 6 µs. Handlers get
-a parsed request and return a message or its bytes; gRPC itself sees bytes on both sides, so that nothing is parsed
-or serialised where an exception would end as UNKNOWN.
+An edge binds the `Endpoint` of each method: it hands over the request and the `Caller`, and gets bytes back or
+`Refused`. Neither gRPC nor HTTP is known here.
+
+A wrapper put on once rather than a chain of interceptors, which would cost every call 2 to 6 µs. Bytes come in and go
+out, so that nothing is parsed or serialised where an exception would have no status.
 """
 
 from __future__ import annotations
@@ -13,18 +15,16 @@ import math
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Never, Protocol, cast
+from typing import Any, Protocol
 
-import grpc
 import structlog
-from google.protobuf.message import Message
 
-from backscroll_sidecar.edge.admission import Gate
-from backscroll_sidecar.edge.limits import DEFAULT_GATE, GATES, GateLimits
-from backscroll_sidecar.edge.status import code_for, internal_status, status_for
+from backscroll_sidecar.edge.admission import Admission
+from backscroll_sidecar.edge.limits import ADMISSIONS, DEFAULT_ADMISSION, AdmissionLimits
+from backscroll_sidecar.edge.status import Code, Refused, code_for, internal_refusal, refusal_for
 from backscroll_sidecar.edge.tenants import Tenants
 from backscroll_sidecar.errors import BackscrollError, Reason, StoreUnavailable
 from backscroll_sidecar.values import quick
@@ -43,17 +43,16 @@ ms, 600 s as 601 s), and repeats what it told before where that is less than 3 %
 Believed, a chat would say DEADLINE to a caller who has gone."""
 
 
-class Context(Protocol):
-    """What is asked of a call by its handlers, whichever edge it came through."""
+class Caller(Protocol):
+    """Who calls, as far as the carrier tells."""
 
-    def invocation_metadata(self) -> Any:  # noqa: ANN401 - pairs of a name and a value, or None
-        """What the caller sent beside the request."""
+    @property
+    def metadata(self) -> Iterable[tuple[str, str | bytes]]:
+        """What came beside the request: names in lower case, and values."""
 
-    def time_remaining(self) -> float | None:
-        """Seconds until the caller's deadline; None, or infinity, without one."""
-
-    async def abort(self, code: grpc.StatusCode, details: str, trailing_metadata: Any) -> Never:  # noqa: ANN401
-        """End the call with a status. Raises, always."""
+    @property
+    def time_left_s(self) -> float | None:
+        """Seconds until the caller's deadline; None without one."""
 
 
 @quick
@@ -77,14 +76,33 @@ class Call:
 class Method:
     """One RPC: how a request is parsed and who answers it.
 
-    `answer` returns an awaitable of one answer or, with `server_streaming`, an async generator of answers; with
-    `client_streaming` it is given an async iterator of parsed requests.
+    `answer` returns an awaitable of one answer, a message of protobuf or its bytes. With `server_streaming` it is an
+    async generator of answers; with `client_streaming` it is given an async iterator of parsed requests.
     """
 
     full_name: str
-    name: str
     parse: Callable[[bytes], Any]
     answer: Callable[[Any, Call], Any]
+    client_streaming: bool = False
+    server_streaming: bool = False
+
+    @property
+    def name(self) -> str:
+        """Without that of its service."""
+        return self.full_name.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One method behind the pipeline, as an edge binds it.
+
+    `answer` takes the request, or with `client_streaming` an async iterator of requests. It returns an awaitable of the
+    answer's bytes, or with `server_streaming` an async generator of them. Both raise `Refused` and nothing else but
+    what ends a task.
+    """
+
+    path: str
+    answer: Callable[[Any, Caller], Any]
     client_streaming: bool = False
     server_streaming: bool = False
 
@@ -92,7 +110,7 @@ class Method:
 @quick
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """What became of one call; no text of a user's is in it. `code` is gRPC's name of the status."""
+    """What became of one call; no text of a user's is in it. `code` is the name of a `Code`."""
 
     method: str
     tenant: str
@@ -101,14 +119,6 @@ class CallRecord:
     duration_us: int
     request_bytes: int
     incident: str = ""
-
-
-_MAKERS: Mapping[tuple[bool, bool], Callable[[Any], object]] = {
-    (False, False): grpc.unary_unary_rpc_method_handler,
-    (False, True): grpc.unary_stream_rpc_method_handler,
-    (True, False): grpc.stream_unary_rpc_method_handler,
-    (True, True): grpc.stream_stream_rpc_method_handler,
-}
 
 
 def log_call(record: CallRecord) -> None:
@@ -131,8 +141,8 @@ def log_call(record: CallRecord) -> None:
     )
 
 
-class Guard:
-    """Makes gRPC handlers of methods. Belongs to one event loop.
+class CallPipeline:
+    """Makes endpoints of methods. Belongs to one event loop.
 
     Parameters
     ----------
@@ -140,92 +150,102 @@ class Guard:
         Tells whose call it is.
     observe
         Told of every call once it is over.
-    gates
-        Bounds by method name; the rest has `DEFAULT_GATE`.
+    limits
+        Bounds by method name, those of `default_limits` for the rest. A method has one room, however often it is bound.
 
     Attributes
     ----------
+    ready
+        False: every call is UNAVAILABLE.
     missed_deadlines
-        Calls by RPC whose answer was not ready when the caller's time was up (N-09).
+        Calls by RPC whose answer was not ready when the caller's time was up.
     """
 
     def __init__(
         self,
         tenants: Tenants,
         observe: Callable[[CallRecord], None] = log_call,
-        gates: Mapping[str, GateLimits] = GATES,
+        limits: Mapping[str, AdmissionLimits] = ADMISSIONS,
+        default_limits: AdmissionLimits | None = None,
     ) -> None:
         self._tenants = tenants
         self.observe = observe
-        self._gates = gates
+        self._limits = limits
+        self._default_limits = default_limits or DEFAULT_ADMISSION
+        self._admissions: dict[str, Admission] = {}
         self.ready = False
         self.missed_deadlines: Counter[str] = Counter()
 
-    def handler(self, method: Method) -> grpc.RpcMethodHandler[bytes, bytes]:
-        """Make the handler of one method, over bytes."""
-        gate = Gate(self._gates.get(method.name, DEFAULT_GATE))
-        shape = (method.client_streaming, method.server_streaming)
-        answer = (self._stream if method.server_streaming else self._once)(method, gate)
-        return cast("grpc.RpcMethodHandler[bytes, bytes]", _MAKERS[shape](answer))
+    def endpoint(self, method: Method) -> Endpoint:
+        """Put the pipeline before a method."""
+        admission = self._admissions.get(method.full_name)
+        if admission is None:
+            limits = self._limits.get(method.name, self._default_limits)
+            admission = self._admissions[method.full_name] = Admission(limits)
+        wrap = self._stream if method.server_streaming else self._once
+        return Endpoint(
+            f"/{method.full_name}",
+            wrap(method, admission),
+            method.client_streaming,
+            method.server_streaming,
+        )
 
-    def _once(self, method: Method, gate: Gate) -> Callable[[Incoming, Context], Awaitable[bytes]]:
+    def _once(
+        self, method: Method, admission: Admission
+    ) -> Callable[[Incoming, Caller], Awaitable[bytes]]:
         read = _reader(method)
 
-        async def answer(request: Incoming, context: Context) -> bytes:
+        async def answer(request: Incoming, caller: Caller) -> bytes:
             watch = _Watch(self, method, request)
             try:
-                call = self._admit(context, watch)
-                if not gate.enter_at_once(watch.request_bytes):
-                    await gate.enter(watch.request_bytes, call.deadline_s)
+                call = self._admit(caller, watch)
+                if not admission.enter_at_once(watch.request_bytes):
+                    await admission.enter(watch.request_bytes, call.deadline_s)
                 try:
                     body = _serialised(await method.answer(read(request), call))
                 finally:
-                    gate.leave(watch.request_bytes)
-            except asyncio.CancelledError as error:
-                await _cancelled(error, context, watch)
-            except Exception as error:  # noqa: BLE001 - the edge: every error becomes a status
-                await _refuse(error, context, watch)
-            watch.stop(grpc.StatusCode.OK)
+                    admission.leave(watch.request_bytes)
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - each becomes a status
+                raise watch.fail(error) from None
+            watch.stop(Code.OK)
             return body
 
         return answer
 
     def _stream(
-        self, method: Method, gate: Gate
-    ) -> Callable[[Incoming, Context], AsyncIterator[bytes]]:
+        self, method: Method, admission: Admission
+    ) -> Callable[[Incoming, Caller], AsyncIterator[bytes]]:
         read = _reader(method)
 
-        async def answer(request: Incoming, context: Context) -> AsyncIterator[bytes]:
+        async def answer(request: Incoming, caller: Caller) -> AsyncIterator[bytes]:
             watch = _Watch(self, method, request)
             try:
-                call = self._admit(context, watch)
-                await gate.enter(watch.request_bytes, call.deadline_s)
+                call = self._admit(caller, watch)
+                await admission.enter(watch.request_bytes, call.deadline_s)
                 try:
                     async with aclosing(method.answer(read(request), call)) as answers:
                         async for one in answers:
                             yield _serialised(one)
                 finally:
-                    gate.leave(watch.request_bytes)
+                    admission.leave(watch.request_bytes)
             except GeneratorExit:
-                watch.stop(grpc.StatusCode.CANCELLED)
+                watch.stop(Code.CANCELLED)
                 raise
-            except asyncio.CancelledError as error:
-                await _cancelled(error, context, watch)
-            except Exception as error:  # noqa: BLE001 - the edge: every error becomes a status
-                await _refuse(error, context, watch)
-            watch.stop(grpc.StatusCode.OK)
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - each becomes a status
+                raise watch.fail(error) from None
+            watch.stop(Code.OK)
 
         return answer
 
-    def _admit(self, context: Context, watch: _Watch) -> Call:
-        watch.tenant = tenant = self._tenants.resolve(context)
+    def _admit(self, caller: Caller, watch: _Watch) -> Call:
+        watch.tenant = tenant = self._tenants.resolve(caller.metadata)
         if not self.ready:
             raise StoreUnavailable("the server is starting")
-        left = context.time_remaining()
-        if left is None or left == math.inf:
+        left_s = caller.time_left_s
+        if left_s is None:
             return Call(tenant, None)
         now_s = time.monotonic()
-        watch.told_s, watch.deadline_s = now_s + left, now_s + (1 - MOST_LATE_SHARE) * left
+        watch.told_s, watch.deadline_s = now_s + left_s, now_s + (1 - MOST_LATE_SHARE) * left_s
         return Call(tenant, watch.deadline_s)
 
 
@@ -236,23 +256,45 @@ class _Watch:
         "_method", "_missed", "_observe", "_started", "deadline_s", "request_bytes", "tenant", "told_s",
     )  # fmt: skip
 
-    def __init__(self, guard: Guard, method: Method, request: Incoming) -> None:
+    def __init__(self, pipeline: CallPipeline, method: Method, request: Incoming) -> None:
         self._started = time.perf_counter_ns()
-        self._observe = guard.observe
-        self._missed = guard.missed_deadlines
+        self._observe = pipeline.observe
+        self._missed = pipeline.missed_deadlines
         self._method = method
         self.deadline_s = self.told_s = math.inf
         self.request_bytes = len(request) if isinstance(request, bytes) else 0
         self.tenant = ""
 
-    def stop(self, code: grpc.StatusCode, reason: str = "", incident: str = "") -> None:
-        # gRPC cancels a call whose time is up; a caller who is still there has the time that was told.
-        is_cancelled = code is grpc.StatusCode.CANCELLED
+    def fail(self, error: BaseException) -> BaseException:
+        """End the call with an error; return what to raise. What nobody expected is told to the log only.
+
+        A cancellation of the call goes its way. Somebody else's is a fault: without that a handler that awaits a
+        future somebody cancelled would leave its caller without any answer.
+        """
+        if isinstance(error, asyncio.CancelledError):
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                self.stop(Code.CANCELLED)
+                return error
+        if isinstance(error, BackscrollError) and code_for(error) is not Code.INTERNAL:
+            error = refusal_for(error)
+        if isinstance(error, Refused):
+            self.stop(error.code, error.reason)
+            return error
+        incident = secrets.token_hex(8)
+        log.error("rpc.failed", incident=incident, exc_info=error)
+        self.stop(Code.INTERNAL, Reason.INTERNAL.value, incident)
+        return internal_refusal(incident)
+
+    def stop(self, code: Code, reason: str = "", incident: str = "") -> None:
+        """Tell of the call."""
+        # A call whose time is up is cancelled; a caller who is still there has the time that was told.
+        is_cancelled = code is Code.CANCELLED
         late_s = self.deadline_s if is_cancelled else self.told_s
         if time.monotonic() >= late_s - DEADLINE_TOLERANCE_S:
             self._missed[self._method.name] += 1
             if is_cancelled:
-                code, reason = grpc.StatusCode.DEADLINE_EXCEEDED, Reason.DEADLINE.value
+                code, reason = Code.DEADLINE_EXCEEDED, Reason.DEADLINE.value
         record = CallRecord(
             self._method.full_name,
             self.tenant,
@@ -269,7 +311,7 @@ class _Watch:
 
 
 def _reader(method: Method) -> Callable[[Any], Any]:
-    """How the handler's request comes from gRPC's: parsed, or an iterator of parsed ones."""
+    """How the handler's request comes from the carrier's: parsed, or an iterator of parsed ones."""
     if not method.client_streaming:
         return method.parse
 
@@ -280,30 +322,5 @@ def _reader(method: Method) -> Callable[[Any], Any]:
     return parsed
 
 
-def _serialised(answer: Message | bytes) -> bytes:
+def _serialised(answer: Any) -> bytes:  # noqa: ANN401 - a message of protobuf, or bytes
     return answer if isinstance(answer, bytes) else answer.SerializeToString()
-
-
-async def _cancelled(error: asyncio.CancelledError, context: Context, watch: _Watch) -> Never:
-    """Let a cancellation of the call go its way; something else's is a fault.
-
-    Without this, a handler that awaits a future somebody cancelled would leave its caller without any answer.
-    """
-    task = asyncio.current_task()
-    if task is None or task.cancelling():
-        watch.stop(grpc.StatusCode.CANCELLED)
-        raise error
-    await _refuse(error, context, watch)
-
-
-async def _refuse(error: BaseException, context: Context, watch: _Watch) -> Never:
-    """End a call with the status of an error. What nobody expected is told to the log only."""
-    if isinstance(error, BackscrollError) and code_for(error) is not grpc.StatusCode.INTERNAL:
-        status = status_for(error)
-        watch.stop(status.code, error.reason.value)
-    else:
-        incident = secrets.token_hex(8)
-        status = internal_status(incident)
-        log.error("rpc.failed", incident=incident, exc_info=error)
-        watch.stop(status.code, "INTERNAL", incident)
-    await context.abort(status.code, status.details, status.trailing_metadata)

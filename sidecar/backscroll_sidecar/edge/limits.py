@@ -73,7 +73,7 @@ MAX_ERROR_DETAILS_BYTES = 4 * KIB
 
 
 @dataclass(frozen=True, slots=True)
-class GateLimits:
+class AdmissionLimits:
     """How many calls of one method run at once, how many more may wait, for how long, and how large the requests of
     all of them may be together. A batch takes some five times its size until it is stored.
     """
@@ -84,16 +84,17 @@ class GateLimits:
     max_bytes: int = 64 * MIB
 
 
-DEFAULT_GATE = GateLimits(128, 1_024)
-GATES: Mapping[str, GateLimits] = {
-    "BuildContext": GateLimits(256, 4_096),
-    "AppendMessages": GateLimits(1_024, 4_096),
-    "ImportMessages": GateLimits(16, 64),
-    "ExportMessages": GateLimits(16, 64),
-    "WaitForIndex": GateLimits(1_024, 0),
-    "Erase": GateLimits(8, 64),
-    "StreamChat": GateLimits(10_000, 1_000, max_bytes=512 * MIB),
-    "Chat": GateLimits(10_000, 1_000, max_bytes=512 * MIB),
+DEFAULT_ADMISSION = AdmissionLimits(128, 1_024)
+UNBOUNDED = AdmissionLimits(10**9, 0, max_bytes=10**15)
+ADMISSIONS: Mapping[str, AdmissionLimits] = {
+    "BuildContext": AdmissionLimits(256, 4_096),
+    "AppendMessages": AdmissionLimits(1_024, 4_096),
+    "ImportMessages": AdmissionLimits(16, 64),
+    "ExportMessages": AdmissionLimits(16, 64),
+    "WaitForIndex": AdmissionLimits(1_024, 0),
+    "Erase": AdmissionLimits(8, 64),
+    "StreamChat": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
+    "Chat": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
 }
-"""By method name; what is not named has `DEFAULT_GATE`."""
+"""By method name; what is not named has `DEFAULT_ADMISSION`."""
 MAX_EVENT_TYPES = 100

@@ -1,7 +1,7 @@
 """Where the server listens, and what answers there.
 
 Addresses that only this machine can reach, without TLS, are served on the event loop itself (`http2`, decision 0015),
-all others by gRPC's own server. Handlers are the same ones.
+all others by gRPC's own server. Both are given the same endpoints.
 """
 
 from __future__ import annotations
@@ -17,11 +17,17 @@ from typing import Literal
 
 import grpc
 
-from backscroll_sidecar.edge.exposure import Address, Reach
-from backscroll_sidecar.edge.http2.server import LocalServer
-from backscroll_sidecar.edge.http2.sockets import has_listener, listening_at, listening_path
+from backscroll_sidecar.edge.bind_policy import Address, Reach
+from backscroll_sidecar.edge.call_pipeline import Endpoint
+from backscroll_sidecar.edge.grpc.handlers import Handlers
+from backscroll_sidecar.edge.http2.server import (
+    LocalServer,
+    has_listener,
+    listening_at,
+    listening_path,
+)
 from backscroll_sidecar.edge.limits import MAX_RECEIVE_BYTES
-from backscroll_sidecar.edge.start_errors import StartRefused
+from backscroll_sidecar.errors import StartRefused
 
 EdgeName = Literal["auto", "grpc"]
 """What answers on this machine's own addresses: our edge where it can, or gRPC's server as everywhere else."""
@@ -53,6 +59,7 @@ class Listeners:
 
     Parameters
     ----------
+    endpoints : what is answered, everywhere.
     tls : for all addresses but unix sockets.
 
     Raises
@@ -61,19 +68,16 @@ class Listeners:
         A file of `tls` cannot be used.
     """
 
-    def __init__(self, tls: TlsFiles | None = None, edge: EdgeName = "auto") -> None:
+    def __init__(
+        self, endpoints: Sequence[Endpoint], tls: TlsFiles | None = None, edge: EdgeName = "auto"
+    ) -> None:
         self._credentials = None if tls is None else _credentials(tls)
         self._is_ours = edge == "auto"
-        self._local = LocalServer(MAX_RECEIVE_BYTES)
+        self._endpoints = endpoints
+        self._local = LocalServer(endpoints, MAX_RECEIVE_BYTES)
         self._grpc: grpc.aio.Server | None = None
-        self._handlers: list[grpc.GenericRpcHandler] = []
         self._paths: dict[Path, tuple[int, int] | None] = {}
         self._has_started = False
-
-    def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
-        """Answer calls of these services everywhere; before the first `bind`."""
-        self._handlers.extend(handlers)
-        self._local.add_generic_rpc_handlers(handlers)
 
     def bind(self, address: Address) -> str:
         """Take an address; return it with its port.
@@ -161,7 +165,7 @@ class Listeners:
     def _grpc_server(self) -> grpc.aio.Server:
         if self._grpc is None:
             self._grpc = grpc.aio.server(options=OPTIONS)
-            self._grpc.add_generic_rpc_handlers(tuple(self._handlers))
+            self._grpc.add_generic_rpc_handlers((Handlers(self._endpoints),))
         return self._grpc
 
 

@@ -1,7 +1,7 @@
 """Calls that the server makes of itself before anybody may call it, so that the first caller finds nothing cold.
 
 The first answer of a process waits for gRPC's code to be read and bound, and runs Python's before it is specialised (a
-function after eight calls, PEP 659): it took 2.7 ms, behind a rehearsal 1.9 (decision 0014). Nothing else depends on
+function after eight calls, PEP 659): it took 2.7 ms, behind these 1.9 (decision 0014). Nothing else depends on
 it, so it raises nothing.
 """
 
@@ -24,20 +24,20 @@ from backscroll.v1 import (
     preference_pb2,
     preference_pb2_grpc,
 )
-from backscroll_sidecar.edge.call_pipeline import CallRecord, Guard
-from backscroll_sidecar.edge.exposure import parse_address
-from backscroll_sidecar.edge.grpc.registration import Servicer, add_servicer
+from backscroll_sidecar.edge.bind_policy import parse_address
+from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners
+from backscroll_sidecar.edge.services import Servicer, methods_of
 from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer
 from backscroll_sidecar.edge.services.history import HistoryServicer
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.tenants import OneTenant
-from backscroll_sidecar.history.preferences import Preferences
+from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.service import HistoryService
 
 log = logging.getLogger(__name__)
 
-ADDRESS, CHANNEL = "127.0.0.1:0", "rehearsal"
+ADDRESS, CHANNEL = "127.0.0.1:0", "warm-up"
 MESSAGES = 200
 """More than a question's window, so that there are older ones."""
 QUESTIONS = ("and now?", "who was it that said something of line 1 long ago?")
@@ -48,13 +48,13 @@ PATIENCE_S = 5.0
 """What all of it may take; it takes some 70 ms."""
 OPTIONS = (("grpc.enable_http_proxy", 0),)
 
-_rehearsed = False
+_is_warm = False
 """What is made warm are the process's libraries and code: another server in it finds them so."""
 
 
-async def rehearse(
+async def warm_up(
     history: HistoryService,
-    preferences: Preferences,
+    preferences: PreferenceService,
     builder: Builder,
     chat: Chat,
     profiles: Iterable[str],
@@ -71,10 +71,10 @@ async def rehearse(
     edge
         What will answer.
     """
-    global _rehearsed  # noqa: PLW0603 - of the process, as what it does
-    if _rehearsed:
+    global _is_warm  # noqa: PLW0603 - of the process, as what it does
+    if _is_warm:
         return
-    _rehearsed = True
+    _is_warm = True
     started = time.perf_counter()
     try:
         async with (
@@ -87,18 +87,17 @@ async def rehearse(
             ) as channel,
         ):
             await _call(channel, profiles)
-        log.info("rehearsed in %.2f s", time.perf_counter() - started)
+        log.info("warmed up by own calls in %.2f s", time.perf_counter() - started)
     except Exception as error:  # noqa: BLE001 - nothing depends on it
-        log.warning("not rehearsed, so the first calls take longer: %r", error)
+        log.warning("not warmed up by own calls, so the first calls take longer: %r", error)
 
 
 @asynccontextmanager
 async def _served(edge: EdgeName, *servicers: Servicer) -> AsyncIterator[grpc.aio.Channel]:
-    guard = Guard(OneTenant(), _tell_nobody)
-    guard.ready = True
-    listeners = Listeners(edge=edge)
-    for servicer in servicers:
-        add_servicer(listeners, servicer, guard)
+    pipeline = CallPipeline(OneTenant(), _tell_nobody)
+    pipeline.ready = True
+    methods = (method for servicer in servicers for method in methods_of(servicer))
+    listeners = Listeners(list(map(pipeline.endpoint, methods)), edge=edge)
     try:
         target = listeners.bind(parse_address(ADDRESS))
         await listeners.start()
@@ -149,4 +148,4 @@ def _messages() -> Iterator[message_pb2.Message]:
 
 
 def _tell_nobody(record: CallRecord) -> None:
-    """A rehearsal is nobody's call."""
+    """These are nobody's calls."""

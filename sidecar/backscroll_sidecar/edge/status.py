@@ -1,19 +1,11 @@
-"""The one table from domain errors to gRPC. Errors below know no status code, and nothing above knows another table.
-
-Text and details travel in headers of a few KiB: both are capped, so that an error never becomes another one.
-"""
+"""The one table from domain errors to codes. Errors below know no code, and nothing above knows another table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from enum import IntEnum
 
-from google.protobuf import any_pb2
-from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
-from grpc import StatusCode
-from grpc_status import rpc_status
-
-from backscroll_sidecar.edge.limits import MAX_ERROR_DETAILS_BYTES, MAX_ERROR_TEXT_BYTES
+from backscroll_sidecar.edge.limits import MAX_ERROR_TEXT_BYTES
 from backscroll_sidecar.errors import (
     BackscrollError,
     Conflict,
@@ -27,64 +19,93 @@ from backscroll_sidecar.errors import (
     Reason,
     StoreReadOnly,
     StoreUnavailable,
+    Unauthenticated,
 )
 
-DOMAIN = "backscroll.v1"
+
+class Code(IntEnum):
+    """How a call ends: names and numbers of ``google.rpc.Code``, which every binding translates."""
+
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
 
 
-NO_RETRY = (("grpc-retry-pushback-ms", "-1"),)
-"""What tells gRPC's own retries to stop: a full disk does not pass in a second."""
+class Refused(Exception):
+    """A call ends with an error: what its caller is told of it, whatever carries the call.
+
+    Attributes
+    ----------
+    reason
+        The contract's word; empty where the code says all.
+    metadata
+        What belongs to the reason: the field at fault, bounds, the incident.
+    is_final
+        It does not help to try again soon: a full disk does not pass in a second.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        text: str = "",
+        reason: str = "",
+        metadata: Mapping[str, str] | None = None,
+        *,
+        is_final: bool = False,
+    ) -> None:
+        super().__init__(text)
+        self.code, self.text, self.reason = code, capped(text), reason
+        self.metadata = {key: capped(value) for key, value in (metadata or {}).items()}
+        self.is_final = is_final
 
 
-class Status(NamedTuple):
-    """How a call ends; what `abort` takes."""
-
-    code: StatusCode
-    details: str
-    trailing_metadata: tuple[tuple[str, str | bytes], ...]
-
-
-class Unauthenticated(BackscrollError):
-    """No credential, or one that is not known."""
-
-    reason = Reason.UNAUTHENTICATED
-
-
-CODES: Mapping[type[BackscrollError], StatusCode] = {
-    InvalidRequest: StatusCode.INVALID_ARGUMENT,
-    NotFound: StatusCode.NOT_FOUND,
-    Gone: StatusCode.FAILED_PRECONDITION,
-    Conflict: StatusCode.ABORTED,
-    StoreUnavailable: StatusCode.UNAVAILABLE,
-    Overloaded: StatusCode.RESOURCE_EXHAUSTED,
-    DeadlineExceeded: StatusCode.DEADLINE_EXCEEDED,
-    NotImplementedYet: StatusCode.UNIMPLEMENTED,
-    NotAllowed: StatusCode.PERMISSION_DENIED,
-    Unauthenticated: StatusCode.UNAUTHENTICATED,
-    BackscrollError: StatusCode.INTERNAL,
+CODES: Mapping[type[BackscrollError], Code] = {
+    InvalidRequest: Code.INVALID_ARGUMENT,
+    NotFound: Code.NOT_FOUND,
+    Gone: Code.FAILED_PRECONDITION,
+    Conflict: Code.ABORTED,
+    StoreUnavailable: Code.UNAVAILABLE,
+    Overloaded: Code.RESOURCE_EXHAUSTED,
+    DeadlineExceeded: Code.DEADLINE_EXCEEDED,
+    NotImplementedYet: Code.UNIMPLEMENTED,
+    NotAllowed: Code.PERMISSION_DENIED,
+    Unauthenticated: Code.UNAUTHENTICATED,
+    BackscrollError: Code.INTERNAL,
 }
 
 
-def code_for(error: BackscrollError) -> StatusCode:
+def code_for(error: BackscrollError) -> Code:
     """Look the error up along its classes: what has no line of its own has its parent's."""
     return next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
 
 
-def status_for(error: BackscrollError) -> Status:
-    """Make the status a caller gets: code, text, and an ErrorInfo with reason, field and metadata."""
-    metadata = {key: capped(value) for key, value in error.metadata.items()}
+def refusal_for(error: BackscrollError) -> Refused:
+    """What a caller is told of an error: code, text, reason, field and metadata."""
+    metadata = dict(error.metadata)
     if error.field:
-        metadata["field"] = capped(error.field)
-    status = _status(code_for(error), error.message, error.reason, metadata)
-    if isinstance(error, StoreReadOnly):
-        return status._replace(trailing_metadata=status.trailing_metadata + NO_RETRY)
-    return status
+        metadata["field"] = error.field
+    is_final = isinstance(error, StoreReadOnly)
+    return Refused(code_for(error), error.message, error.reason.value, metadata, is_final=is_final)
 
 
-def internal_status(incident: str) -> Status:
-    """Make the status of a fault of ours. The caller learns the incident's id, the log the rest."""
-    message = "the server failed; its log has the incident"
-    return _status(StatusCode.INTERNAL, message, Reason.INTERNAL, {"incident": incident})
+def internal_refusal(incident: str) -> Refused:
+    """What a caller is told of a fault of ours: the incident's id; the log has the rest."""
+    text = "the server failed; its log has the incident"
+    return Refused(Code.INTERNAL, text, Reason.INTERNAL.value, {"incident": incident})
 
 
 def capped(text: str, limit_bytes: int = MAX_ERROR_TEXT_BYTES) -> str:
@@ -94,16 +115,3 @@ def capped(text: str, limit_bytes: int = MAX_ERROR_TEXT_BYTES) -> str:
         return body.decode()
     mark = "…"
     return body[: limit_bytes - len(mark.encode())].decode(errors="ignore") + mark
-
-
-def _status(code: StatusCode, text: str, reason: Reason, metadata: dict[str, str]) -> Status:
-    number: int = code.value[0]
-    while True:
-        info = error_details_pb2.ErrorInfo(domain=DOMAIN, reason=reason, metadata=metadata)
-        detail = any_pb2.Any()
-        detail.Pack(info)
-        status = status_pb2.Status(code=number, message=capped(text), details=[detail])
-        if status.ByteSize() <= MAX_ERROR_DETAILS_BYTES or not metadata:
-            made = rpc_status.to_status(status)
-            return Status(made.code, made.details, tuple(made.trailing_metadata))
-        del metadata[max(metadata, key=lambda key: len(metadata[key]))]

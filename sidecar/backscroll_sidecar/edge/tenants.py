@@ -1,4 +1,4 @@
-"""Who a call belongs to. The tenant comes from the credential, never from a request (law 6)."""
+"""Who a call belongs to. The tenant comes from the credential, never from a request."""
 
 from __future__ import annotations
 
@@ -9,24 +9,20 @@ from pathlib import Path
 from typing import Protocol
 
 from backscroll_sidecar.domain import DEFAULT_TENANT
-from backscroll_sidecar.edge.start_errors import StartRefused
-from backscroll_sidecar.edge.status import Unauthenticated
+from backscroll_sidecar.errors import StartRefused, Unauthenticated
 
 HASH_PREFIX = "sha256:"
 _SCHEME = "bearer "
 
 
-class CallHeaders(Protocol):
-    """What of a call tells the caller."""
-
-    def invocation_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
-        """The headers of the call."""
+Metadata = Iterable[tuple[str, str | bytes]]
+"""What came beside a request: names in lower case, and values."""
 
 
 class Tenants(Protocol):
     """Tells the tenant of a call. A pure look-up: no I/O, no waiting."""
 
-    def resolve(self, context: CallHeaders) -> str:
+    def resolve(self, metadata: Metadata) -> str:
         """Return the tenant.
 
         Raises
@@ -39,7 +35,7 @@ class Tenants(Protocol):
 class OneTenant:
     """No authentication: every caller that reaches a loopback address or the socket is the default tenant."""
 
-    def resolve(self, context: CallHeaders) -> str:  # noqa: ARG002
+    def resolve(self, metadata: Metadata) -> str:  # noqa: ARG002
         return DEFAULT_TENANT
 
 
@@ -63,10 +59,8 @@ class TokenTenants:
                 raise StartRefused("tokens_file", "has a token without a tenant")
             self._tenants[_digest(token)] = tenant
 
-    def resolve(self, context: CallHeaders) -> str:
-        found = [
-            value for name, value in context.invocation_metadata() or () if name == "authorization"
-        ]
+    def resolve(self, metadata: Metadata) -> str:
+        found = [value for name, value in metadata if name == "authorization"]
         if not found:
             raise Unauthenticated("this server needs 'authorization: Bearer TOKEN'")
         value = found[0]

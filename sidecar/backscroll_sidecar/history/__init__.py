@@ -1,1 +1,1 @@
-"""How messages get in and out: validate, analyse, commit, publish; append, edit, recall, import, read."""
+"""How messages get in and out: validate, analyse, commit, publish; append, edit, retract, import, read."""

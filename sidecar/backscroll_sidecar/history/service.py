@@ -5,10 +5,11 @@ append: validate.check_message → analyse → AppendChange → Writer.submit �
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
+from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.domain import (
     MAX_PINNED,
     AppendResult,
@@ -22,18 +23,19 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.history.importing import ImportBatch, ImportReport, import_batches
 from backscroll_sidecar.history.ingest import (
     DimsOf,
     Ingest,
-    MessageAnalyzer,
     any_dims,
     merge_results,
 )
 from backscroll_sidecar.history.lane import LoopSlices
-from backscroll_sidecar.history.meaning import MeaningSearch
 from backscroll_sidecar.history.reads import HistoryReads
-from backscroll_sidecar.history.requests import (
+from backscroll_sidecar.history.rosters import Rosters
+from backscroll_sidecar.history.semantic_search import SemanticSearch
+from backscroll_sidecar.history.validate import (
+    Accepted,
+    Refused,
     check_id,
     check_ids,
     check_item_count,
@@ -41,8 +43,6 @@ from backscroll_sidecar.history.requests import (
     check_member,
     check_time,
 )
-from backscroll_sidecar.history.rosters import Rosters
-from backscroll_sidecar.history.validate import Accepted, Refused
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import (
     PIN,
@@ -55,8 +55,8 @@ from backscroll_sidecar.ports import (
     EraseReceipt,
     HistoryReader,
     MembersChange,
-    RecallChange,
     RecordChange,
+    RetractChange,
     TurnMark,
     about_message,
 )
@@ -71,7 +71,7 @@ _REASONS = {
 
 
 class HistoryService(HistoryReads):
-    """Appends, edits, recalls, erases and reads. Safe to call from any task; raises typed errors only.
+    """Appends, edits, retracts, erases and reads. Safe to call from any task; raises typed errors only.
 
     `deadline_s` is everywhere a time on the clock of `time.monotonic`, as `Writer.submit` takes it.
     """
@@ -81,17 +81,17 @@ class HistoryService(HistoryReads):
         reader: HistoryReader,
         writer: Writer,
         rosters: Rosters,
-        analyzer: MessageAnalyzer,
+        analyzer: Analyzer,
         clock: Clock,
         executor: Executor | None = None,
         *,
         embedding: EmbeddingProgress | None = None,
         dims_of: DimsOf = any_dims,
-        meaning: MeaningSearch | None = None,
+        semantic_search: SemanticSearch | None = None,
     ) -> None:
         super().__init__(reader, analyzer, embedding)
         self._writer = writer
-        self.meaning = meaning or MeaningSearch(reader, {})
+        self.semantic_search = semantic_search or SemanticSearch(reader, {})
         self._clock = clock
         self.ingest = Ingest(analyzer, rosters, executor, dims_of=dims_of)
 
@@ -105,7 +105,7 @@ class HistoryService(HistoryReads):
         restores_erased: bool = False,
         rank_times_ms: Sequence[int] = (),
     ) -> list[AppendResult]:
-        """Store messages of one channel; one result each, in the order sent, once all of it is durable (N-08).
+        """Store messages of one channel; one result each, in the order sent, once all of it is durable.
 
         A message that can never be stored is refused alone, by code and field. `turn` is set on what a turn writes.
         `restores_erased` stores again what went because the whole channel was erased. `rank_times_ms` ranks what comes
@@ -188,11 +188,11 @@ class HistoryService(HistoryReads):
         await self._writer.submit(EditChange(key, checked.message, analysis, at_ms), deadline_s)
         return await self.get_message(key, message_id)
 
-    async def recall(
+    async def retract(
         self,
         key: ChannelKey,
         message_id: str,
-        recalled_at_ms: int | None = None,
+        retracted_at_ms: int | None = None,
         *,
         deadline_s: float | None = None,
     ) -> None:
@@ -201,15 +201,15 @@ class HistoryService(HistoryReads):
         Raises
         ------
         NotFound, Gone
-            Nothing to recall, or erased.
+            Nothing to retract, or erased.
         """
         check_key(key)
         check_id(message_id, "message_id")
-        at_ms = self._clock.now_ms() if recalled_at_ms is None else recalled_at_ms
+        at_ms = self._clock.now_ms() if retracted_at_ms is None else retracted_at_ms
         check_time(at_ms, "recalled_at_ms")
         # By its own id: open turns know no other (`TurnMark`).
         true_id = await self._true_id(key, message_id)
-        await self._writer.submit(RecallChange(key, true_id, at_ms), deadline_s)
+        await self._writer.submit(RetractChange(key, true_id, at_ms), deadline_s)
 
     async def _true_id(self, key: ChannelKey, message_id: str) -> str:
         """The id under which a message is stored; what is not stored keeps what it was called."""
@@ -266,7 +266,7 @@ class HistoryService(HistoryReads):
     async def upsert_members(
         self, key: ChannelKey, members: Sequence[Member], *, deadline_s: float | None = None
     ) -> tuple[Member, ...]:
-        """Insert or update people; returns them as they now stand. An old name stays findable (P-27)."""
+        """Insert or update people; returns them as they now stand. An old name stays findable."""
         return await self._tell_members(key, members, self._clock.now_ms(), deadline_s=deadline_s)
 
     async def add_members(
@@ -325,7 +325,3 @@ class HistoryService(HistoryReads):
         change = EraseChange(key, tuple(message_ids), user_id, self._clock.now_ms())
         applied = await self._writer.submit(change, deadline_s)
         return applied.receipt or EraseReceipt({})
-
-    async def import_stream(self, tenant: str, batches: AsyncIterable[ImportBatch]) -> ImportReport:
-        """Append any number of batches of any channels, each before the next is read; counts and first problems."""
-        return await import_batches(tenant, batches, self)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from backscroll.v1 import history_pb2, message_pb2
 from backscroll_sidecar.importers.times import BadTime, Times
-
-if TYPE_CHECKING:
-    from backscroll_sidecar.importers.looks import Look
-    from backscroll_sidecar.importers.sources import Source
 
 
 class NotUnderstood(Exception):
@@ -106,21 +102,6 @@ class Options:
     def note(self, words: str) -> None:
         """Tell the user, once."""
         self.notes[words] = None
-
-
-class Format(Protocol):
-    """One kind of file."""
-
-    name: ClassVar[str]
-    """As ``--format`` takes it."""
-    label: ClassVar[str]
-    """What it is, with its article."""
-
-    def fits(self, look: Look) -> bool:
-        """Whether a file that begins so is one."""
-
-    def read(self, source: Source, options: Options) -> Iterator[Item]:
-        """Go through the file from its beginning; the same items each time."""
 
 
 def each(items: Iterable[Item], place: Place) -> Iterator[Item]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import ijson
 
 from backscroll_sidecar.importers.encodings import is_of
-from backscroll_sidecar.importers.items import BadRecord, Record
+from backscroll_sidecar.importers.items import BadRecord, Item, Options, Record
 from backscroll_sidecar.importers.json_bytes import JSON_ERRORS, SafeBytes, TooDeep
 from backscroll_sidecar.importers.json_records import header, parsed
 from backscroll_sidecar.importers.sources import SQLITE_MAGIC, Source
@@ -94,6 +95,21 @@ class Look:
             what = "a folder" if self.source.path.is_dir() else "a zip archive"
             return f"{what} that holds {_listed(one.inner for one in self.source.members)}"
         return self.keys.get("words") or "no text"
+
+
+class Format(Protocol):
+    """One kind of file."""
+
+    name: ClassVar[str]
+    """As ``--format`` takes it."""
+    label: ClassVar[str]
+    """What it is, with its article."""
+
+    def fits(self, look: Look) -> bool:
+        """Whether a file that begins so is one."""
+
+    def read(self, source: Source, options: Options) -> Iterator[Item]:
+        """Go through the file from its beginning; the same items each time."""
 
 
 def look(source: Source) -> Look:

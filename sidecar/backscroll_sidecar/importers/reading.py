@@ -10,7 +10,6 @@ from backscroll.v1 import history_pb2, message_pb2
 from backscroll_sidecar.domain import MAX_PINNED
 from backscroll_sidecar.importers.items import (
     Bad,
-    Format,
     Members,
     NotUnderstood,
     Options,
@@ -20,6 +19,7 @@ from backscroll_sidecar.importers.items import (
     Recalled,
     Skipped,
 )
+from backscroll_sidecar.importers.looks import Format
 from backscroll_sidecar.importers.native import Native
 from backscroll_sidecar.importers.recognise import files_of
 from backscroll_sidecar.importers.sources import Source

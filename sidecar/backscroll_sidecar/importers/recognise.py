@@ -10,9 +10,9 @@ from backscroll_sidecar.importers.discord import Discord
 from backscroll_sidecar.importers.foreign import foreign_words
 from backscroll_sidecar.importers.history_table import HistoryTable
 from backscroll_sidecar.importers.irc import Irc
-from backscroll_sidecar.importers.items import Format, NotUnderstood, Options
+from backscroll_sidecar.importers.items import NotUnderstood, Options
 from backscroll_sidecar.importers.lark import Lark
-from backscroll_sidecar.importers.looks import Look, look
+from backscroll_sidecar.importers.looks import Format, Look, look
 from backscroll_sidecar.importers.native import Native
 from backscroll_sidecar.importers.onebot import OneBot
 from backscroll_sidecar.importers.openai_chat import OpenAiChat

@@ -1,7 +1,7 @@
 """What went wrong with a model call, from a status, a header or an error event to a `ModelError`.
 
-No sentence of a vendor's reaches a `safe_reason` or a log: it may hold the request's text, an address, or the key
-(S5-32). What does is the name of an error and of the parameter it is about, where it can be nothing but a name.
+No sentence of a vendor's reaches a `safe_reason` or a log: it may hold the request's text, an address, or the key.
+What does is the name of an error and of the parameter it is about, where it can be nothing but a name.
 """
 
 from __future__ import annotations

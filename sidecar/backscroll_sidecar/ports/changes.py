@@ -15,22 +15,20 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import BackscrollError
-from backscroll_sidecar.ports.records import RecordChange
 from backscroll_sidecar.ports.segments import Segment
-from backscroll_sidecar.ports.vectors import IndexRecord, KeptVector, MessageVector
+from backscroll_sidecar.ports.vectors import KeptVector, MessageVector
 from backscroll_sidecar.values import quick
 
 
 @dataclass(frozen=True, slots=True)
 class TurnMark:
-    """What a turn of StreamChat read, told with everything it writes: the writer drops what would undo an erasure.
+    """When a turn of StreamChat read, told with everything it writes: the writer drops what would undo an erasure.
 
-    `since` is the writer's `losses_seen` before the turn read its context. Dropped is what comes after a later erasure
-    in the channel, and after a recall of one of the messages in `shown`.
+    `since` is the writer's `erasures_seen` before the turn read its context. Dropped is what comes after a later
+    erasure in the channel, and a record after the retraction of a message it names.
     """
 
     since: int
-    shown: frozenset[str] = frozenset()
 
 
 @quick
@@ -59,15 +57,15 @@ class EditChange:
 
 
 @dataclass(frozen=True, slots=True)
-class RecallChange:
+class RetractChange:
     """Take one message back: its text is gone, its place in the reply tree stays, its id stays taken.
 
-    Turns of the channel that name it go: they hold its text as it was.
+    Records of the channel that name it go.
     """
 
     key: ChannelKey
     message_id: str
-    recalled_at_ms: int
+    retracted_at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,7 @@ class EraseChange:
     """Delete rows for good and leave tombstones of the ids.
 
     With `message_ids` set: these messages; else with `user_id` set: everything that user wrote in the channel, and
-    the user as a member; else: the whole channel. In each case the channel's turns go too: they hold frozen texts.
+    the user as a member; else: the whole channel. Records that name what goes go with it.
     What goes with its whole channel, and was not recalled, an append that `restores_erased` may store again.
     """
 
@@ -109,7 +107,7 @@ class EraseChange:
 
 @dataclass(frozen=True, slots=True)
 class EventsChange:
-    """Record events (S3-16). Never part of what a caller waits for."""
+    """Record events. Never part of what a caller waits for."""
 
     key: ChannelKey
     context_id: str
@@ -118,18 +116,44 @@ class EventsChange:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnChange:
-    """Keep a turn of StreamChat: insert it, or replace what is kept of it.
+class RecordChange:
+    """Keep a record, or replace the one of the same key, kind, owner and id; with `body` None: delete it.
 
-    `body` is opaque to the store but for one thing: the id of each message whose text it holds stands in it as a JSON
-    string. A few expired turns of the tenant, as of `at_ms`, are removed with it.
+    Attributes
+    ----------
+    key
+        Its channel; `EVERYWHERE` for what belongs to none.
+    kind
+        What sort of thing it is, such as `PIN` or `TURN`.
+    id
+        Names it among those of its key, kind and owner. Empty in a deletion: all of them.
+    body
+        Opaque to the store.
+    named_ids
+        What it is about: `about_message` of its channel, `about_user`, `ANY_ERASURE`, `ANY_RETRACTION`. It is deleted
+        in the transaction that erases or retracts one of them; a user is erased of a channel, and of what belongs to
+        none, too. A record that names a message of its channel that is not there is refused (NotFound, Gone), but not
+        one that a turn keeps: what a turn showed need not be stored.
+    expires_at_ms
+        From then on it is not read any more; 0: never. Every kept record takes a few expired ones of its tenant along.
+    owner
+        Whose it is, such as a user's id; empty where a kind has no owners.
+    limit
+        How many records its key, kind and owner may have at `at_ms`, itself included: one more is refused with
+        CONFLICT. 0: any number.
+    turn
+        Set on what a turn keeps.
     """
 
     key: ChannelKey
-    turn_id: str
-    body: bytes
-    expires_at_ms: int
-    at_ms: int
+    kind: str
+    id: str
+    body: bytes | None
+    named_ids: tuple[str, ...] = ()
+    at_ms: int = 0
+    expires_at_ms: int = 0
+    owner: str = ""
+    limit: int = 0
     turn: TurnMark | None = None
 
 
@@ -147,19 +171,11 @@ class VectorsChange:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexChange:
-    """Remember the file that was written as the index of a channel's vectors. It replaces the one before."""
-
-    key: ChannelKey
-    record: IndexRecord
-
-
-@dataclass(frozen=True, slots=True)
 class SegmentsChange:
     """Keep segments of one channel, each in the place of those it overlaps.
 
-    One whose rows are not what it says (see `Segment`) is left out. An edit, a recall or an erasure drops the segments
-    that hold one of its rows, in the same transaction. A store may keep none.
+    One whose rows are not what it says (see `Segment`) is left out. An edit, a retraction or an erasure drops the
+    segments that hold one of its rows, in the same transaction. A store may keep none.
     """
 
     key: ChannelKey
@@ -170,14 +186,12 @@ class SegmentsChange:
 Change = (
     AppendChange
     | EditChange
-    | RecallChange
+    | RetractChange
     | AliasChange
     | MembersChange
     | EraseChange
     | EventsChange
-    | TurnChange
     | VectorsChange
-    | IndexChange
     | SegmentsChange
     | RecordChange
 )

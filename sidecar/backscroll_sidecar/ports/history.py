@@ -8,9 +8,10 @@ from typing import NamedTuple, Protocol
 
 from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageType, StoredMessage
 from backscroll_sidecar.ports.changes import Applied, Change
+from backscroll_sidecar.ports.maintenance import Maintenance
 from backscroll_sidecar.ports.records import StoredRecord
 from backscroll_sidecar.ports.segments import ChannelRows
-from backscroll_sidecar.ports.vectors import IndexRecord, StoredVector, UnembeddedPage
+from backscroll_sidecar.ports.vectors import StoredVector, UnembeddedPage
 
 
 class LastMessage(NamedTuple):
@@ -22,7 +23,7 @@ class LastMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChannelInfo:
-    """Where a channel stands (P-26). `unembedded_count` is the backlog of the semantic source.
+    """Where a channel stands. `unembedded_count` is the backlog of the semantic source.
 
     `newest_sent_at_ms` is the time its newest message is ranked by: never later than it came.
     """
@@ -87,7 +88,7 @@ class HistoryReader(Protocol):
         """
 
     async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
-        """The newest `limit` live rows by (rank_time_ms, seq), oldest first (S3-08)."""
+        """The newest `limit` live rows by (rank_time_ms, seq), oldest first."""
 
     async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
         """A page ordered by `seq`, partial rows included; `newest_first` takes the end, newest first."""
@@ -95,7 +96,7 @@ class HistoryReader(Protocol):
     async def latest_of_user(
         self, tenant: str, user_id: str, channels: Sequence[str], limit: int
     ) -> Sequence[StoredMessage]:
-        """The newest `limit` live rows of one author across these channels (none named: all), oldest first (S1-03)."""
+        """The newest `limit` live rows of one author across these channels (none named: all), oldest first."""
 
     async def get_messages(
         self, key: ChannelKey, message_ids: Sequence[str]
@@ -137,9 +138,6 @@ class HistoryReader(Protocol):
     ) -> Sequence[RecordedEvent]:
         """Recorded events of a channel in the order of recording; `newest_first` takes the end, newest first."""
 
-    async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
-        """The channel and body of a turn that is kept and has not expired; None otherwise."""
-
     async def records(
         self,
         key: ChannelKey,
@@ -171,9 +169,6 @@ class HistoryReader(Protocol):
     async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
         """The vectors of current revisions by one embedder, whoever sent them, in order of `seq`."""
 
-    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
-        """The file written last as index of these vectors; None after a recall or an erasure in the channel."""
-
     async def unembedded(
         self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int
     ) -> UnembeddedPage:
@@ -201,7 +196,11 @@ class HistoryReader(Protocol):
 
 
 class HistoryStore(HistoryReader, Protocol):
-    """The truth (law 2). Everything else can be rebuilt from it."""
+    """The truth. Everything else can be rebuilt from it."""
+
+    @property
+    def maintenance(self) -> Maintenance | None:
+        """What its files need done behind the answers; None where it has none."""
 
     async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
         """Make a group of changes durable in one transaction and return what each did, in order.

@@ -58,16 +58,6 @@ class UnembeddedPage:
     next_seq: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class IndexRecord:
-    """Which file is the index of a channel's vectors: the one of this size and content."""
-
-    embedder_id: str
-    dims: int
-    row_count: int
-    sha256: str
-
-
 class Embedder(Protocol):
     """Something that turns texts into vectors. One instance serves all requests; safe to call from any task.
 

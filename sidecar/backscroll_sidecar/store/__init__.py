@@ -1,6 +1,5 @@
 """History kept for good: one port (`HistoryStore`), two implementations that agree by construction.
 
-`decide.py` decides what a group of changes does, without any I/O; `sqlite.py` and `memory.py` fetch what it needs to
-know and write down what it says. Nothing outside `wiring` imports this package, but for `doctor`, which looks at a
-database's file with `sqlite/examine.py`.
+`decide` says what a group of changes does, without any I/O; `sqlite` and `memory` fetch what it needs to know and
+write down what it says. Nothing outside imports more of this package than `opening`.
 """

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
-
-import orjson
 
 from backscroll_sidecar.domain import (
     Embedding,
@@ -19,29 +17,17 @@ from backscroll_sidecar.domain import (
     Message,
     MessageState,
     Part,
-    Role,
     StoredMessage,
 )
 from backscroll_sidecar.ports import (
     EVERYWHERE,
-    AliasChange,
-    AppendChange,
     Applied,
-    Change,
-    EditChange,
-    EraseChange,
-    IndexRecord,
-    MembersChange,
-    RecallChange,
     RecordChange,
     SegmentsChange,
-    TurnChange,
-    VectorsChange,
 )
-from backscroll_sidecar.store.echoes import ECHO_MS, may_be_echo
 
 PURGED_AT_ONCE = 16
-"""Expired turns, or records, of its tenant that every kept one removes: more than come in, few enough at once."""
+"""Expired records of its tenant that every kept one removes: more than come in, few enough at once."""
 
 Place = tuple[str, str]
 """(tenant, channel): a `ChannelKey` is one."""
@@ -56,7 +42,7 @@ Drawer = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class OldRevision:
-    """The content an edit replaced. After a recall it is empty."""
+    """The content an edit replaced. After a retraction it is empty."""
 
     revision: int
     parts: tuple[Part, ...]
@@ -64,7 +50,7 @@ class OldRevision:
     edited_at_ms: int
 
 
-class Record(NamedTuple):
+class MessageRow(NamedTuple):
     """A stored message with what only the store knows of it. `edited_at_ms` belongs to the current revision."""
 
     stored: StoredMessage
@@ -130,13 +116,13 @@ class Facts:
 
     `followers` are the stored rows that name an id without a row as their parent, and those that answer these, by
     parent: all that may have to move when it comes. Where the id may become an alias it is all of them. Each of them is
-    among `records`, as are the messages of `aliases`. `answers`: the live whole reply of a turn by (tenant, channel,
+    among `rows`, as are the messages of `aliases`. `answers`: the live whole reply of a turn by (tenant, channel,
     answered message, author, mark of what was asked). `said`: what turns said of late and no alias is known of, in
     order of arrival.
     """
 
     last_seqs: dict[Place, int] = field(default_factory=dict)
-    records: dict[Named, Record] = field(default_factory=dict)
+    rows: dict[Named, MessageRow] = field(default_factory=dict)
     erased: dict[Named, bool] = field(default_factory=dict)
     """Whether each may be restored: it went with its whole channel."""
     holders: dict[Named, Holder] = field(default_factory=dict)
@@ -150,8 +136,8 @@ class Facts:
     followers: dict[Named, list[str]] = field(default_factory=dict)
     aliases: dict[Named, str] = field(default_factory=dict)
     answers: dict[tuple[str, str, str, str, str], str] = field(default_factory=dict)
-    said: dict[Named, list[Record]] = field(default_factory=dict)
-    early: dict[tuple[str, str, str, str], list[Record]] = field(default_factory=dict)
+    said: dict[Named, list[MessageRow]] = field(default_factory=dict)
+    early: dict[tuple[str, str, str, str], list[MessageRow]] = field(default_factory=dict)
     """What may be the platform's copy of a reply that is not stored yet, by the same."""
 
 
@@ -161,29 +147,25 @@ class Plan:
 
     applied: list[Applied] = field(default_factory=list)
     last_seqs: dict[Place, int] = field(default_factory=dict)
-    inserted: dict[Named, Record] = field(default_factory=dict)
+    inserted: dict[Named, MessageRow] = field(default_factory=dict)
     restored: dict[Named, None] = field(default_factory=dict)
     """Those inserted whose tombstones go."""
-    updated: dict[Named, Record] = field(default_factory=dict)
+    updated: dict[Named, MessageRow] = field(default_factory=dict)
     old_revisions: dict[Named, list[OldRevision]] = field(default_factory=dict)
     emptied: dict[Named, None] = field(default_factory=dict)
     vectors: dict[Named, list[tuple[int, Embedding]]] = field(default_factory=dict)
     embedded: dict[Named, list[tuple[int, str, bytes]]] = field(default_factory=dict)
     """Vectors the server made: revision, embedder, values."""
-    indexes: dict[Named, IndexRecord] = field(default_factory=dict)
-    """By tenant, channel and embedder."""
     people: dict[Named, Person] = field(default_factory=dict)
     events: list[tuple[Place, str, Event]] = field(default_factory=list)
     """Each with its place and its context id."""
     segments: list[SegmentsChange] = field(default_factory=list)
     aliases: dict[Named, str] = field(default_factory=dict)
     """By alias: the id of its message."""
-    turns: list[TurnChange] = field(default_factory=list)
-    """In order: each is kept, then expired ones of its tenant go."""
     records: list[RecordChange] = field(default_factory=list)
-    """In order, as the turns."""
+    """In order: each is kept, then expired ones of its tenant go."""
 
-    def put(self, named: Named, record: Record) -> None:
+    def put(self, named: Named, record: MessageRow) -> None:
         """Write a known row as it now stands."""
         kept = self.inserted if named in self.inserted else self.updated
         kept[named] = record
@@ -216,12 +198,7 @@ def dedupe_digest(dedupe_key: str) -> str:
 
 def named_among(taken: Iterable[Named], facts: Facts) -> list[Named]:
     """Of ids that something stored names: those that are of no row and no alias that is known."""
-    return [one for one in taken if one not in facts.records and one not in facts.aliases]
-
-
-def named_in_turns(message_id: str) -> bytes:
-    """A message's id as it stands in the body of every turn that holds its text."""
-    return orjson.dumps(message_id)
+    return [one for one in taken if one not in facts.rows and one not in facts.aliases]
 
 
 def drawer_of(change: RecordChange) -> Drawer:
@@ -230,83 +207,8 @@ def drawer_of(change: RecordChange) -> Drawer:
 
 
 def messages_named(change: RecordChange) -> Iterator[Named]:
-    """The messages of its channel that a kept record is about."""
-    if change.body is not None and change.key.channel != EVERYWHERE:
+    """The messages of its channel that must be there for a record to be kept."""
+    if change.body is not None and change.turn is None and change.key.channel != EVERYWHERE:
         for name in change.named_ids:
             if name.startswith("m:"):
                 yield (*change.key, name[2:])
-
-
-def runs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
-    """Split a group so that every erasure stands alone: what it hits is only known once the others are written.
-
-    What a recall leaves of the records is not known sooner either.
-    """
-    start = 0
-    has_recall = False
-    for at, change in enumerate(changes):
-        if isinstance(change, EraseChange):
-            if at > start:
-                yield changes[start:at]
-            yield changes[at : at + 1]
-            start, has_recall = at + 1, False
-        elif has_recall and isinstance(change, RecordChange):
-            yield changes[start:at]
-            start, has_recall = at, False
-        else:
-            has_recall = has_recall or isinstance(change, RecallChange)
-    if start < len(changes):
-        yield changes[start:]
-
-
-def needs_of(changes: Iterable[Change]) -> Needs:
-    """What `decide` must know to decide these changes."""
-    needs = Needs()
-    for change in changes:
-        tenant, channel = here = change.key
-        match change:
-            case AppendChange():
-                needs.places[here] = None
-                _need_for_append(needs, change)
-            case EditChange():
-                needs.ids[tenant, channel, change.message.id] = None
-            case RecallChange():
-                needs.ids[tenant, channel, change.message_id] = None
-            case AliasChange():
-                needs.ids[tenant, channel, change.message_id] = None
-                needs.ids[tenant, channel, change.alias_id] = None
-                needs.aliased[tenant, channel, change.alias_id] = None
-            case VectorsChange():
-                for vector in change.vectors:
-                    needs.ids[tenant, channel, vector.message_id] = None
-            case MembersChange():
-                needs.places[here] = None
-                for member in change.members:
-                    needs.people[tenant, channel, member.user_id] = None
-            case RecordChange():
-                if change.limit or change.body is None:
-                    needs.drawers[drawer_of(change)] = None
-                needs.ids.update(dict.fromkeys(messages_named(change)))
-            case _:
-                pass
-    return needs
-
-
-def _need_for_append(needs: Needs, change: AppendChange) -> None:
-    tenant, channel = change.key
-    needs.newest_ms = max(needs.newest_ms, *change.rank_times_ms, 0)
-    for message in change.messages:
-        needs.ids[tenant, channel, message.id] = None
-        needs.people[tenant, channel, message.author.id] = None
-        if message.dedupe_key:
-            needs.dedupe_keys[tenant, channel, message.dedupe_key] = None
-        reply = message.reply
-        if reply is not None and reply.message_id != message.id:
-            needs.replying[tenant, channel, message.id] = None
-            needs.parents[tenant, channel, reply.message_id] = None
-            if change.turn is not None:
-                needs.answered[tenant, channel, reply.message_id] = None
-        if message.role is Role.ASSISTANT and may_be_echo(message, change):
-            needs.aliased[tenant, channel, message.id] = None
-            needs.speaking[tenant, channel, message.author.id] = None
-            needs.since_ms = min(needs.since_ms, change.received_at_ms - ECHO_MS)

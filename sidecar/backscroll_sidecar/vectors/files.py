@@ -11,13 +11,46 @@ import contextlib
 import hashlib
 import logging
 import os
+from dataclasses import dataclass
 from pathlib import Path
+
+import orjson
 
 from backscroll_scoring.hnsw import Graph
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.ports import IndexRecord
+from backscroll_sidecar.ports import (
+    ANY_ERASURE,
+    ANY_RETRACTION,
+    VECTOR_INDEX,
+    HistoryReader,
+    RecordChange,
+)
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRecord:
+    """Which file is the index of a channel's vectors: the one of this size and content."""
+
+    embedder_id: str
+    dims: int
+    row_count: int
+    sha256: str
+
+    @classmethod
+    async def read(
+        cls, reader: HistoryReader, key: ChannelKey, embedder_id: str
+    ) -> IndexRecord | None:
+        """The file written last; None after a retraction or an erasure in the channel. Raises `StoreUnavailable`."""
+        found = await reader.records(key, VECTOR_INDEX, 0, owner=embedder_id)
+        return cls(embedder_id, *orjson.loads(found[0].body)) if found else None
+
+    def change(self, key: ChannelKey) -> RecordChange:
+        """What has the store remember it, in the place of the one before."""
+        body = orjson.dumps([self.dims, self.row_count, self.sha256])
+        names = (ANY_ERASURE, ANY_RETRACTION)
+        return RecordChange(key, VECTOR_INDEX, "", body, names, owner=self.embedder_id)
 
 
 class IndexFiles:

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import HistoryReader
-from backscroll_sidecar.vectors.files import IndexFiles
+from backscroll_sidecar.vectors.files import IndexFiles, IndexRecord
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ async def sweep(
         while unknown and (page := await reader.channels(after, CHANNELS_PAGE)):
             for key in page:
                 path = files.path(key, embedder_id)
-                if path in unknown and await reader.vector_index(key, embedder_id):
+                if path in unknown and await IndexRecord.read(reader, key, embedder_id):
                     unknown.remove(path)
             after = page[-1]
         for path in unknown:

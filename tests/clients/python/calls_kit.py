@@ -1,7 +1,5 @@
 """What the tests of calls share: messages, and patience."""
 
-from __future__ import annotations
-
 import time
 
 from backscroll import Message

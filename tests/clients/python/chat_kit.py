@@ -1,7 +1,5 @@
 """What the tests of chats share: a question, tools, and what was said."""
 
-from __future__ import annotations
-
 from backscroll import Delta
 
 QUESTION = "when do we meet?"

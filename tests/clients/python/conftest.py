@@ -1,7 +1,5 @@
 """A fake server, and both clients made to look alike."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Iterator

@@ -3,8 +3,6 @@
 It needs nothing but the client's own dependencies, so that the proof can run it in a bare environment.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import defaultdict, deque

@@ -1,8 +1,6 @@
 # ruff: noqa: N802  (the names of the RPCs)
 """What the fake server answers: its services, and the statuses they end with."""
 
-from __future__ import annotations
-
 import json
 import time
 

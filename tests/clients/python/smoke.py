@@ -3,8 +3,6 @@
 Started by `test_versions.py` in environments with nothing but the base install.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib.metadata
 import importlib.util

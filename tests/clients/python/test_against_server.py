@@ -1,7 +1,5 @@
 """Both clients against the real program: `backscroll serve` in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Both clients against a server on a real socket: each call does what it says."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest
@@ -187,19 +185,6 @@ def test_the_small_reads(client, room):
     assert [hit.message.message.id for hit in client.search("room", "line 3")] == ["m3"]
     assert client.search("room", "line 3").exhaustive
     assert [member.user_id for member in client.list_members("room")] == ["ann"]
-
-
-@pytest.mark.row("P-26")
-def test_a_bot_that_was_down_appends_only_what_is_missing(client):
-    """P-26: the newest id says where to go on."""
-    with pytest.raises(NotFound):
-        client.get_channel("room")
-    platform = lines(10)
-    client.append("room", platform[:6])
-    newest = client.get_channel("room")
-    missing = [message for message in platform if message.sent_at > newest.newest_sent_at_ms]
-    assert client.append("room", missing).stored == 4
-    assert client.get_channel("room").message_count == 10
 
 
 def test_export_gives_every_message(client, room):

@@ -1,7 +1,5 @@
 """Chats of both clients against a fake server: events, deadlines, calls that are dropped."""
 
-from __future__ import annotations
-
 import asyncio
 
 import grpc

@@ -1,7 +1,5 @@
 """Both clients' chats against a whole server in this process, its model an echo or one that plays a script."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 
@@ -11,12 +9,11 @@ from backscroll import AsyncClient, Client, ContextEvent, Delta, End, NotFound, 
 from backscroll_sidecar import wiring
 from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.echo import EchoModel
-from backscroll_sidecar.models.fake import FakeModel, Wait
-from backscroll_sidecar.ports import Finished, FinishReason, ToolCallDelta
+from backscroll_sidecar.ports import ToolCallDelta
+from tests.kit.fake_model import CALLS, STOP, FakeModel, Wait
 from tests.kit.served import served
 
 pytestmark = pytest.mark.slow
-STOP, CALLS = Finished(FinishReason.STOP), Finished(FinishReason.TOOL_CALLS)
 
 
 def asks(number, **arguments):
@@ -106,21 +103,6 @@ async def test_the_servers_limit_of_rounds_ends_the_loop(ask, play):
         )
     assert answer.text == "enough"
     assert [bool(one.tools_json) for one in model.requests] == [True, False]
-
-
-class Down(dict):
-    def __iter__(self):
-        raise RuntimeError("registry is down")
-
-
-@pytest.mark.row("S5-49")
-async def test_without_a_registry_the_reply_goes_on(ask, play):
-    """S5-49."""
-    model = play(["hi", STOP])
-    async with served() as (client, _):
-        answer = await ask(client, "chat", "room", "hello?", asker="u1", tools=Down(add=add))
-    assert (answer.text, answer.end.reason) == ("hi", "complete")
-    assert not model.requests[0].tools_json
 
 
 async def test_a_dropped_iterator_ends_the_models_work(play):

@@ -1,7 +1,5 @@
 """The loop over tools: rounds, rounds that fail, turns the bot continues by itself."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -1,7 +1,5 @@
 """Deadlines, tokens, sockets, TLS and threads of both clients."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

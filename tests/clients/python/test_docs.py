@@ -1,7 +1,5 @@
 """What the documentation shows is run (EXAMPLES 15), against the fake server."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import doctest

@@ -1,7 +1,5 @@
 """Every way of failing has its class, and what is safe to repeat is repeated."""
 
-from __future__ import annotations
-
 import pickle
 import socket
 import time

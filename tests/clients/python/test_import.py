@@ -1,7 +1,5 @@
 """Imports of both clients against a server on a real socket."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """The base install is light (EXAMPLES 15): grpc and protobuf, nothing numeric, nothing of the server."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

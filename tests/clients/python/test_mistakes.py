@@ -1,7 +1,5 @@
 """Mistakes of somebody new: each is answered with what was expected, before anything is sent."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

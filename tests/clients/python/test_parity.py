@@ -1,7 +1,5 @@
 """Two clients, one contract: none may have what another lacks."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from typing import get_args

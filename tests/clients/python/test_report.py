@@ -1,7 +1,5 @@
 """What an `AppendReport` says, from a server of ours."""
 
-from __future__ import annotations
-
 from backscroll import Message
 from tests.kit.served import served
 

@@ -1,7 +1,5 @@
 """`backscroll.testing`: a bot's own tests against a server that records what it did."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The base install works with the oldest and the newest of what pyproject.toml claims."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The contract of `Embedder`: every implementation runs all of it (S2-16). A bug found in one becomes a test here."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

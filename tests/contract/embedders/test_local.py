@@ -1,7 +1,5 @@
 """The bundled model keeps the contract (P-18). Left out where its package is not installed."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The embedder over HTTP keeps the contract, and takes nothing a server says on trust."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import AsyncIterator, Callable
@@ -12,11 +10,11 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
 from backscroll_sidecar.models.options import OpenAIOptions
 from backscroll_sidecar.ports import ModelError, ModelFault
 from tests.contract.embedders.embedder_contract import Breaking, EmbedderContract
+from tests.kit.fake_embedder import FakeEmbedder
 
 KEY = "sk-kept-to-ourselves"
 Answer = Callable[[list[str]], Any]

@@ -1,7 +1,5 @@
 """The history service over each real store, put together as wiring does it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +7,14 @@ from dataclasses import dataclass
 import pytest
 
 from backscroll_sidecar.analyze.analyzer import Analyzer
+from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.service import HistoryService
-from backscroll_sidecar.history.writer import FanOut, Writer
+from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import Applied, Change
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
-from tests.unit.history.fakes import FakeClock, Recorder
+from tests.kit.history import FakeClock, Recorder
 
 
 class FaultyStore:
@@ -52,10 +51,10 @@ class History:
     clock: FakeClock
 
 
-async def build(store, **writer_options) -> History:
+async def build(store) -> History:
     faulty = FaultyStore(store)
     recorder, rosters, clock = Recorder(), Rosters(faulty), FakeClock()
-    writer = Writer(faulty, FanOut(recorder, rosters), **writer_options)
+    writer = Writer(faulty, FanOut(recorder, rosters))
     await writer.start()
     service = HistoryService(faulty, writer, rosters, Analyzer(), clock)
     return History(faulty, recorder, rosters, writer, service, clock)
@@ -64,15 +63,15 @@ async def build(store, **writer_options) -> History:
 @pytest.fixture(params=["memory", "sqlite"])
 async def open_history(request, tmp_path):
     """Opens a history over the same data each time; close one before the next (memory keeps its store)."""
-    kept = MemoryStore()
+    kept = InMemoryStore()
     opened: list[History] = []
 
-    async def open_history(**writer_options) -> History:
+    async def open_history() -> History:
         if request.param == "memory":
             store = kept
         else:
             store = await SqliteStore.open(tmp_path / "history.db", durability="normal")
-        opened.append(await build(store, **writer_options))
+        opened.append(await build(store))
         return opened[-1]
 
     async def close(history: History) -> None:

@@ -1,17 +1,10 @@
 """What an append answers and stores, over each store: N-08, S1-01, S5-01, P-23, P-27 and law 1."""
 
-from __future__ import annotations
-
-import asyncio
 from dataclasses import replace
 
-import pytest
-
 from backscroll_sidecar.domain import (
-    AppendOutcome,
     Author,
     AuthorKind,
-    ChannelKey,
     MediaPart,
     Member,
     Mention,
@@ -25,23 +18,19 @@ from backscroll_sidecar.domain import (
     ToolResultPart,
     WarningCode,
 )
-from backscroll_sidecar.errors import (
-    InvalidRequest,
-    Reason,
-)
 from backscroll_sidecar.ports import ListQuery
-from tests.unit.history.fakes import KEY, NOW_MS, message
-
-STORED, DUPLICATE, CONFLICT, GONE, REFUSED = AppendOutcome
-
-
-def outcomes(results) -> list[AppendOutcome]:
-    return [one.outcome for one in results]
-
-
-async def ids(service, key=KEY) -> list[str]:
-    rows = await service.list_messages(key, ListQuery(limit=1_000, include_recalled=True))
-    return [row.message.id for row in rows]
+from tests.kit.history import (
+    CONFLICT,
+    DUPLICATE,
+    GONE,
+    KEY,
+    NOW_MS,
+    REFUSED,
+    STORED,
+    listed,
+    message,
+    outcomes,
+)
 
 
 class TestStored:
@@ -91,23 +80,13 @@ class TestStored:
         assert await service.append(KEY, []) == []
         assert history.store.calls["apply"] == 0
 
-    async def test_acknowledged_means_published(self, service, history):
-        """Law 1."""
-
-        async def ask(id: str) -> bool:
-            await service.append(KEY, [message(id)])
-            return id in history.recorder.ids
-
-        assert all(await asyncio.gather(*(ask(f"m{i}") for i in range(30))))
-        assert history.store.calls["apply"] < 30, "those who wait are committed together"
-
 
 class TestOutcomes:
     async def test_each_item_has_its_own(self, service):
         """N-08, law 1: nothing twice, first wins, gone stays gone, refused by field."""
         first = message("m1", "hello")
         await service.append(KEY, [first, message("gone"), message("k1", dedupe_key="k")])
-        await service.recall(KEY, "gone")
+        await service.retract(KEY, "gone")
         results = await service.append(
             KEY,
             [
@@ -132,7 +111,7 @@ class TestOutcomes:
         assert (results[5].refusal, results[5].field) == (RefusalCode.MISSING_ID, "id")
         assert (results[8].refusal, results[8].field) == (RefusalCode.NUL_CHARACTER, "parts")
         assert results[9].warnings == (WarningCode.TIME_ZERO, WarningCode.REPLY_TO_SELF)
-        assert await ids(service) == ["m1", "gone", "k1", "m2", "m4"]
+        assert await listed(service) == ["m1", "gone", "k1", "m2", "m4"]
         stored = await service.get_message(KEY, "m4")
         assert (stored.message.sent_at_ms, stored.rank_time_ms) == (0, NOW_MS)
         assert (await service.get_message(KEY, "m1")).message == first
@@ -149,34 +128,6 @@ class TestOutcomes:
         assert (first.outcome, again.outcome) == (STORED, DUPLICATE)
         assert first.warnings == again.warnings == (WarningCode.TEXT_SANITISED,)
         assert (await service.get_message(KEY, "m1")).message.text == "half \ufffd"
-
-    @pytest.mark.parametrize(
-        ("batch", "field"),
-        [
-            ([message(f"m{i}") for i in range(1_001)], "messages"),
-            ([message(f"m{i}", "x" * 65_000) for i in range(65)], "messages"),
-        ],
-        ids=["items", "bytes"],
-    )
-    async def test_a_batch_too_large_is_refused_as_a_whole(self, service, history, batch, field):
-        with pytest.raises(InvalidRequest) as caught:
-            await service.append(KEY, batch)
-        assert (caught.value.reason, caught.value.field) == (Reason.BATCH_TOO_LARGE, field)
-        assert history.store.calls["apply"] == 0
-
-    async def test_a_full_batch_is_taken(self, service):
-        results = await service.append(KEY, [message(f"m{i}", f"text {i}") for i in range(1_000)])
-        assert outcomes(results) == [STORED] * 1_000
-        assert len(await ids(service)) == 1_000
-
-    async def test_tenants_never_meet(self, service):
-        """Law 6: the same channel and id of two tenants are two messages."""
-        other = ChannelKey("other", KEY.channel)
-        await service.append(KEY, [message("m1", "mine")])
-        (result,) = await service.append(other, [message("m1", "theirs")])
-        assert result.outcome is STORED
-        assert (await service.get_message(KEY, "m1")).message.text == "mine"
-        assert (await service.get_message(other, "m1")).message.text == "theirs"
 
 
 class TestPeople:

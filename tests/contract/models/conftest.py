@@ -1,7 +1,5 @@
 """The server that models of the network are run against, and the model on it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 
 import pytest

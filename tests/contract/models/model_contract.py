@@ -3,8 +3,6 @@
 A bug found in one model becomes a test here. The echo is not scriptable: it has one thing to say.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """What a model is told to say, in no model's own terms, and how a test listens."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

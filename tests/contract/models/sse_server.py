@@ -1,7 +1,5 @@
 """An HTTP server whose every byte, pause and cut is set by the test, and which sees when the client hangs up."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence

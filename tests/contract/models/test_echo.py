@@ -1,7 +1,5 @@
 """The echo keeps the contract."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.models.echo import EchoModel

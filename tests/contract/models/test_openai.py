@@ -1,7 +1,5 @@
 """The model on the vendor's client keeps the contract, over a real socket."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Leaving a stream closes its socket, seen from the other end; nothing stays behind."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import random

@@ -1,7 +1,5 @@
 """Cause by cause, in exact bytes: what the model's server sends, what comes out, and that nobody asks twice."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

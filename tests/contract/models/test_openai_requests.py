@@ -1,7 +1,5 @@
 """What the model's server gets to see, and who else gets to see the key."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import sys

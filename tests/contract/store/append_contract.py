@@ -1,7 +1,5 @@
 """What every store does with appended messages (S1-01, S5-01, P-23, N-08; law 1)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Messages and changes with everything ordinary filled in."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,14 +16,17 @@ from backscroll_sidecar.domain import (
     TextPart,
 )
 from backscroll_sidecar.ports import (
+    ANY_ERASURE,
+    TURN,
     AppendChange,
     Applied,
     EditChange,
     EventQuery,
     HistoryStore,
-    RecallChange,
     RecordChange,
-    TurnChange,
+    RetractChange,
+    TurnMark,
+    about_message,
 )
 
 ROOM = ChannelKey("default", "room")
@@ -78,16 +79,32 @@ def edit(
     return EditChange(key, edited, analysis(edited), NOON_MS + at)
 
 
-def recall(id_: str, *, at: int = 900, key: ChannelKey = ROOM) -> RecallChange:
+def recall(id_: str, *, at: int = 900, key: ChannelKey = ROOM) -> RetractChange:
     """A recall."""
-    return RecallChange(key, id_, NOON_MS + at)
+    return RetractChange(key, id_, NOON_MS + at)
 
 
 def turn(
-    id_: str, body: bytes = b"body", *, at: int = 0, lives: int = 1_000, key: ChannelKey = ROOM
-) -> TurnChange:
-    """A turn kept `at` milliseconds after noon, for so many milliseconds."""
-    return TurnChange(key, id_, body, NOON_MS + at + lives, NOON_MS + at)
+    id_: str,
+    body: bytes = b"body",
+    *,
+    shows: tuple[str, ...] = (),
+    at: int = 0,
+    lives: int = 1_000,
+    key: ChannelKey = ROOM,
+) -> RecordChange:
+    """A turn kept `at` milliseconds after noon, for so many milliseconds, which shows these messages."""
+    names, at_ms = (ANY_ERASURE, *map(about_message, shows)), NOON_MS + at
+    ends_ms = at_ms + lives
+    return RecordChange(key, TURN, "", body, names, at_ms, ends_ms, owner=id_, turn=TurnMark(0))
+
+
+async def kept_turn(
+    store: HistoryStore, tenant: str, id_: str, now_ms: int = NOON_MS
+) -> tuple[ChannelKey, bytes] | None:
+    """The channel and body of a turn, found by its id alone."""
+    found = await store.records_of_owner(tenant, TURN, id_, now_ms)
+    return (ChannelKey(tenant, found[0].channel), found[0].body) if found else None
 
 
 def record(
@@ -192,7 +209,7 @@ async def everything(store: Any, keys: Sequence[ChannelKey], probe_ids: Sequence
             seen.append(await store.latest_of_user(tenant, user_id, channels, 3))
             seen.append(await store.latest_of_user(tenant, user_id, (), 100))
         seen += [
-            await store.turn(tenant, turn_id, NOON_MS + at)
+            await kept_turn(store, tenant, turn_id, NOON_MS + at)
             for turn_id in ("t1", "t2")
             for at in range(6)
         ]

@@ -1,7 +1,5 @@
 """A read whose caller leaves: nothing of it stays behind, and the next one is right."""
 
-from __future__ import annotations
-
 import asyncio
 
 from backscroll_sidecar.ports import HistoryStore

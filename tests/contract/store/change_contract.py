@@ -1,7 +1,5 @@
 """What every store does with edits, recalls, erasures and events (N-08, N-10; law 1)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

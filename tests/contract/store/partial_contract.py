@@ -1,7 +1,5 @@
 """What every store does with a reply that broke off: stored once, listed, out of contexts (laws 1 and 8; S2-19)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from backscroll_sidecar.domain import (

@@ -1,7 +1,5 @@
 """What every store knows of people (P-27)."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.domain import Author, AuthorKind, ChannelKey, Member, Message, Stay

@@ -1,7 +1,5 @@
 """Where rows stand, and under which ids they are known: behind what they answer, whatever the clocks say; once each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,17 +1,11 @@
 """What every store answers (S1-02, S1-03, S3-08, S2-17, P-26; law 6)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from backscroll_sidecar.domain import (
-    ChannelKey,
-    Embedding,
-    StoredMessage,
-)
+from backscroll_sidecar.domain import ChannelKey, Embedding, StoredMessage
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import (
     AppendChange,
@@ -156,20 +150,6 @@ class ReadingContract:
         info = await store.channel_info(ROOM)
         assert info is not None
         assert (info.newest_message_id, info.message_count, info.last_seq) == ("m0", 1, 3)
-
-    async def test_a_bot_that_was_down_appends_only_what_is_missing(
-        self, store: HistoryStore
-    ) -> None:
-        """P-26: it reads on from the newest id it is told."""
-        day = [message(f"m{i}", at=i) for i in range(6)]
-        await put(store, *day[:4])
-        info = await store.channel_info(ROOM)
-        assert info is not None
-        assert (info.newest_message_id, info.newest_sent_at_ms) == ("m3", day[3].sent_at_ms)
-        missing = [m for m in day if m.sent_at_ms > info.newest_sent_at_ms]
-        results = await put(store, *missing)
-        assert [r.outcome.value for r in results] == ["stored", "stored"]
-        assert list(await rows(store)) == [m.id for m in day]
 
     async def test_the_newest_message_of_each_author(self, store: HistoryStore) -> None:
         """S5-14: by time, live rows only."""

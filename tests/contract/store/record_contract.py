@@ -1,7 +1,5 @@
 """What every store does with records: small things kept beside the messages (laws 1, 2 and 6; N-10)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -9,6 +7,8 @@ import pytest
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import Conflict, Gone, NotFound
 from backscroll_sidecar.ports import (
+    ANY_ERASURE,
+    ANY_RETRACTION,
     EVERYWHERE,
     EraseChange,
     HistoryStore,
@@ -215,6 +215,21 @@ class RecordContract:
         assert list(await bodies(store)) == ["b", "c", "e"]
         await store.apply([recall("m3"), record("f", limit=3)])
         assert list(await bodies(store)) == ["b", "e", "f"]
+
+    async def test_some_go_with_whatever_goes(self, store: HistoryStore) -> None:
+        """N-10: with any erasure or any retraction of their channel, whatever else they name."""
+        await put(store, message("m1"), message("m2"))
+        some = {"erased": ANY_ERASURE, "retracted": ANY_RETRACTION, "neither": ALICE}
+        for key in (ROOM, OTHER_ROOM):
+            await store.apply([record(id_, names=(name,), key=key) for id_, name in some.items()])
+        await store.apply([record("both", names=(ANY_ERASURE, ANY_RETRACTION))])
+        await store.apply([recall("m1")])
+        assert list(await bodies(store)) == ["erased", "neither"]
+        (applied,) = await store.apply([EraseChange(ROOM, ("nobody",), "", NOON_MS)])
+        assert applied.receipt is not None
+        assert applied.receipt.counts["records"] == 1
+        assert list(await bodies(store)) == ["neither"]
+        assert list(await bodies(store, key=OTHER_ROOM)) == list(some)
 
     async def test_records_of_tenants_never_meet(self, store: HistoryStore) -> None:
         """Law 6: the same names; nobody's record expires by another's clock, or goes with another's user."""

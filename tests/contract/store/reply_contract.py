@@ -1,7 +1,5 @@
 """What every store says of reply edges, and the trees they make."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.domain import Reply, WarningCode

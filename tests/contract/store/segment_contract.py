@@ -1,16 +1,8 @@
 """Segments: a cache of rows that a store may keep, and must never keep beyond a change of one of them (law 2)."""
 
-from __future__ import annotations
-
 import pytest
 
-from backscroll_sidecar.ports import (
-    Change,
-    EraseChange,
-    HistoryStore,
-    Segment,
-    SegmentsChange,
-)
+from backscroll_sidecar.ports import Change, EraseChange, HistoryStore, Segment, SegmentsChange
 from tests.contract.store.builders import (
     NOON_MS,
     OTHER_ROOM,

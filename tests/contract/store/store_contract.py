@@ -3,8 +3,6 @@
 A bug found in one store becomes a test here. A store's own test file brings a fixture `store` and what is its own.
 """
 
-from __future__ import annotations
-
 from tests.contract.store.append_contract import AppendContract
 from tests.contract.store.cancel_contract import CancelContract
 from tests.contract.store.change_contract import ChangeContract

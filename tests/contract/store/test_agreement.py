@@ -1,7 +1,5 @@
 """The two stores agree on any history, and SQLite still knows it after it was closed and opened again (S2-17)."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections.abc import Iterator
@@ -36,14 +34,13 @@ from backscroll_sidecar.ports import (
     EraseChange,
     EventsChange,
     MembersChange,
-    RecallChange,
     RecordChange,
-    TurnChange,
+    RetractChange,
     TurnMark,
 )
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
-from tests.contract.store.builders import NOON_MS, analysis, comparable, everything
+from tests.contract.store.builders import NOON_MS, analysis, comparable, everything, turn
 
 IDS = ["m1", "m2", "m3", f"{'a' * 32}:reply", f"{'b' * 32}:calls:1", "m/5'\u202e", "群😀"]
 USERS = ["u-alice", "u-bob"]
@@ -127,8 +124,8 @@ def changes(draw: Draw) -> Change:
                 for m in sent
             )
             ranks = tuple(m.sent_at_ms + draw(st.integers(0, 1)) for m in sent)
-            turn = draw(st.sampled_from([None, TurnMark(0)]))
-            return AppendChange(key, sent, found, ranks, NOON_MS, turn)
+            mark = draw(st.sampled_from([None, TurnMark(0)]))
+            return AppendChange(key, sent, found, ranks, NOON_MS, mark)
         case "edit":
             edited = replace(draw(messages), channel=key.channel)
             return EditChange(key, edited, analysis(edited), draw(times))
@@ -151,7 +148,7 @@ def changes(draw: Draw) -> Change:
             owner = draw(st.sampled_from(["", "u-bob"]))
             return RecordChange(key, "pin", id_, None, (), draw(times), owner=owner)
         case "recall":
-            return RecallChange(key, draw(ids), draw(times))
+            return RetractChange(key, draw(ids), draw(times))
         case "alias":
             return AliasChange(key, draw(ids), draw(ids))
         case "members":
@@ -164,9 +161,10 @@ def changes(draw: Draw) -> Change:
             return EraseChange(key, erased, user, NOON_MS)
         case "turn":
             body = draw(st.sampled_from([b"", b"one", b"two"]))
-            return TurnChange(
-                key, draw(st.sampled_from(["t1", "t2"])), body, draw(times), draw(times)
-            )
+            shows = draw(st.sampled_from([(), ("m1",), ("m1", "m2")]))
+            id_ = draw(st.sampled_from(["t1", "t2"]))
+            at, lives = draw(st.integers(0, 4)), draw(st.integers(0, 4))
+            return turn(id_, body, shows=shows, at=at, lives=lives, key=key)
         case _:
             context = draw(st.sampled_from(["c1", "c2"]))
             return EventsChange(key, context, tuple(draw(st.lists(events, max_size=2))))
@@ -204,7 +202,7 @@ def test_stores_agree_on_any_history(
     keys = [ChannelKey(f"{tenant}{number}", channel) for tenant in TENANTS for channel in CHANNELS]
 
     async def play() -> None:
-        memory = MemoryStore()
+        memory = InMemoryStore()
         sqlite = await SqliteStore.open(path, durability="normal")
         for group in groups:
             moved = in_tenants_of(number, group)
@@ -227,7 +225,7 @@ def test_how_changes_are_grouped_makes_no_difference(group: list[Change], cut: i
     """Law 1: one group, two groups, one group a change: the same results, the same state."""
 
     async def play(groups: list[list[Change]]) -> tuple[list[Any], list[Any]]:
-        store = MemoryStore()
+        store = InMemoryStore()
         applied = [comparable(a) for part in groups for a in await store.apply(part)]
         keys = [ChannelKey(tenant, channel) for tenant in TENANTS for channel in CHANNELS]
         return applied, await everything(store, keys, IDS)
@@ -243,11 +241,13 @@ def test_how_changes_are_grouped_makes_no_difference(group: list[Change], cut: i
 def test_appends_and_recalls_sent_twice_change_nothing(group: list[Change]) -> None:
     """N-08: whatever was appended or recalled, the second time nothing is new."""
     group = [
-        change for change in group if isinstance(change, AppendChange | RecallChange | EventsChange)
+        change
+        for change in group
+        if isinstance(change, AppendChange | RetractChange | EventsChange)
     ]
 
     async def play() -> None:
-        store = MemoryStore()
+        store = InMemoryStore()
         first = await store.apply(group)
         unknown = {id(c) for c, a in zip(group, first, strict=True) if a.error is not None}
         keys = [ChannelKey(tenant, channel) for tenant in TENANTS for channel in CHANNELS]

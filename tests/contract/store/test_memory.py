@@ -1,11 +1,9 @@
 """The store in memory keeps the contract."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.ports import HistoryStore
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from tests.contract.store.store_contract import HistoryStoreContract
 
 
@@ -14,4 +12,4 @@ class TestMemoryStore(HistoryStoreContract):
 
     @pytest.fixture
     async def store(self) -> HistoryStore:
-        return MemoryStore()
+        return InMemoryStore()

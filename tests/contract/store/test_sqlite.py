@@ -1,7 +1,5 @@
 """The store in a SQLite file keeps the contract."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The recorded requests: every layout, profile and option, drawn from one seed, alone and several at a time."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

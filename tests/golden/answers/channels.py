@@ -3,8 +3,6 @@
 Everything is drawn from one seed, so that every run stores the same messages in the same order.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field

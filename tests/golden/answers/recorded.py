@@ -3,8 +3,6 @@
 ``python -m tests.golden.answers.recorded`` writes what it answers; only a change of what users get may need that.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
@@ -16,10 +14,10 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from tests.golden.answers.asked import COUNT, requests
 from tests.golden.answers.channels import DAY_MS, channels
 from tests.kit.chats import StillClock
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import running
 
 HERE = Path(__file__).parent

@@ -1,7 +1,5 @@
 """5,000 requests of every kind are answered as they were when they were recorded, byte for byte."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """The table of causes: what the model's server does, what is heard, how it ends, what is stored."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Whatever a server of models sends: the stream has one end, and nothing of ours fails."""
 
-from __future__ import annotations
-
 import json
 
 import orjson

@@ -1,7 +1,5 @@
 """Erasing and recalling while a turn is open: nothing of what went comes back, in any row or any next round (N-10)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -9,26 +7,13 @@ from pathlib import Path
 import pytest
 
 from backscroll import Message
-from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.models.fake import FakeModel, Wait
-from backscroll_sidecar.ports import Finished, FinishReason, ToolCallDelta
-from tests.integration.chat.talk import ROOM, Bot, Heard, answers, talk, text_of, turn
+from tests.integration.chat.talk import ROOM, Bot, Heard, answers, refused, talk, text_of, turn
+from tests.kit.fake_model import CALLS, STOP, FakeModel, Wait, call
 
-STOP, CALLS = Finished(FinishReason.STOP), Finished(FinishReason.TOOL_CALLS)
 SECRET = Message("m1", "u2", "my secret is 4711", 1_795_176_000_000)
 OTHER = Message("m2", "u2", "unrelated", 1_795_176_001_000)
 GONE = ("NOT_FOUND", "TURN_NOT_FOUND", "turn_id")
 Act = Callable[[Bot], Awaitable[object]]
-
-
-def call(id: str) -> ToolCallDelta:
-    return ToolCallDelta(ToolCallPart(id, "weather", "{}"))
-
-
-def refused(heard: Heard) -> tuple[str, str, str]:
-    assert heard.events == []
-    assert heard.refusal is not None
-    return heard.refusal.code.name, heard.refusal.reason, heard.refusal.field
 
 
 async def meanwhile(bot: Bot, model: FakeModel, request, act: Act, go: asyncio.Event) -> Heard:
@@ -89,7 +74,7 @@ async def test_a_turn_does_not_bring_back_what_was_erased_in_a_round(
         assert (heard.reason, heard.end.turn_id) == ("UPSTREAM_ERROR", "")
         assert [one.reason for one in heard.errors] == ["MESSAGE_GONE"]
         assert refused(await bot.ask(answers(turn_id, c2="x"))) == GONE
-        assert await bot.app.store.turn("default", turn_id, 0) is None
+        assert await bot.app.store.records_of_owner("default", "turn", turn_id, 0) == []
         if act is erase_channel:
             assert await bot.stored() == []
             await bot.app.store.rewrite()
@@ -131,7 +116,7 @@ async def test_a_recalled_result_of_a_tool_ends_the_turn() -> None:
     """The rows of a round are messages like others."""
     model = FakeModel([call("c1"), CALLS], [call("c2"), CALLS])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         await bot.ask(answers(turn_id, c1="4711"))
         (row,) = [one for one in await bot.stored() if one.message.parts[0].HasField("tool_result")]
         await bot.client.recall_message(ROOM, row.message.id)
@@ -144,7 +129,7 @@ async def test_what_a_turn_does_not_show_may_be_recalled(*, waiting: bool) -> No
     go = asyncio.Event()
     model = FakeModel([call("c1"), CALLS], [Wait(go), call("c2"), CALLS], ["sunny", STOP])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         await bot.tell(Message("later", "u2", "a typo", 1_795_176_002_000))
         if waiting:
             await recall_other(bot)

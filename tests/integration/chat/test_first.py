@@ -1,7 +1,5 @@
 """StreamChat over a real socket, with the echo model."""
 
-from __future__ import annotations
-
 import grpc
 import pytest
 

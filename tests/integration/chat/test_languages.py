@@ -1,7 +1,5 @@
 """Notices and errors of a turn are in the language of its question, through all its rounds and after a restart."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.texts import CHINESE, ENGLISH

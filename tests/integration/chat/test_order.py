@@ -1,7 +1,5 @@
 """When things happen in a turn and what the model's server is sent, on the wire, by both RPCs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Thoughts that a model writes into its answer reach neither chat nor history."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Vendors' words for an end and for a refusal, each line of the tables over real sockets."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

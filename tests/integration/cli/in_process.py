@@ -1,7 +1,5 @@
 """The command line inside the test's process, against a server in a process of its own: no start of Python a call."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -42,6 +42,7 @@ def test_one_command_measures_rows_beside_an_empty_call(shell):
         assert len(row["rounds"]["values"]) == len(row["rounds"]["bases"]) == body["rounds"] == 3
     assert build["details"].keys() >= {"p50_ms", "p99_ms", "r0_p50_ms"}
     assert body["quick"] is True
+    assert body["command"].startswith("backscroll bench kernel-numpy balanced-1k --quick")
     assert body["versions"].keys() >= {"backscroll", "grpcio", "numpy"}
     assert body["cores"] >= 1
     assert done.returncode == 1

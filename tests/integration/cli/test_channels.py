@@ -1,7 +1,5 @@
 """`backscroll channels`, and what commands say about a channel that is not there."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`backscroll chat` and the example bot against a server with the demo chat, which has no key and so an echo."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

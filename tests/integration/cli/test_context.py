@@ -1,7 +1,5 @@
 """`backscroll context` and `backscroll call` against a server with the demo chat."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`backscroll events` against a server with the demo chat and the echo as its model."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

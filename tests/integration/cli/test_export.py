@@ -1,7 +1,5 @@
 """`backscroll export`, and everything it writes back in."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import time
@@ -15,11 +13,6 @@ pytestmark = pytest.mark.slow
 
 AT = 1_752_219_371_000
 ANN, CAT = Author("u1", "Ann \u202e安"), Author("bot", "Cat", kind="bot")
-
-
-@pytest.fixture(scope="module")
-def commands(chat) -> Commands:
-    return Commands(chat.environment["BACKSCROLL_SERVER"])
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """`backscroll import`: what is stored, what is not, and what is said about it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """No log line of any level, of any library, holds a token, a key or a text: real servers at debug, both edges."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """Ids that begin with a minus, as Telegram gives to groups, are words for every command."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,23 +1,14 @@
 """Logs as other clients, phones and machines write them: clocks of twelve hours, old line ends, packed files, bombs."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zipfile
 
 import pytest
 
-from tests.integration.cli.in_process import Commands
-
 pytestmark = [pytest.mark.slow, pytest.mark.row("P-32")]
 AFTERNOON = 1_752_415_500_000
 """2025-07-13, 14:05 in UTC."""
-
-
-@pytest.fixture(scope="module")
-def commands(chat) -> Commands:
-    return Commands(chat.environment["BACKSCROLL_SERVER"])
 
 
 def imported(commands, path, channel):

@@ -1,7 +1,5 @@
 """Design S3's three stages, brought along by the operator: real processes, told by dotted names."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`backscroll quality`."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

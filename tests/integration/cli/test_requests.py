@@ -1,19 +1,10 @@
 """`backscroll call` and JSON that does not fit the contract."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
-from tests.integration.cli.in_process import Commands
-
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def commands(chat) -> Commands:
-    return Commands(chat.environment["BACKSCROLL_SERVER"])
 
 
 @pytest.mark.parametrize(

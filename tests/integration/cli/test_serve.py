@@ -1,7 +1,5 @@
 """`backscroll serve`: how it starts, with what, and how it stops."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What people wrote is shown on a terminal, and does nothing to it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

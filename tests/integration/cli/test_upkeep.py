@@ -1,7 +1,5 @@
 """`backscroll doctor`, `check-config`, `version`, `demo`, `--help`."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """One server for the tests of this folder that need no settings of their own; each test has its own channel."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest_asyncio

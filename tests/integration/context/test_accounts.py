@@ -1,7 +1,5 @@
 """What an answer says of itself over the wire: every candidate's fate, where the tokens went, what stays next turn."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import product

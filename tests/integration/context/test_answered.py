@@ -1,7 +1,5 @@
 """What the question replies to, and the newest line, are in every context: cut to the budget, never left out."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

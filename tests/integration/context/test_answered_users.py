@@ -1,7 +1,5 @@
 """Who is answered, on every answer that carries messages: three platforms, renames, late parents, unknown ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, InvalidRequest, Member, Mention, Message, Reply

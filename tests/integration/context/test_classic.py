@@ -1,7 +1,5 @@
 """Design S5's factors and pools over the wire, by tables: edges of windows, caps, cycles, maxima, what never counts."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Cause comes before clocks: what a question answers is seen, however the clocks of platform and server differ."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import grpc

@@ -1,7 +1,5 @@
 """Counters of builds in a scrape: each cause of a fallback, a loss or an error moves its own, and no other."""
 
-from __future__ import annotations
-
 import asyncio
 import urllib.request
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """How fast messages fade: by setting and by request, in the profiles that have a rate and nowhere else."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

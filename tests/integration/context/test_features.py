@@ -1,7 +1,5 @@
 """What is found out about a message, as the client reads it back, and what a build makes of it."""
 
-from __future__ import annotations
-
 import gc
 import json
 from collections import Counter

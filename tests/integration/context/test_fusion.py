@@ -1,7 +1,5 @@
 """Hybrid profiles through the door: sources ranked, fused, weighed by age, thinned out (P-05, P-06, N-02, N-03)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -9,7 +7,7 @@ import pytest
 
 from backscroll import Author, Message, Overrides
 from backscroll.v1 import context_pb2
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

@@ -1,7 +1,5 @@
 """A reply that broke off is seen by the model when somebody asks to go on with it, or by setting always or never."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message
@@ -36,43 +34,40 @@ def has_half(messages) -> bool:
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 @pytest.mark.parametrize("question", ["continue", "@Cat go on please", "接着说", "继续"])
-async def test_who_asks_to_go_on_is_understood(profile, question):
+async def test_who_asks_to_go_on_is_understood(client, profile, question):
     """As the bot's own line, whatever the profile; and what it was an answer to where chains are kept."""
-    async with served() as (client, _):
-        await client.append("room", [STORY, HALF])
-        messages = await contents(client, question, profile=profile, include_system=False)
-        assert ("assistant", "once upon a time there was") in messages
-        budget = {"token_budget": 120} if profile != "retrieval" else {"token_budget": 200}
-        assert has_half(await contents(client, question, profile=profile, **budget))
+    await client.append("room", [STORY, HALF])
+    messages = await contents(client, question, profile=profile, include_system=False)
+    assert ("assistant", "once upon a time there was") in messages
+    budget = {"token_budget": 120} if profile != "retrieval" else {"token_budget": 200}
+    assert has_half(await contents(client, question, profile=profile, **budget))
 
 
-async def test_otherwise_it_stays_out():
+async def test_otherwise_it_stays_out(client):
     """Another question, words of the asker's own since, another bot's reply, another thread, a whole answer since."""
-    async with served() as (client, _):
-        await client.append("room", [STORY, HALF])
-        assert not has_half(await contents(client, "what is the weather?"))
-        assert not has_half(await contents(client, "continue", self_ids=["other"]))
-        assert has_half(await contents(client, "continue", asker="u2"))
-        await client.append("room", [Message("again", ANN, "go on", NOON - 3_000)])
-        assert has_half(await contents(client))  # it was asked in vain
-        await client.append("room", [Message("b", BEN, "I am here", NOON - 2_000)])
-        assert has_half(await contents(client))  # it was her answer, whoever spoke since
-        assert not has_half(await contents(client, asker="u2"))
-        assert not has_half(await contents(client, asker="u3"))
-        await client.append("room", [
-            Message("half2", BOT, "once upon a day", NOON - 1_000, role="assistant", partial=True, thread_id="T"),
-            Message("go", ANN, "continue", NOON - 500, thread_id="T"),
-            Message("elsewhere", ANN, "continue", NOON - 400, thread_id="U"),
-        ])  # fmt: skip
-        assert has_half(await contents(client, "", trigger_message_id="go"))
-        assert not has_half(await contents(client, "", trigger_message_id="elsewhere"))
+    await client.append("room", [STORY, HALF])
+    assert not has_half(await contents(client, "what is the weather?"))
+    assert not has_half(await contents(client, "continue", self_ids=["other"]))
+    assert has_half(await contents(client, "continue", asker="u2"))
+    await client.append("room", [Message("again", ANN, "go on", NOON - 3_000)])
+    assert has_half(await contents(client))  # it was asked in vain
+    await client.append("room", [Message("b", BEN, "I am here", NOON - 2_000)])
+    assert has_half(await contents(client))  # it was her answer, whoever spoke since
+    assert not has_half(await contents(client, asker="u2"))
+    assert not has_half(await contents(client, asker="u3"))
+    await client.append("room", [
+        Message("half2", BOT, "once upon a day", NOON - 1_000, role="assistant", partial=True, thread_id="T"),
+        Message("go", ANN, "continue", NOON - 500, thread_id="T"),
+        Message("elsewhere", ANN, "continue", NOON - 400, thread_id="U"),
+    ])  # fmt: skip
+    assert has_half(await contents(client, "", trigger_message_id="go"))
+    assert not has_half(await contents(client, "", trigger_message_id="elsewhere"))
 
 
-async def test_a_recalled_one_is_gone():
-    async with served() as (client, _):
-        await client.append("room", [STORY, HALF])
-        await client.recall_message("room", "half")
-        assert not has_half(await contents(client))
+async def test_a_recalled_one_is_gone(client):
+    await client.append("room", [STORY, HALF])
+    await client.recall_message("room", "half")
+    assert not has_half(await contents(client))
 
 
 @pytest.mark.parametrize("policy", ["when_asked", "never", "always"])
@@ -90,37 +85,35 @@ async def test_the_setting(policy):
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 @pytest.mark.parametrize("question", ["why frogs?", "continue", "接着说"])
-async def test_who_replies_to_it_is_answered_about_it(profile, question):
+async def test_who_replies_to_it_is_answered_about_it(client, profile, question):
     """By the platform's edge, whatever they say, whoever spoke since."""
-    async with served() as (client, _):
-        await client.append("room", [STORY, HALF, Message("b", BEN, "lol", NOON - 2_000)])
-        for reply in ("half", "b"):
-            asked = {"profile": profile, "reply": reply, "asker": "u3"}
-            assert has_half(await contents(client, question, **asked)) is (reply == "half")
-        await client.append("room", [Message("r", BEN, question, NOON - 1_000, reply_to="half")])
-        assert has_half(await contents(client, "", profile=profile, trigger_message_id="r"))
+    await client.append("room", [STORY, HALF, Message("b", BEN, "lol", NOON - 2_000)])
+    for reply in ("half", "b"):
+        asked = {"profile": profile, "reply": reply, "asker": "u3"}
+        assert has_half(await contents(client, question, **asked)) is (reply == "half")
+    await client.append("room", [Message("r", BEN, question, NOON - 1_000, reply_to="half")])
+    assert has_half(await contents(client, "", profile=profile, trigger_message_id="r"))
 
 
-async def test_it_is_shown_with_what_went_on_with_it():
+async def test_it_is_shown_with_what_went_on_with_it(client):
     """Later, too, however often it broke off; not where nobody went on, nor in a build of the time before."""
-    async with served() as (client, _):
-        await client.append("room", [
-            STORY, HALF, Message("lol", BEN, "lol", NOON - 3_500), Message("go", ANN, "continue", NOON - 3_000),
-            Message("half2", BOT, "a frog that", NOON - 2_500, role="assistant", reply_to="go", partial=True),
-            Message("go2", ANN, "go on", NOON - 2_000),
-        ])  # fmt: skip
-        said = [content for _, content in await contents(client, "", trigger_message_id="go2")]
-        assert [any(half in one for one in said) for half in ("once upon", "a frog that")] == [
-            True,
-            True,
-        ]
-        assert not has_half(await contents(client, "and toads?"))
-        await client.append("room", [
-            Message("rest", BOT, "jumped.", NOON - 1_500, role="assistant", reply_to="go2"),
-        ])  # fmt: skip
-        said = " ".join(content for _, content in await contents(client, "and toads?"))
-        assert said.index("once upon") < said.index("a frog that") < said.index("jumped.")
-        assert not has_half(await contents(client, "and toads?", asked_at=NOON - 1_600))
+    await client.append("room", [
+        STORY, HALF, Message("lol", BEN, "lol", NOON - 3_500), Message("go", ANN, "continue", NOON - 3_000),
+        Message("half2", BOT, "a frog that", NOON - 2_500, role="assistant", reply_to="go", partial=True),
+        Message("go2", ANN, "go on", NOON - 2_000),
+    ])  # fmt: skip
+    said = [content for _, content in await contents(client, "", trigger_message_id="go2")]
+    assert [any(half in one for one in said) for half in ("once upon", "a frog that")] == [
+        True,
+        True,
+    ]
+    assert not has_half(await contents(client, "and toads?"))
+    await client.append("room", [
+        Message("rest", BOT, "jumped.", NOON - 1_500, role="assistant", reply_to="go2"),
+    ])  # fmt: skip
+    said = " ".join(content for _, content in await contents(client, "and toads?"))
+    assert said.index("once upon") < said.index("a frog that") < said.index("jumped.")
+    assert not has_half(await contents(client, "and toads?", asked_at=NOON - 1_600))
 
 
 @pytest.mark.parametrize("first", ["continue", "what now?"])
@@ -153,25 +146,23 @@ async def test_a_question_changes_no_later_one(first):
         "继续🙏", "keep going 🙏", "继续吧～", "cont.", "👉 continue ❤️",
     ],
 )  # fmt: skip
-async def test_who_asks_in_another_language_is_understood(question):
+async def test_who_asks_in_another_language_is_understood(client, question):
     """Signs and emoji at its ends aside."""
-    async with served() as (client, _):
-        await client.append("room", [STORY, HALF])
-        assert has_half(await contents(client, question))
-        assert not has_half(await contents(client, f"{question} {question} 42"))
+    await client.append("room", [STORY, HALF])
+    assert has_half(await contents(client, question))
+    assert not has_half(await contents(client, f"{question} {question} 42"))
 
 
-async def test_a_half_that_was_answered_stays_with_the_rest():
+async def test_a_half_that_was_answered_stays_with_the_rest(client):
     """Whatever the person said who answered it, once the bot went on."""
-    async with served() as (client, _):
-        await client.append("room", [
-            STORY, HALF, Message("r", ANN, "what did he do?", NOON - 3_000, reply_to="half"),
-        ])  # fmt: skip
-        assert not has_half(await contents(client, "who?"))
-        await client.append("room", [
-            Message("rest", BOT, "he jumped", NOON - 2_000, role="assistant", reply_to="r"),
-        ])  # fmt: skip
-        assert has_half(await contents(client, "who?"))
+    await client.append("room", [
+        STORY, HALF, Message("r", ANN, "what did he do?", NOON - 3_000, reply_to="half"),
+    ])  # fmt: skip
+    assert not has_half(await contents(client, "who?"))
+    await client.append("room", [
+        Message("rest", BOT, "he jumped", NOON - 2_000, role="assistant", reply_to="r"),
+    ])  # fmt: skip
+    assert has_half(await contents(client, "who?"))
 
 
 @pytest.mark.parametrize("policy", ["when_asked", "always"])

@@ -1,13 +1,11 @@
 """The ladder through the door: ranked, else the last messages, else none; which rung it was is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message
 from backscroll.v1 import context_pb2 as pb
+from backscroll_sidecar.config.settings import MemorySettings
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.settings import MemorySettings
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

@@ -1,7 +1,5 @@
 """The texts that the server adds, in the language of the question, of the request, of the server."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import fields
 

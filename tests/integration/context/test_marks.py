@@ -1,7 +1,5 @@
 """What people type never equals what the server writes, over gRPC: marks, times, speakers, titles, control tokens."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

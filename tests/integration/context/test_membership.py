@@ -1,7 +1,5 @@
 """Members over the wire: who is there, since when, and what each of them may see where membership counts."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, InvalidRequest, Member, Message, Stay

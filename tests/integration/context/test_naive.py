@@ -3,16 +3,14 @@
 Also that nothing but the builder trims what is shown.
 """
 
-from __future__ import annotations
-
 import random
 
 import pytest
 import regex
 
 from backscroll import Author, Message, Overrides, SystemPrompt
-from backscroll_sidecar.models.fake import FakeModel
 from backscroll_sidecar.ports import Finished, FinishReason
+from tests.kit.fake_model import FakeModel
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

@@ -1,7 +1,5 @@
 """Own stages of `naive` through the door: their order, another provider, and that one that breaks costs only itself."""
 
-from __future__ import annotations
-
 import pytest
 from structlog.testing import capture_logs
 
@@ -11,8 +9,8 @@ from backscroll.v1 import context_pb2
 from backscroll_sidecar.adapters import ADAPTERS
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.domain import TokenizerName
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from tests.kit import own_stages
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.own_stages import LOG
 from tests.kit.served import served
 

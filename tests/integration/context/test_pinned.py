@@ -1,7 +1,5 @@
 """Pinned messages over the wire: kept, listed, shown in every build of the channel, gone with their message."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,12 +1,10 @@
 """Preferences over the wire: stored, listed, deleted; in every context for a question of theirs, restarts or not."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Conflict, InvalidRequest, Message
+from backscroll_sidecar.config.settings import MemorySettings
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.settings import MemorySettings
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

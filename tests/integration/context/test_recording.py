@@ -1,7 +1,5 @@
 """What builds and turns record is written behind the answer: a store that hangs on it delays nobody."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """Laws 2 and 5 through the door: the same answer after a restart, and an answer whatever the store does."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time
@@ -11,10 +9,10 @@ import pytest
 
 from backscroll import Author, DeadlineExceeded, Member, Message, Unavailable
 from backscroll.v1 import context_pb2
+from backscroll_sidecar.config.settings import MemorySettings
 from backscroll_sidecar.context.pages import USUAL, missing_lately
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.settings import MemorySettings
 from backscroll_sidecar.store.sqlite import SqliteStore
 from tests.kit.served import served
 

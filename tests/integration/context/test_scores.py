@@ -1,16 +1,14 @@
 """`classic` over the wire: factors through explain, pools, threshold, settings, overrides, events."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 
 from backscroll import Author, Message, Overrides
 from backscroll.v1 import context_pb2, message_pb2
+from backscroll_sidecar.config.settings import MemorySettings
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import EventQuery
-from backscroll_sidecar.settings import MemorySettings
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

@@ -1,7 +1,5 @@
 """Sources over the wire: each alone gives its lines, and every candidate tells who proposed it."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message

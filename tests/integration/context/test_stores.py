@@ -2,8 +2,6 @@
 history needs.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import asynccontextmanager, closing
 
@@ -11,7 +9,7 @@ import pytest
 
 from backscroll import Author, Member, Message
 from backscroll.v1 import context_pb2
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

@@ -1,7 +1,5 @@
 """System texts with parameters of the message, over gRPC: a name is a name, whatever stands in it."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message, SystemPrompt

@@ -1,7 +1,5 @@
 """A question inside a thread is answered out of it; what it replies to is seen wherever that stands."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest
@@ -9,7 +7,7 @@ import pytest_asyncio
 
 from backscroll import AsyncClient, Author, Message, Overrides, SystemPrompt
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

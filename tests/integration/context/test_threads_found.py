@@ -1,7 +1,5 @@
 """The thread source over the wire: by the root's id, stored or not, and by the platform's thread without edges."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message, Reply

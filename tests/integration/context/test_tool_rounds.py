@@ -1,7 +1,5 @@
 """P-10: a tool call and its results are taken or left together; orphans are repaired or dropped, as configured."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -141,15 +139,14 @@ def test_ids_that_count_from_one_again():
 
 
 @pytest.mark.row("P-10")
-async def test_a_recalled_result_makes_an_orphan_over_the_wire():
+async def test_a_recalled_result_makes_an_orphan_over_the_wire(client):
     """P-10, through a server: after the recall the call has a synthetic result; after a restart the same."""
-    async with served() as (client, _):
-        await _round(client)
-        assert "[result add: 4]" in (await _ask(client)).text
-        await client.recall_message("room", "r")
-        context = await _ask(client)
-        assert "[call add {}]\n  [result add: none]" in context.text
-        assert "r" not in [item.message.id for item in context.items]
+    await _round(client)
+    assert "[result add: 4]" in (await _ask(client)).text
+    await client.recall_message("room", "r")
+    context = await _ask(client)
+    assert "[call add {}]\n  [result add: none]" in context.text
+    assert "r" not in [item.message.id for item in context.items]
 
 
 @pytest.mark.row("P-10")

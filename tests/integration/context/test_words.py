@@ -1,7 +1,5 @@
 """What is found by its words over the wire, in whatever script they are written."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

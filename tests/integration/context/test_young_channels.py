@@ -4,15 +4,13 @@ A channel's first minutes are everybody's first try. Each question is asked of t
 after one more message of the same kind, by the quick way and by the one that explains.
 """
 
-from __future__ import annotations
-
 import pytest
 import pytest_asyncio
 
 from backscroll import AsyncClient, Author, Media, Message, ToolCall, ToolResult
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

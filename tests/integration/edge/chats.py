@@ -1,7 +1,5 @@
 """Chats to fill a server with, and ways to read them back."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import grpc

@@ -1,7 +1,5 @@
 """A real server on a real socket, with the real history and builder over a store in memory."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,17 +14,11 @@ import structlog
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
-from backscroll.v1 import (
-    context_pb2_grpc,
-    history_pb2,
-    history_pb2_grpc,
-)
-from backscroll.v1 import (
-    message_pb2 as pb,
-)
+from backscroll.v1 import context_pb2_grpc, history_pb2, history_pb2_grpc
+from backscroll.v1 import message_pb2 as pb
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.edge.call_pipeline import CallRecord
 from backscroll_sidecar.server import RunningServer, start_server
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import open_app
 
 START_MS = 1_700_000_000_000

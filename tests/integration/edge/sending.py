@@ -1,7 +1,5 @@
 """Raw bytes to any method of a server, and what must hold of every answer."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Other ids of messages, through gRPC and the client: told by the bot, and found by the server itself."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path
@@ -12,11 +10,10 @@ from backscroll import Author, Client, Message
 from backscroll.errors import Conflict, Gone, InvalidRequest, NotFound
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.models.fake import FakeModel, Wait
 from backscroll_sidecar.ports import Finished, FinishReason, ToolCallDelta
 from tests.integration.chat.talk import Bot, answers, talk, text_of, turn
+from tests.kit.fake_model import STOP, FakeModel, Wait
 
-STOP = Finished(FinishReason.STOP)
 ANN, BEN, CAT = Author("u1", "Ann"), Author("u2", "Ben"), Author("bot", "Cat", kind="bot")
 SAID = "We meet on **Thursday**."
 TRIGGER = {"question": "", "trigger_message_id": "q1"}

@@ -1,7 +1,5 @@
 """What stands before every handler: room, errors, incidents, one line a call."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
@@ -16,7 +14,7 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import history_pb2 as hpb
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.edge import call_pipeline, limits
-from backscroll_sidecar.edge.limits import GateLimits
+from backscroll_sidecar.edge.limits import AdmissionLimits
 from backscroll_sidecar.errors import BackscrollError, NotAllowed, StoreReadOnly, StoreUnavailable
 from tests.integration.edge.conftest import EdgeApp, Served, refusal, refused, serving, text
 
@@ -89,7 +87,9 @@ async def test_calls_beyond_the_room_wait_and_then_are_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every queue is bounded: two run, one waits, the next is refused at once, the waiting one in time."""
-    monkeypatch.setitem(limits.GATES, "BuildContext", GateLimits(running=2, waiting=1, wait_s=0.2))  # type: ignore[arg-type]
+    monkeypatch.setitem(
+        limits.ADMISSIONS, "BuildContext", AdmissionLimits(running=2, waiting=1, wait_s=0.2)
+    )  # type: ignore[arg-type]
     builder = Failing()
     async with serving(EdgeApp(None, builder)) as served:
         running = [asyncio.ensure_future(ask(served)) for _ in range(2)]
@@ -115,8 +115,8 @@ async def test_calls_beyond_the_room_wait_and_then_are_told(
 async def test_calls_are_bounded_in_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Law 9: what runs and what waits holds its requests; beyond the bound a call is refused at once."""
     bound = 4 * len(pb.BuildContextRequest(question=SECRET).SerializeToString())
-    limit = GateLimits(running=1, waiting=10, wait_s=30, max_bytes=bound)
-    monkeypatch.setitem(limits.GATES, "BuildContext", limit)  # type: ignore[arg-type]
+    limit = AdmissionLimits(running=1, waiting=10, wait_s=30, max_bytes=bound)
+    monkeypatch.setitem(limits.ADMISSIONS, "BuildContext", limit)  # type: ignore[arg-type]
     builder = Failing()
     async with serving(EdgeApp(None, builder)) as served:
         huge = served.context.BuildContext(pb.BuildContextRequest(question="x" * 2 * bound))
@@ -138,7 +138,7 @@ async def test_calls_are_bounded_in_bytes_too(monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_other_methods_have_their_own_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(limits.GATES, "BuildContext", GateLimits(running=1, waiting=0))  # type: ignore[arg-type]
+    monkeypatch.setitem(limits.ADMISSIONS, "BuildContext", AdmissionLimits(running=1, waiting=0))  # type: ignore[arg-type]
     builder = Failing()
     async with serving() as served:
         served.app.builder = builder
@@ -147,7 +147,7 @@ async def test_other_methods_have_their_own_room(monkeypatch: pytest.MonkeyPatch
 
 
 async def test_a_cancelled_call_gives_its_room_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(limits.GATES, "BuildContext", GateLimits(running=1, waiting=0))  # type: ignore[arg-type]
+    monkeypatch.setitem(limits.ADMISSIONS, "BuildContext", AdmissionLimits(running=1, waiting=0))  # type: ignore[arg-type]
     builder = Failing()
     async with serving(EdgeApp(None, builder)) as served:
         for _ in range(3):
@@ -196,7 +196,7 @@ async def test_what_counts_as_a_missed_deadline(
 async def test_an_export_nobody_reads_gives_its_room_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(limits.GATES, "ExportMessages", GateLimits(running=1, waiting=0))  # type: ignore[arg-type]
+    monkeypatch.setitem(limits.ADMISSIONS, "ExportMessages", AdmissionLimits(running=1, waiting=0))  # type: ignore[arg-type]
     async with serving() as served:
         for start in range(0, 300, 60):
             rows = range(start, start + 60)

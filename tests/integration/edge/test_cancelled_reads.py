@@ -1,7 +1,5 @@
 """A call that reads and is left: the next one is right, no room is lost, and the database is free (both edges)."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -15,10 +13,10 @@ import pytest
 from backscroll.v1 import context_pb2 as cpb
 from backscroll.v1 import history_pb2 as pb
 from backscroll.v1 import message_pb2 as mpb
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.edge import call_pipeline, limits
-from backscroll_sidecar.edge.limits import GateLimits
+from backscroll_sidecar.edge.limits import AdmissionLimits
 from backscroll_sidecar.server import start_server
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.sqlite.reading import PagingConnection
 from backscroll_sidecar.wiring import App, open_app
 from tests.integration.edge.conftest import START_MS, EdgeApp, Served, text
@@ -75,10 +73,12 @@ async def serving(database: Path, edge: str) -> AsyncIterator[tuple[Served, App]
 async def test_a_read_that_is_left_harms_no_other(
     method: str, edge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit = GateLimits(running=1, waiting=0)  # a place that is not given back is missed at once
-    monkeypatch.setattr(call_pipeline, "DEFAULT_GATE", limit)
+    limit = AdmissionLimits(
+        running=1, waiting=0
+    )  # a place that is not given back is missed at once
+    monkeypatch.setattr(call_pipeline, "DEFAULT_ADMISSION", limit)
     for name in ("BuildContext", "ExportMessages"):
-        monkeypatch.setitem(limits.GATES, name, limit)  # type: ignore[arg-type]
+        monkeypatch.setitem(limits.ADMISSIONS, name, limit)  # type: ignore[arg-type]
     database = tmp_path / "reads.db"
     async with serving(database, edge) as (served, _):
         lines = [text(f"line {i}", f"m{i}", sent_at_ms=START_MS + i) for i in range(20)]

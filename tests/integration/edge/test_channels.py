@@ -1,7 +1,5 @@
 """ListChannels over a socket: by name, page by page, of one tenant, without what was erased."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message

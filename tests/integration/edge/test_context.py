@@ -1,7 +1,5 @@
 """BuildContext over a socket: what a question needs, what a stranger gets, what a client may post."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

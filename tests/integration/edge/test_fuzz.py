@@ -1,7 +1,5 @@
 """Anything at all, to every method over a socket: never INTERNAL, never UNKNOWN, and the server goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import struct

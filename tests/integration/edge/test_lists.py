@@ -1,7 +1,5 @@
 """ListMessages over a socket: pages, their tokens and bounds, messages by id and by author."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll.v1 import history_pb2 as hpb

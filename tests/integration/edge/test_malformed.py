@@ -1,7 +1,5 @@
 """Whatever the bytes, an answer is a typed error: never INTERNAL, never UNKNOWN, and the server goes on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import grpc

@@ -1,7 +1,5 @@
 """S5-20, S5-33: what a scrape of a whole server tells."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

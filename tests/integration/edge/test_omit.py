@@ -1,7 +1,5 @@
 """Copies of the selected text are left out of BuildContext's answer; all else stays as it is."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

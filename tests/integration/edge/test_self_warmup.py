@@ -1,7 +1,5 @@
 """Calls the server makes of itself before it says SERVING: all kinds of them, seen by nobody, and never in the way."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator
@@ -9,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.model import JoinedContext
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.edge import self_warmup
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import App, open_app
 
 pytestmark = pytest.mark.usefixtures("quiet_logs")
@@ -20,8 +18,8 @@ pytestmark = pytest.mark.usefixtures("quiet_logs")
 
 @pytest.fixture
 async def app(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[App]:
-    """An app in a process that has rehearsed nothing."""
-    monkeypatch.setattr(self_warmup, "_rehearsed", False)
+    """An app in a process that has called nothing of its own."""
+    monkeypatch.setattr(self_warmup, "_is_warm", False)
     async with open_app(Settings(database=tmp_path / "b.db", embedder="none")) as opened:
         yield opened
 
@@ -49,7 +47,7 @@ class Heard:
 
 async def test_every_profile_is_asked_for_and_the_default_until_it_is_quick(app: App) -> None:
     heard = Heard(app)
-    await self_warmup.rehearse(app.history, app.preferences, heard, app.chat, PROFILES)
+    await self_warmup.warm_up(app.history, app.preferences, heard, app.chat, PROFILES)
     asked = {profile: heard.profiles.count(profile) for profile in heard.profiles}
     usual = asked.pop("")
     assert asked == dict.fromkeys(PROFILES, 2)
@@ -58,9 +56,9 @@ async def test_every_profile_is_asked_for_and_the_default_until_it_is_quick(app:
     assert app.builder.build_count == sum(asked.values()) + usual + 1  # the last one by StreamChat
 
 
-async def test_a_process_rehearses_once(app: App) -> None:
+async def test_a_process_warms_up_once(app: App) -> None:
     for _ in range(2):
-        await self_warmup.rehearse(app.history, app.preferences, app.builder, app.chat, ())
+        await self_warmup.warm_up(app.history, app.preferences, app.builder, app.chat, ())
     assert app.builder.build_count == self_warmup.TIMES * len(self_warmup.QUESTIONS) + 1
 
 
@@ -71,19 +69,19 @@ async def test_the_servers_own_app_hears_nothing_of_it(
     """S5-33: what is counted are calls of somebody's."""
     with caplog.at_level(logging.INFO):
         await app.warm_up()
-    assert "rehearsed in" in caplog.text
+    assert "warmed up by own calls" in caplog.text
     assert app.builder.build_count == 0
     assert app.builds.count == 0
     assert sum((await app.store.stats()).row_counts.values()) == len(app.channels) == 0
 
 
 @pytest.mark.parametrize("error", [RuntimeError("nothing works"), MemoryError()])
-async def test_a_rehearsal_that_fails_is_told_and_nothing_else(
+async def test_a_warm_up_that_fails_is_told_and_nothing_else(
     app: App, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Law 5: the first calls take longer, that is all."""
     with caplog.at_level(logging.WARNING):
-        await self_warmup.rehearse(
+        await self_warmup.warm_up(
             app.history, app.preferences, Heard(app, error), app.chat, PROFILES
         )
     assert "the first calls take longer" in caplog.text
@@ -94,7 +92,7 @@ async def test_a_proxy_of_the_web_is_not_asked(app: App, monkeypatch: pytest.Mon
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     for name in ("no_proxy", "no_grpc_proxy"):
         monkeypatch.delenv(name, raising=False)
-    await self_warmup.rehearse(app.history, app.preferences, app.builder, app.chat, ())
+    await self_warmup.warm_up(app.history, app.preferences, app.builder, app.chat, ())
     assert app.builder.build_count > self_warmup.TIMES
 
 
@@ -102,13 +100,13 @@ async def test_what_the_operator_says_of_prompts_takes_no_part(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A prompt that leaves no room for a question is in nobody's way, and no other process is shown it."""
-    monkeypatch.setattr(self_warmup, "_rehearsed", False)
+    monkeypatch.setattr(self_warmup, "_is_warm", False)
     settings = Settings(database=":memory:", embedder="none", system_text="word " * 20_000)
     async with open_app(settings) as opened:
         with caplog.at_level(logging.INFO):
             await opened.warm_up()
-    assert "rehearsed in" in caplog.text
-    assert "not rehearsed" not in caplog.text
+    assert "warmed up by own calls" in caplog.text
+    assert "not warmed up" not in caplog.text
 
 
 async def test_one_that_takes_too_long_ends(
@@ -117,16 +115,16 @@ async def test_one_that_takes_too_long_ends(
     """Nobody waits for it long, whatever holds it up; and who stops the server meanwhile does not wait at all."""
     heard = Heard(app, hangs=True)
     stopped = asyncio.create_task(
-        self_warmup.rehearse(app.history, app.preferences, heard, app.chat, PROFILES)
+        self_warmup.warm_up(app.history, app.preferences, heard, app.chat, PROFILES)
     )
     await asyncio.wait_for(heard.hanging.wait(), 60)
     stopped.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopped
-    monkeypatch.setattr(self_warmup, "_rehearsed", False)
+    monkeypatch.setattr(self_warmup, "_is_warm", False)
     monkeypatch.setattr(self_warmup, "PATIENCE_S", 0.05)
     with caplog.at_level(logging.WARNING):
-        await self_warmup.rehearse(app.history, app.preferences, heard, app.chat, PROFILES)
+        await self_warmup.warm_up(app.history, app.preferences, heard, app.chat, PROFILES)
     assert "TimeoutError" in caplog.text
 
 
@@ -135,6 +133,6 @@ async def test_where_no_port_can_be_had_nothing_is_lost(
 ) -> None:
     monkeypatch.setattr(self_warmup, "ADDRESS", "127.0.0.1:1x")
     with caplog.at_level(logging.WARNING):
-        await self_warmup.rehearse(app.history, app.preferences, app.builder, app.chat, PROFILES)
+        await self_warmup.warm_up(app.history, app.preferences, app.builder, app.chat, PROFILES)
     assert "the first calls take longer" in caplog.text
     assert app.builder.build_count == 0

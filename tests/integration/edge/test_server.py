@@ -1,7 +1,5 @@
 """Warming up, serving, stopping; health and reflection."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any
@@ -154,7 +152,7 @@ def test_every_rpc_is_documented() -> None:
     """Every RPC has its words in the contract and at its handler."""
     import inspect
 
-    from backscroll_sidecar.edge.grpc.registration import snake_case
+    from backscroll_sidecar.edge.services import snake_case
     from backscroll_sidecar.edge.services.context import ContextServicer
     from backscroll_sidecar.edge.services.history import HistoryServicer
     from backscroll_sidecar.edge.services.preference import PreferenceServicer

@@ -1,7 +1,5 @@
 """Law 5 through the door: a full disk refuses appends at once, and contexts are still built."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import AsyncClient, Message, Unavailable

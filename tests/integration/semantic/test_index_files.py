@@ -1,7 +1,5 @@
 """Index files that are not as they were written: the server starts, answers exactly, and makes them again (law 2)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 
 from backscroll import Author, Message
 from backscroll_scoring import hnsw
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

@@ -1,7 +1,5 @@
 """kill -9 in the middle of the backlog: the next start finds what is left, and only that (S2-22)."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import time
@@ -12,9 +10,9 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from backscroll import Author, Client, Message
-from backscroll_bench.server import ServerProcess
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.vectors.backlog import MAX_BATCH
+from tests.kit.fake_embedder import FakeEmbedder
+from tests.kit.server_process import ServerProcess
 
 COUNT = 300
 NOON = 1_795_176_000_000

@@ -1,13 +1,11 @@
 """The bundled embedder in a whole server: no key, no network, found by meaning in two languages (P-18)."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message
 from backscroll_sidecar.cli.doctor import _embedder
-from backscroll_sidecar.settings import Settings
-from backscroll_sidecar.wiring import configured_embedder, embedder_problem
+from backscroll_sidecar.config.settings import Settings
+from backscroll_sidecar.configured_models import configured_embedder, embedder_problem
 from tests.integration.semantic.test_semantic import NOON, degraded, semantic
 from tests.kit.served import served
 

@@ -1,13 +1,11 @@
 """A question without a channel, without an asker, without both: what can be looked through is, the rest is named."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

@@ -1,7 +1,5 @@
 """Scopes that span channels: refused unless the configuration permits them, and then inside the tenant only (law 6)."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,12 +11,12 @@ from google.rpc import error_details_pb2, status_pb2
 from backscroll import AsyncClient, Author, Message
 from backscroll.v1 import history_pb2 as pb
 from backscroll.v1.history_pb2_grpc import HistoryServiceStub
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.ports import Embedder
 from backscroll_sidecar.server import start_server
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.vectors import service
 from backscroll_sidecar.wiring import open_app
+from tests.kit.fake_embedder import FakeEmbedder
 
 NOON = 1_795_176_000_000
 TOKENS = {"token-a": "a", "token-b": "b"}

@@ -1,7 +1,5 @@
 """The semantic source through the door: appended, embedded behind the answer, found by meaning."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -11,9 +9,9 @@ from werkzeug import Request, Response
 
 from backscroll import Author, BackscrollError, Embedding, Message
 from backscroll.v1 import context_pb2
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import ModelFault
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

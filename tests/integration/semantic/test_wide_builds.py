@@ -1,7 +1,5 @@
 """Builds whose semantic source looks beyond the channel: by permission, never past the tenant or what the asker saw."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,10 +8,10 @@ import pytest
 
 from backscroll import AsyncClient, Author, Member, Message
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.server import start_server
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import open_app
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

@@ -1,7 +1,5 @@
 """npm's aimock as the model's server: started on a free port, scripted by fixtures, read by its journal."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import shutil

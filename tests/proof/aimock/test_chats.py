@@ -1,7 +1,5 @@
 """Chats against npm's aimock: its journal proves what was sent, its scripts what becomes of answers and faults."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

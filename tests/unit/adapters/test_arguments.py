@@ -1,7 +1,5 @@
 """Arguments of tool calls: whatever was written, one JSON object comes out."""
 
-from __future__ import annotations
-
 import json
 
 import orjson

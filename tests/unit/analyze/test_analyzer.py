@@ -1,7 +1,5 @@
 """From message to analysis: S5-01, S5-02, S2-18."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

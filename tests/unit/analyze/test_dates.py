@@ -1,7 +1,5 @@
 """The spans of time a question names, in two languages."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

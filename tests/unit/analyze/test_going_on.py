@@ -1,7 +1,5 @@
 """What asks a bot to go on, and what asks for something else."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.analyze.going_on import asks_to_go_on

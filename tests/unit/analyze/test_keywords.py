@@ -1,7 +1,5 @@
 """Keywords: S5-05."""
 
-from __future__ import annotations
-
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor

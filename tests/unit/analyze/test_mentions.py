@@ -1,7 +1,5 @@
 """Mentions as ids: S5-03, P-27."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Whose name a text shortens: what was said lately is read once for a place, whoever asks there."""
 
-from __future__ import annotations
-
 from backscroll_sidecar.analyze.reply_cues import NamesLately, names_called
 
 

@@ -1,7 +1,5 @@
 """A stored line and the question that a bot made of it."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

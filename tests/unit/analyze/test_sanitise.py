@@ -1,7 +1,5 @@
 """clean_text and has_nul."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 

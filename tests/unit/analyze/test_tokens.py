@@ -1,7 +1,5 @@
 """Counting tokens: S3-21 and the exact counter."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

@@ -1,7 +1,5 @@
 """Message types: S5-04, on 200 real lines that were labelled by hand (tests/data/message_types.md)."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Texts for property tests."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 _AWKWARD = [

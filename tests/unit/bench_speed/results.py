@@ -1,7 +1,5 @@
 """Results, written by hand."""
 
-from __future__ import annotations
-
 from backscroll_bench.speed.reading import Reading
 from backscroll_bench.speed.report import Result
 from backscroll_bench.speed.rows import Row

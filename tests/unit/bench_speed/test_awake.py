@@ -1,7 +1,5 @@
 """Cores are kept from sleeping for as long as the block lasts, where the system lets us."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -5,29 +5,28 @@ import json
 import sys
 import time
 from contextlib import AsyncExitStack, ExitStack, contextmanager
-from statistics import median
 
 import numpy as np
 import pytest
 
-from backscroll.v1 import context_pb2
-from backscroll_bench.peers import NAMES, worker
-from backscroll_bench.peers.base import Said, Stub
+from backscroll.v1 import context_pb2, message_pb2
+from backscroll_bench.peers import worker
+from backscroll_bench.peers.memories import Said, Stub
 from backscroll_bench.speed import (
     assembly,
-    floor,
-    meaning,
+    chats,
     peers,
+    questions,
     relay,
     semantic,
     streams,
     upstream,
+    vectors,
 )
 from backscroll_bench.speed.children import child
 from backscroll_bench.speed.echo import echo_server
-from backscroll_bench.speed.echo import method as echo_method
-from backscroll_bench.speed.fixture import BUILD, Bench, Questions
-from backscroll_bench.speed.load import open_channel, unary
+from backscroll_bench.speed.fixture import Bench
+from backscroll_bench.speed.load import Questions, open_channel
 from backscroll_bench.speed.sizes import sizes
 from backscroll_bench.speed.stats import Absent, Wrong
 from backscroll_scoring.index import normalised
@@ -37,6 +36,10 @@ from backscroll_scoring.index import normalised
 def no_server(flags, directory):
     raise AssertionError("nothing here needs a server")
     yield
+
+
+async def nobody(request):
+    raise AssertionError("nothing is asked here")
 
 
 @pytest.fixture
@@ -58,49 +61,11 @@ async def bench(tmp_path):
 
 
 async def test_r0_answers_each_request_with_as_many_bytes_as_the_server_does(bench):
-    asked = Questions([b"one", b"two", b"three"], [5, 7_000, 0])
+    asked = Questions(nobody, [b"one", b"two", b"three"], [5, 7_000, 0])
     with echo_server() as bench.echo:
         call = await bench.r0_to(asked)
         assert [len(await call(one)) for one in asked.requests] == asked.replies
     assert asked.reply_bytes == 5
-
-
-async def test_the_floor_gives_back_the_recorded_bytes_and_builds_nothing(tmp_path):
-    replies = {b"one": b"\x00not a message", b"two": b"", b"three": bytes(range(256)) * 80}
-    floor.record(tmp_path / "recorded", list(replies), list(replies.values()))
-    assert floor.recorded(tmp_path / "recorded") == replies
-    with child(floor.MODULE, [str(tmp_path / "recorded")]) as address:
-        async with open_channel(address) as channel:
-            call = unary(channel, BUILD)
-            assert {one: await call(one) for one in replies} == replies
-            with pytest.raises(Wrong, match="BuildContext failed: INTERNAL"):
-                await call(b"a question that was not recorded")
-
-
-@pytest.mark.parametrize(
-    ("row", "concurrency", "name", "allowed"),
-    [("balanced-10k", 1, "p50", 2.0), ("balanced-c64", 4, "rate", 1 / 0.5)],
-)
-async def test_the_floor_says_what_a_gate_leaves_of_a_call(
-    bench, monkeypatch, row, concurrency, name, allowed
-):
-    with echo_server() as bench.echo, echo_server() as address:
-        async with open_channel(address) as real:
-
-            class Echoing:
-                def call(self, method):
-                    return unary(real, echo_method(7_000))
-
-            async def asked(bench, what):
-                return Echoing(), Questions([b"one", b"two"], [1, 1])
-
-            monkeypatch.setattr(floor, "_asked", asked)
-            found = (await floor.floor(bench, "balanced", row, concurrency))[name]
-    each = [(1 / a, 1 / b) for a, b in zip(found.rounds.values, found.rounds.bases, strict=True)]
-    if name == "p50":
-        each = list(zip(found.rounds.values, found.rounds.bases, strict=True))
-    expected = median(allowed * r0_s - floor_s for floor_s, r0_s in each) * 1e6
-    assert found.details["left_us"] == pytest.approx(expected)
 
 
 # --- answers -----------------------------------------------------------------------------------------
@@ -163,6 +128,7 @@ def test_a_server_without_hnswlib_is_compared_with_nothing(monkeypatch):
 # --- deltas ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap_us", [0, 3_000])
 async def test_every_delta_of_the_model_comes_through_the_relay_after_it_was_written(gap_us):
     request = context_pb2.StreamChatRequest()
@@ -232,7 +198,7 @@ def test_a_worker_stores_the_chat_then_answers_rounds(tmp_path, monkeypatch, cap
     }
     (tmp_path / "chat.json").write_text(json.dumps(chat))
     np.save(tmp_path / "vectors.npy", np.eye(3, dtype=np.float32))
-    monkeypatch.setattr(worker, "CLASSES", {"own": f"{__name__}:Remembers"})
+    monkeypatch.setattr(worker, "MEMORIES", {"own": Remembers})
     monkeypatch.setattr(sys, "stdin", io.StringIO('{"calls": 3, "longest_s": 9}\n'))
     answers = io.StringIO()
     worker.main("own", str(tmp_path), answers)
@@ -240,10 +206,6 @@ def test_a_worker_stores_the_chat_then_answers_rounds(tmp_path, monkeypatch, cap
     assert filled["found"] == [1, 1]
     assert len(asked["seconds"]) == 3
     assert "a library says something" in capsys.readouterr().out
-
-
-def test_every_peer_has_a_class():
-    assert set(worker.CLASSES) == set(NAMES)
 
 
 def test_a_round_ends_with_its_time():
@@ -271,9 +233,10 @@ def test_a_worker_may_talk_to_its_own_machine():
     worker.stay_here("open", ("example.org",))
 
 
+@pytest.mark.slow
 def test_a_worker_is_told_what_the_server_was_told(tmp_path):
     request = context_pb2.BuildContextRequest(channel="c", question="who said grub?")
-    peers.write_chat(tmp_path / "chat", 30, Questions([request.SerializeToString()], [1]))
+    peers.write_chat(tmp_path / "chat", 30, Questions(nobody, [request.SerializeToString()], [1]))
     chat = json.loads((tmp_path / "chat/chat.json").read_text())
     messages = [Said(**one) for one in chat["messages"]]
     assert len(messages) == 30
@@ -293,9 +256,8 @@ def answer(source, lost=""):
 
 
 async def test_questions_with_a_vector_are_those_it_was_used_for(monkeypatch):
-    monkeypatch.setattr(meaning, "LOOK_S", 0)
-    vector = meaning.vectors.message_pb2.Embedding(embedder_id="e", values=b"1234")
-    monkeypatch.setattr(meaning.vectors, "embedding_of", lambda _: vector)
+    vector = message_pb2.Embedding(embedder_id="e", values=b"1234")
+    monkeypatch.setattr(vectors, "embedding_of", lambda _: vector)
     seen = []
 
     async def call(raw):
@@ -306,8 +268,8 @@ async def test_questions_with_a_vector_are_those_it_was_used_for(monkeypatch):
         is_far = request.question in far
         return answer(context_pb2.SOURCE_SEMANTIC if is_far else context_pb2.SOURCE_RECENT)
 
-    far = {one.line.content for one in meaning.chats.said(12, skip=5)[::3]}
-    given, plain = await meaning.far_questions(call, "room", 5)
+    far = {one.line.content for one in chats.said(12, skip=5)[::3]}
+    given, plain = await questions.far_questions(call, "room", 5)
     requests = [context_pb2.BuildContextRequest.FromString(one) for one in given.requests]
     assert {one.question for one in requests} == far
     assert all(one.query_embedding == vector for one in requests)
@@ -317,11 +279,11 @@ async def test_questions_with_a_vector_are_those_it_was_used_for(monkeypatch):
 
 
 async def test_no_question_by_meaning_is_no_figure(monkeypatch):
-    vector = meaning.vectors.message_pb2.Embedding(embedder_id="e", values=b"1234")
-    monkeypatch.setattr(meaning.vectors, "embedding_of", lambda _: vector)
+    vector = message_pb2.Embedding(embedder_id="e", values=b"1234")
+    monkeypatch.setattr(vectors, "embedding_of", lambda _: vector)
 
     async def call(raw):
         return answer(context_pb2.SOURCE_RECENT)
 
     with pytest.raises(Wrong, match="answered by meaning"):
-        await meaning.far_questions(call, "room", 5)
+        await questions.far_questions(call, "room", 5)

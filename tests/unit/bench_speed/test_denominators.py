@@ -11,12 +11,13 @@ from backscroll_bench.speed.bare import insert_again
 from backscroll_bench.speed.echo import LARGEST_REPLY, echo_server, method
 from backscroll_bench.speed.load import open_channel, unary
 from backscroll_bench.speed.numpy_factors import score_with_numpy
+from backscroll_bench.speed.python_factors import score_with_python
 from backscroll_bench.speed.stats import Wrong
 from backscroll_scoring import ChannelColumns, QueryFeatures, score_only
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_numpy_gives_the_kernels_scores(seed):
+def test_numpy_and_python_give_the_kernels_scores(seed):
     columns, query = kernels.busy_channel(3_000, seed)
     rng = np.random.default_rng(seed)
     named = np.sort(rng.choice(200, 3_000)).astype(np.int32)
@@ -29,7 +30,8 @@ def test_numpy_gives_the_kernels_scores(seed):
     )
     rows = np.arange(3_000, dtype=np.int32)
     expected = score_only(mentioning, asked, rows)
-    np.testing.assert_allclose(score_with_numpy(mentioning, asked), expected, atol=1e-12)
+    for scored in (score_with_numpy, score_with_python):
+        np.testing.assert_allclose(scored(mentioning, asked), expected, atol=1e-12)
     assert len(np.unique(expected)) > 1_000
 
 

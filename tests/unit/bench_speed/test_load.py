@@ -7,8 +7,8 @@ import pytest
 
 from backscroll.v1 import context_pb2, history_pb2
 from backscroll_bench.speed import chats, lived_in, vectors
-from backscroll_bench.speed.fixture import once_loaded
 from backscroll_bench.speed.load import MOST_CONCURRENT, closed_loop
+from backscroll_bench.speed.questions import answered, is_loaded
 
 
 class Calls:
@@ -43,7 +43,7 @@ async def test_a_cold_channel_is_asked_until_nothing_was_too_late():
     async def call(_):
         return next(left)
 
-    assert await once_loaded(call, b"") == answers[-1]
+    assert await answered(call, b"", is_loaded) == answers[-1]
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])

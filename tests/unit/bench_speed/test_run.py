@@ -40,7 +40,7 @@ def no_echo(monkeypatch):
     def nothing():
         yield "127.0.0.1:1"
 
-    monkeypatch.setattr("backscroll_bench.speed.run.echo_server", nothing)
+    monkeypatch.setattr("backscroll_bench.speed.fixture.echo_server", nothing)
 
 
 def run(tmp_path, part, rows=(LOWER,), **options):

@@ -1,7 +1,5 @@
 """Columns that grow while they are read."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

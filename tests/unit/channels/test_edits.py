@@ -1,7 +1,5 @@
 """Law 9: many edits in one commit cost the event loop one copy of what they change, and no pass over the index."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Reply edges: late parents, circles, other orders. (The random histories are in tests/property.)"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Names of people: found, shared, changed, taken away. A name never stands in for an id."""
 
-from __future__ import annotations
-
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.domain import Author, Member, Stay
 

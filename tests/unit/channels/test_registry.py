@@ -1,7 +1,5 @@
 """All hot channels: one load at a time, told of every commit, kept under a byte limit."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What is kept of written messages: bounded, and gone with whatever it was made from."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A turn as a value and as bytes; endings as a table."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -9,13 +7,7 @@ import pytest
 from backscroll_sidecar.chat import EndReason
 from backscroll_sidecar.chat.endings import ending_of, error_text, notice_of
 from backscroll_sidecar.chat.turns import Turn, decode_turn, encode_turn
-from backscroll_sidecar.domain import (
-    ChannelKey,
-    NeutralMessage,
-    Role,
-    ToolCallPart,
-    ToolResultPart,
-)
+from backscroll_sidecar.domain import ChannelKey, NeutralMessage, Role, ToolCallPart, ToolResultPart
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import FinishReason, ModelFault

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from backscroll_sidecar.config.derived import context_settings
+from backscroll_sidecar.config.settings import MemorySettings, Settings
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import Reply, Rung
-from backscroll_sidecar.settings import MemorySettings, Settings
 from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
 from tests.kit.rooms import Room, Slow, fates, ids, ids_by_rank, payload
 
@@ -110,7 +111,7 @@ def test_no_floor_in_classic():
 
 def test_switch_off():
     """S5-26: enable_intelligent_memory off: the last 10, unranked, in every profile."""
-    settings = Settings(memory=MemorySettings(enable_intelligent_memory=False)).context_settings()
+    settings = context_settings(Settings(memory=MemorySettings(enable_intelligent_memory=False)))
     lines = [say(f"m{n:02}", BEN, f"x {n}", HOUR_MS - n) for n in range(30)]
     for profile in settings.profiles:
         built = Room(lines, settings=settings).build_now("x 21?", profile=profile)
@@ -148,7 +149,7 @@ def test_max_context_by_request(intelligent):
 
 def test_time_window_by_request():
     """S5-50: time_window_hours of a request beats configuration."""
-    settings = Settings(memory=MemorySettings(time_window_hours=2)).context_settings()
+    settings = context_settings(Settings(memory=MemorySettings(time_window_hours=2)))
     room = Room(
         [say(f"h{n}", BEN, f"x {n}", n * HOUR_MS) for n in range(9, 0, -1)], settings=settings
     )
@@ -177,7 +178,7 @@ ASK = {"reply": Reply("parent"), "profile": "classic", "explain": True}
 
 def outcome(**changed):
     """Scores and fates of `classic` under settings with these changes."""
-    settings = Settings(memory=MemorySettings(**changed)).context_settings()
+    settings = context_settings(Settings(memory=MemorySettings(**changed)))
     built = Room(LINES, settings=settings).build_now("alpha beta gamma?", ANN, **ASK)
     scores = {c.message_id: round(c.score, 9) for c in built.explanation.candidates}
     return scores, fates(built), built
@@ -229,13 +230,13 @@ def test_switches_change_classic():
     """S5-27: enable_intelligent_memory and fallback_on_error."""
     _, _, built = outcome(enable_intelligent_memory=False)
     assert len(built.items) == 7
-    settings = Settings(memory=MemorySettings(fallback_on_error=False)).context_settings()
+    settings = context_settings(Settings(memory=MemorySettings(fallback_on_error=False)))
     assert settings.fallback_on_error is False
 
 
 def test_the_timeout_changes_classic():
     """S5-25, S5-27: context_build_timeout_seconds cuts a slow source off."""
-    settings = Settings(memory=MemorySettings(context_build_timeout_seconds=2.0)).context_settings()
+    settings = context_settings(Settings(memory=MemorySettings(context_build_timeout_seconds=2.0)))
     built = Room(LINES, settings=settings, own=[Slow("window", 2_000)]).build_now("?", ANN, **ASK)
     assert [(d.source, d.reason) for d in built.degradations] == [("window", "TIMEOUT")]
     assert ids(built) == ["parent"]
@@ -244,6 +245,6 @@ def test_the_timeout_changes_classic():
 def test_other_profiles_ignore_weights_threshold_and_window():
     """S5-27, S0-01: the MEMORY_ weights, threshold and window define `classic` only."""
     changed = MemorySettings(reply_chain_weight=0.9, relevance_threshold=0.9, time_window_hours=1)
-    ours, plain = Settings(memory=changed).context_settings(), ContextSettings()
+    ours, plain = context_settings(Settings(memory=changed)), ContextSettings()
     for name, profile in plain.profiles.items():
         assert (ours.profiles[name] == profile) is (name != "classic")

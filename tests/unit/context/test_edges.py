@@ -11,9 +11,9 @@ from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.compress import CUT_MARK, cut_text
 from backscroll_sidecar.domain import Layout, Member, Reply, Role, SpeakerStyle, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
-from backscroll_sidecar.history.groups import publish_slices
+from backscroll_sidecar.history.publishing import publish_slices
 from backscroll_sidecar.ports import EraseChange, MembersChange
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.strategies import Preferences
 from tests.kit.chats import BEN, BOT, CAT, HOUR_MS, KEY, PlainCodec, say
 from tests.kit.lines import parse_lines
@@ -143,7 +143,7 @@ def test_the_reserve_alone_over_budget_is_refused_with_the_least_that_would_do()
 @pytest.mark.parametrize("user_id", ["u9", ""])
 async def test_a_silent_member_can_be_erased(user_id):
     """N-08, P-27: laws 2 and 5: who never wrote leaves the channel in memory with the erasure, too."""
-    store = MemoryStore()
+    store = InMemoryStore()
     channels = Channels(store, PlainCodec())
     for change in (MembersChange(KEY, (Member("u9", "Zed"),), 1), EraseChange(KEY, (), user_id, 2)):
         (applied,) = await store.apply([change])

@@ -10,11 +10,11 @@ import pytest
 from backscroll_sidecar.context.model import Overrides
 from backscroll_sidecar.domain import Category, Fate, Reply, ReplyKind
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Comparison, ModelFault, Similarities
 from backscroll_sidecar.strategies import Semantic
 from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.rooms import Room, ids, ids_by_rank
 
 PAST = [

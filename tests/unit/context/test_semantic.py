@@ -7,11 +7,11 @@ import pytest
 
 from backscroll_sidecar.domain import Embedding
 from backscroll_sidecar.errors import InvalidRequest, StoreUnavailable
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Comparison, ModelFault, Nearest, Similarities
 from backscroll_sidecar.strategies import Semantic
 from tests.kit.chats import KEY, MINUTE_MS, say
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.rooms import Room, ids
 
 LINES = [say(f"m{n:02}", f"u{n % 3 + 1}", f"line {n}", (40 - n) * MINUTE_MS) for n in range(40)]

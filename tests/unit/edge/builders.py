@@ -1,7 +1,5 @@
 """Messages of the contract with every field set, made from its descriptors: a new field is covered as it appears."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

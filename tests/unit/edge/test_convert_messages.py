@@ -1,7 +1,5 @@
 """Messages keep every field on their way through the domain (S1-01, P-23)."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 

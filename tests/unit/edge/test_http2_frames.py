@@ -1,7 +1,5 @@
 """Frames as they are packed and unpacked: every byte by RFC 9113, section 4.1 and 6."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest
@@ -9,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll_sidecar.edge.http2 import frames
-from backscroll_sidecar.edge.http2.frames import Code, ConnectionFault
+from backscroll_sidecar.edge.http2.frames import ConnectionFault, ErrorCode
 
 STREAM_IDS = st.integers(0, 2**31 - 1)
 BODIES = st.binary(max_size=200)
@@ -61,11 +59,13 @@ def test_settings_are_pairs_of_16_and_32_bits() -> None:
 
 def test_small_frames_carry_their_number() -> None:
     assert parts(frames.window_update(7, 2**31 - 1)) == (4, 8, 0, 7, b"\x7f\xff\xff\xff")
-    assert parts(frames.reset(9, Code.CANCEL)) == (4, 3, 0, 9, b"\0\0\0\x08")
+    assert parts(frames.reset(9, ErrorCode.CANCEL)) == (4, 3, 0, 9, b"\0\0\0\x08")
 
 
-@given(STREAM_IDS, st.sampled_from(Code), st.text(max_size=50))
-def test_a_farewell_says_the_last_stream_why_and_a_text(last: int, code: Code, text: str) -> None:
+@given(STREAM_IDS, st.sampled_from(ErrorCode), st.text(max_size=50))
+def test_a_farewell_says_the_last_stream_why_and_a_text(
+    last: int, code: ErrorCode, text: str
+) -> None:
     _, kind, flags, stream_id, body = parts(frames.goaway(last, code, text))
     assert (kind, flags, stream_id) == (7, 0, 0)
     assert struct.unpack(">II", body[:8]) == (last, code)
@@ -87,13 +87,13 @@ def test_padding_that_leaves_no_room_for_its_own_length_is_refused(padding: int,
         return
     with pytest.raises(ConnectionFault) as caught:
         frames.unpadded(frames.PADDED, body)
-    assert caught.value.code is Code.PROTOCOL_ERROR
+    assert caught.value.code is ErrorCode.PROTOCOL_ERROR
 
 
 def test_a_padded_frame_without_even_a_length_is_refused() -> None:
     with pytest.raises(ConnectionFault) as caught:
         frames.unpadded(frames.PADDED, b"")
-    assert caught.value.code in {Code.PROTOCOL_ERROR, Code.FRAME_SIZE_ERROR}
+    assert caught.value.code in {ErrorCode.PROTOCOL_ERROR, ErrorCode.FRAME_SIZE_ERROR}
 
 
 @given(BODIES)
@@ -106,11 +106,11 @@ def test_a_priority_is_five_bytes_before_the_headers(content: bytes) -> None:
 def test_headers_too_short_for_their_priority_are_refused(size: int) -> None:
     with pytest.raises(ConnectionFault) as caught:
         frames.without_priority(frames.HAS_PRIORITY, bytes(size))
-    assert caught.value.code in {Code.PROTOCOL_ERROR, Code.FRAME_SIZE_ERROR}
+    assert caught.value.code in {ErrorCode.PROTOCOL_ERROR, ErrorCode.FRAME_SIZE_ERROR}
 
 
 def test_a_body_of_another_size_than_it_must_have_is_refused() -> None:
     assert frames.sized(b"1234", 4, "RST_STREAM") == b"1234"
     with pytest.raises(ConnectionFault, match="RST_STREAM has 3 bytes") as caught:
         frames.sized(b"123", 4, "RST_STREAM")
-    assert caught.value.code is Code.FRAME_SIZE_ERROR
+    assert caught.value.code is ErrorCode.FRAME_SIZE_ERROR

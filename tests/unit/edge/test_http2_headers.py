@@ -1,7 +1,5 @@
 """Header blocks: read as a decoder without a memory reads them, and sent so that any decoder can read them."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -11,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_sidecar.edge.http2 import headers
-from backscroll_sidecar.edge.http2.frames import Code, ConnectionFault
-from backscroll_sidecar.edge.http2.headers import Asked, HeaderReader
+from backscroll_sidecar.edge.http2 import messages as headers
+from backscroll_sidecar.edge.http2.frames import ConnectionFault, ErrorCode
+from backscroll_sidecar.edge.http2.messages import Asked, HeaderReader
 
 CALL = (
     (":method", "POST"),
@@ -99,7 +97,7 @@ def test_any_blocks_are_read_alike_or_refused_alike(blocks: list[bytes]) -> None
         except hpack.HPACKError:
             with pytest.raises(ConnectionFault) as caught:
                 reader.read(raw)
-            assert caught.value.code is Code.COMPRESSION_ERROR
+            assert caught.value.code is ErrorCode.COMPRESSION_ERROR
             return
         asked = reader.read(raw)
         if asked.metadata:
@@ -153,7 +151,7 @@ def test_a_block_that_cannot_be_read_is_not_remembered() -> None:
 def test_what_is_no_block_ends_the_connection(raw: bytes) -> None:
     with pytest.raises(ConnectionFault) as caught:
         HeaderReader().read(raw)
-    assert caught.value.code is Code.COMPRESSION_ERROR
+    assert caught.value.code is ErrorCode.COMPRESSION_ERROR
 
 
 def test_a_block_that_unpacks_to_more_than_anybody_sends_ends_the_connection() -> None:

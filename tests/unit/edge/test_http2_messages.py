@@ -1,17 +1,15 @@
 """Messages cut from the bytes of a stream, however the bytes come."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import zlib
 
-import grpc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_sidecar.edge.http2.messages import BadMessage, MessageReader
+from backscroll_sidecar.edge.http2.messages import MessageReader
+from backscroll_sidecar.edge.status import Code, Refused
 
 MAX_BYTES = 10_000
 BODIES = st.one_of(st.binary(max_size=40), st.integers(0, 3_000).map(bytes))
@@ -34,8 +32,8 @@ def read_all(reader: MessageReader, reads: list[bytes]) -> list[bytes]:
     return [message for one in reads for message in read(reader, one)]
 
 
-def refusal(raw: bytes, encoding: str = "", max_bytes: int = MAX_BYTES) -> BadMessage:
-    with pytest.raises(BadMessage) as caught:
+def refusal(raw: bytes, encoding: str = "", max_bytes: int = MAX_BYTES) -> Refused:
+    with pytest.raises(Refused) as caught:
         read(MessageReader(encoding, max_bytes), raw)
     return caught.value
 
@@ -102,21 +100,21 @@ def test_a_message_of_just_the_most_bytes_is_read(reads: int) -> None:
 
 def test_a_message_over_the_limit_is_refused_by_its_prefix() -> None:
     bad = refusal(packed(bytes(MAX_BYTES + 1))[:5])
-    assert bad.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert bad.code is Code.RESOURCE_EXHAUSTED
     assert str(MAX_BYTES) in bad.text
 
 
 def test_a_message_over_the_limit_is_refused_when_it_comes_at_once() -> None:
-    assert refusal(packed(bytes(MAX_BYTES + 1))).code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert refusal(packed(bytes(MAX_BYTES + 1))).code is Code.RESOURCE_EXHAUSTED
 
 
 def test_the_longest_length_a_prefix_can_say_is_refused() -> None:
-    assert refusal(b"\0\xff\xff\xff\xff").code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert refusal(b"\0\xff\xff\xff\xff").code is Code.RESOURCE_EXHAUSTED
 
 
 def test_a_message_behind_a_good_one_is_held_to_the_limit_too() -> None:
     raw = packed(b"good") + packed(bytes(MAX_BYTES + 1))[:5]
-    assert refusal(raw).code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert refusal(raw).code is Code.RESOURCE_EXHAUSTED
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
@@ -124,13 +122,13 @@ def test_unpacked_messages_are_held_to_the_limit(encoding: str) -> None:
     pack = gzip.compress if encoding == "gzip" else zlib.compress
     most, more = packed(pack(bytes(MAX_BYTES)), 1), packed(pack(bytes(MAX_BYTES + 1)), 1)
     assert read(MessageReader(encoding, MAX_BYTES), most) == [bytes(MAX_BYTES)]
-    assert refusal(more, encoding).code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert refusal(more, encoding).code is Code.RESOURCE_EXHAUSTED
 
 
 def test_a_zip_bomb_is_not_unpacked() -> None:
     bomb = packed(zlib.compress(bytes(20 * 2**20), 9), 1)
     bad = refusal(bomb, "deflate", 100_000)
-    assert bad.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert bad.code is Code.RESOURCE_EXHAUSTED
 
 
 def test_nothing_is_unpacked_before_somebody_asks_for_it() -> None:
@@ -145,7 +143,7 @@ def test_nothing_is_unpacked_before_somebody_asks_for_it() -> None:
 @pytest.mark.parametrize("encoding", ["snappy", "br", "GZIP", "x" * 5_000])
 def test_an_encoding_that_nobody_knows_is_unimplemented(encoding: str) -> None:
     bad = refusal(packed(b"1234", 1), encoding)
-    assert bad.code is grpc.StatusCode.UNIMPLEMENTED
+    assert bad.code is Code.UNIMPLEMENTED
     assert len(bad.text) < 200
 
 
@@ -157,12 +155,12 @@ def test_a_plain_message_needs_no_encoding(encoding: str) -> None:
 @pytest.mark.parametrize("encoding", ["", "identity"])
 def test_a_packed_message_of_a_call_without_packing_is_internal(encoding: str) -> None:
     """Compression in gRPC, test cases: a flag without an encoding fails with INTERNAL."""
-    assert refusal(packed(gzip.compress(b"text"), 1), encoding).code is grpc.StatusCode.INTERNAL
+    assert refusal(packed(gzip.compress(b"text"), 1), encoding).code is Code.INTERNAL
 
 
 @pytest.mark.parametrize("flag", [2, 3, 128, 255])
 def test_a_flag_that_is_neither_0_nor_1_is_refused(flag: int) -> None:
-    assert refusal(packed(gzip.compress(b"text"), flag), "gzip").code is grpc.StatusCode.INTERNAL
+    assert refusal(packed(gzip.compress(b"text"), flag), "gzip").code is Code.INTERNAL
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
@@ -171,12 +169,12 @@ def test_what_cannot_be_unpacked_is_internal(encoding: str, spoil: object) -> No
     pack = gzip.compress if encoding == "gzip" else zlib.compress
     assert callable(spoil)
     raw = packed(spoil(pack(b"text" * 50)), 1)
-    assert refusal(raw, encoding).code is grpc.StatusCode.INTERNAL
+    assert refusal(raw, encoding).code is Code.INTERNAL
 
 
 def test_gzip_is_no_deflate() -> None:
-    assert refusal(packed(gzip.compress(b"a"), 1), "deflate").code is grpc.StatusCode.INTERNAL
-    assert refusal(packed(zlib.compress(b"a"), 1), "gzip").code is grpc.StatusCode.INTERNAL
+    assert refusal(packed(gzip.compress(b"a"), 1), "deflate").code is Code.INTERNAL
+    assert refusal(packed(zlib.compress(b"a"), 1), "gzip").code is Code.INTERNAL
 
 
 @given(st.binary(max_size=300), st.sampled_from(["gzip", "deflate", "", "no"]))
@@ -186,9 +184,9 @@ def test_any_bytes_are_messages_or_a_bad_message(raw: bytes, encoding: str) -> N
     found = []
     try:
         found = read(reader, raw)
-    except BadMessage as bad:
+    except Refused as bad:
         codes.add(bad.code)
     assert all(len(one) <= 100 for one in found)
     assert codes <= {
-        grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INTERNAL, grpc.StatusCode.UNIMPLEMENTED,
+        Code.RESOURCE_EXHAUSTED, Code.INTERNAL, Code.UNIMPLEMENTED,
     }  # fmt: skip

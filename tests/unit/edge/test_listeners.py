@@ -1,7 +1,5 @@
 """Which addresses `Listeners` takes, which it leaves to others, and what is left when it stops."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket
@@ -14,12 +12,13 @@ from typing import Any
 import grpc
 import pytest
 
-from backscroll_sidecar.edge.exposure import parse_address
-from backscroll_sidecar.edge.http2 import sockets as module
+from backscroll_sidecar.edge.bind_policy import parse_address
+from backscroll_sidecar.edge.http2 import server as module
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
-from backscroll_sidecar.edge.start_errors import StartRefused
+from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.server import start_server
 from tests.kit.certificates import certificate_of_own
+from tests.kit.endpoints import endpoints, unary_unary
 
 EDGES: tuple[EdgeName, ...] = ("auto", "grpc")
 PATIENCE_S = 30.0
@@ -55,10 +54,7 @@ def listening(edge: EdgeName = "auto", tls: TlsFiles | None = None, name: str = 
     async def say(_: bytes, __: Any) -> bytes:
         return name.encode()
 
-    made = Listeners(tls, edge)
-    handlers: Any = {"Say": grpc.unary_unary_rpc_method_handler(say)}
-    made.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("t", handlers),))
-    return made
+    return Listeners(endpoints(Say=unary_unary(say)), tls, edge)
 
 
 @asynccontextmanager
@@ -453,9 +449,8 @@ async def test_a_stop_that_takes_long_leaves_the_next_servers_socket(
         return b"at last"
 
     path = tmp_path / "b.sock"
-    first, second = Listeners(edge=edge), listening(edge, name="second")
-    handlers: Any = {"Wait": grpc.unary_unary_rpc_method_handler(wait)}
-    first.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("t", handlers),))
+    first = Listeners(endpoints(Wait=unary_unary(wait)), edge=edge)
+    second = listening(edge, name="second")
     async with stopping(second):
         (target,) = take(first, f"unix:{path}")
         await first.start()

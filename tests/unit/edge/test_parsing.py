@@ -1,7 +1,5 @@
 """Bytes that are no message: named where possible, and never at the cost of a neighbour."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What generators of other languages read: each file names the same Java and Go package, one class a message."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll.v1 import (

@@ -1,14 +1,13 @@
 """A writer over a scripted store, and a loop that reports what nobody asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 
 import pytest
 
+from backscroll_sidecar.history.queue import QueueLimits
 from backscroll_sidecar.history.writer import Writer
-from tests.unit.history.fakes import Recorder, ScriptedStore
+from tests.kit.history import Recorder, ScriptedStore
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +37,8 @@ async def make(store, recorder):
     made: list[Writer] = []
 
     async def make(**options) -> Writer:
-        writer = Writer(options.pop("store", store), options.pop("publisher", recorder), **options)
+        store_, publisher = options.pop("store", store), options.pop("publisher", recorder)
+        writer = Writer(store_, publisher, QueueLimits(**options))
         made.append(writer)
         await writer.start()
         return writer

@@ -1,7 +1,5 @@
 """Law 9 with many batches at once: slices for the loop, turns for the batches."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,15 +1,12 @@
 """The line in front of the write queue: fair, bounded, and whoever leaves it stores nothing."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
 
 from backscroll_sidecar.errors import Overloaded
-from backscroll_sidecar.history.groups import Pending, pend
-from backscroll_sidecar.history.queue import QueueLimits, WriteQueue
-from tests.unit.history.fakes import append_change
+from backscroll_sidecar.history.queue import Pending, QueueLimits, WriteQueue, pend
+from tests.kit.history import append_change
 
 
 def rows(count: int, name: str = "m") -> Pending:

@@ -1,29 +1,15 @@
 """Who is known when a text is analysed: P-27 (renames keep old and new names) and the cache under it."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 
 import pytest
 
-from backscroll_sidecar.domain import (
-    Author,
-    ChannelKey,
-    Member,
-    MessageState,
-    MessageType,
-    Reply,
-)
+from backscroll_sidecar.domain import Author, ChannelKey, Member, MessageState, MessageType, Reply
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.history.rosters import (
-    RECENT_TYPES,
-    BatchRoster,
-    ChannelRoster,
-    Rosters,
-)
+from backscroll_sidecar.history.rosters import RECENT_TYPES, BatchRoster, ChannelRoster, Rosters
 from backscroll_sidecar.ports import Applied, LastMessage
-from tests.unit.history.fakes import KEY, NOW_MS, FakeReader, message, stored
+from tests.kit.history import KEY, NOW_MS, FakeReader, message, stored
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """What is refused and what is corrected: S1-01, S5-01, P-23, each named by code and field."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -26,23 +24,21 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.history import validate
-from backscroll_sidecar.history.requests import (
+from backscroll_sidecar.history.validate import (
+    FUTURE_TOLERANCE_MS,
     MAX_BATCH_BYTES,
+    MAX_TIME_MS,
+    Accepted,
+    Refused,
     check_batch_bytes,
     check_id,
     check_item_count,
     check_key,
     check_member,
+    check_message,
     check_time,
 )
-from backscroll_sidecar.history.validate import (
-    FUTURE_TOLERANCE_MS,
-    MAX_TIME_MS,
-    Accepted,
-    Refused,
-    check_message,
-)
-from tests.unit.history.fakes import KEY, NOW_MS, message
+from tests.kit.history import KEY, NOW_MS, message
 
 LONG = "x" * 513
 LONE = "\ud83d"

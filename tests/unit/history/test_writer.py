@@ -1,7 +1,5 @@
 """The writer at work: N-08 and S2-20 rest on it (acknowledged means durable and seen), S5-21, S5-56."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import time
@@ -10,24 +8,23 @@ import weakref
 import pytest
 
 from backscroll_sidecar.domain import AppendOutcome, ChannelKey
-from backscroll_sidecar.errors import (
-    Conflict,
-    DeadlineExceeded,
-    StoreUnavailable,
-)
-from backscroll_sidecar.history.groups import PUBLISH_SLICE, joined_by_channel
+from backscroll_sidecar.errors import Conflict, DeadlineExceeded, StoreUnavailable
+from backscroll_sidecar.history.publishing import PUBLISH_SLICE, joined_by_channel
 from backscroll_sidecar.history.writer import CROWD_ROUNDS, MAX_GROUP_ITEMS, Writer
-from backscroll_sidecar.ports import Applied, RecallChange
-from tests.unit.history.fakes import (
+from backscroll_sidecar.ports import Applied, RetractChange
+from tests.kit.history import (
     KEY,
     NOW_MS,
     Recorder,
     append_change,
     blocked,
-    events_change,
+    events,
+    let_go,
     message,
+    numbered,
     spin,
     stored,
+    with_turns,
 )
 
 
@@ -60,11 +57,8 @@ class TestAnswers:
             return apply(change)
 
         store._apply = refuse_b
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(id))) for id in "abc"]
-        await spin()
-        store.open.set()
-        a, b, c = await asyncio.gather(*tasks, return_exceptions=True)
+        first, *tasks = await blocked(store, writer, *"abc")
+        a, b, c = await let_go(store, *tasks, is_checked=False)
         await first
         assert isinstance(b, Conflict)
         assert (a.append_results[0].message_id, c.append_results[0].message_id) == ("a", "c")
@@ -82,7 +76,7 @@ class TestAnswers:
         assert store.groups == []
 
     async def test_deadline_ends_the_wait_and_not_the_commit(self, writer, store):
-        first = await blocked(store, writer)
+        [first] = await blocked(store, writer)
         with pytest.raises(DeadlineExceeded):
             await writer.submit(append_change("late"), time.monotonic() + 0.02)
         store.open.set()
@@ -93,38 +87,26 @@ class TestAnswers:
 
 class TestGroups:
     async def test_a_group_is_what_came_in_while_the_last_one_committed(self, make, store):
-        reports = []
-        writer = await make(on_group=reports.append)
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(50)]
-        await spin()
+        writer = await make()
+        first, *tasks = await blocked(store, writer, *numbered(50))
         assert writer.queued_items == 50
-        store.open.set()
-        await asyncio.gather(first, *tasks)
+        await let_go(store, first, *tasks)
         await spin()
         assert [len(group) for group in store.groups] == [1, 50]
-        assert [(one.changes, one.items, one.failed_changes) for one in reports] == [
-            (1, 1, 0),
-            (50, 50, 0),
-        ]
         assert writer.queued_items == 0
 
     async def test_a_group_has_a_bound(self, make, store):
         writer = await make()
-        first = await blocked(store, writer)
+        [first] = await blocked(store, writer)
         ids = [[f"{i}-{j}" for j in range(1_000)] for i in range(7)]
         tasks = [asyncio.create_task(writer.submit(append_change(*few))) for few in ids]
         await spin()
-        store.open.set()
-        await asyncio.gather(first, *tasks)
+        await let_go(store, first, *tasks)
         assert [len(group) for group in store.groups] == [1, MAX_GROUP_ITEMS // 1_000, 2]
 
     async def test_order_of_submission_is_the_order_of_arrival(self, writer, store, recorder):
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(30)]
-        await spin()
-        store.open.set()
-        await asyncio.gather(first, *tasks)
+        first, *tasks = await blocked(store, writer, *numbered(30))
+        await let_go(store, first, *tasks)
         assert recorder.ids == ["first", *(f"m{i}" for i in range(30))]
 
     async def test_a_long_change_is_published_in_pieces_in_order(self, make, store):
@@ -132,30 +114,15 @@ class TestGroups:
         recorder = Recorder()
         writer = await make(publisher=recorder)
         count = 3 * PUBLISH_SLICE + 5
-        turns_of_others = 0
-        done = False
-
-        async def other_work() -> None:
-            nonlocal turns_of_others
-            while not done:
-                turns_of_others += 1
-                await asyncio.sleep(0)
-
-        other = asyncio.create_task(other_work())
-        await writer.submit(append_change(*(f"m{i}" for i in range(count))))
-        done = True
-        await other
-        assert recorder.ids == [f"m{i}" for i in range(count)]
+        _, turns = await with_turns(writer.submit(append_change(*numbered(count))))
+        assert recorder.ids == numbered(count)
         assert max(len(applied.stored) for _, applied in recorder.published) == PUBLISH_SLICE
-        assert turns_of_others > 4
+        assert turns > 4
 
     async def test_callers_who_were_answered_together_commit_together_again(self, writer, store):
         """Some ask again a few rounds of the loop later than others: one commit all the same."""
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(2)]
-        await spin()
-        store.open.set()
-        await asyncio.gather(first, *tasks)
+        first, *tasks = await blocked(store, writer, *numbered(2))
+        await let_go(store, first, *tasks)
 
         async def ask(id: str, rounds: int) -> None:
             await spin(rounds)
@@ -175,14 +142,13 @@ class TestGroups:
         self, writer, store, recorder
     ):
         other = ChannelKey(KEY.tenant, "other")
-        first = await blocked(store, writer)
+        [first] = await blocked(store, writer)
         asked = [("a", KEY), ("b", other), ("c", KEY), ("d", other)]
         tasks = [
             asyncio.create_task(writer.submit(append_change(id, key=key))) for id, key in asked
         ]
         await spin()
-        store.open.set()
-        answers = await asyncio.gather(first, *tasks)
+        answers = await let_go(store, first, *tasks)
         assert [one.append_results[0].message_id for one in answers] == ["first", *"abcd"]
         assert [
             (key.channel, [row.message.id for row in applied.stored])
@@ -196,7 +162,7 @@ class TestGroups:
         done = [
             (append_change("a"), Applied(stored=(rows[0],))),
             (append_change("b"), Applied(stored=(rows[1],))),
-            (RecallChange(KEY, "a", NOW_MS), recalled),
+            (RetractChange(KEY, "a", NOW_MS), recalled),
             (append_change("c"), Applied(stored=(rows[2],))),
         ]
         published = [applied.stored for _, applied in joined_by_channel(done)]
@@ -217,41 +183,37 @@ class TestGroups:
 class TestEvents:
     async def test_recorded_without_waiting(self, writer, store):
         """S5-21: recording never delays the answer."""
-        assert writer.submit_nowait(events_change(3))
+        writer.emit(KEY, "c1", events(3))
         await writer.submit(append_change("a"))
         assert store.events == 3
         assert writer.dropped_events == 0
 
     async def test_dropped_and_counted_when_the_queue_is_half_full(self, make, store):
-        writer = await make(max_queued_items=10)
-        first = await blocked(store, writer)
-        assert writer.submit_nowait(events_change(5))
-        assert not writer.submit_nowait(events_change(2))
-        writer.emit(KEY, "c1", events_change(4).events)
-        assert writer.dropped_events == 6
+        writer = await make(max_items=10)
+        [first] = await blocked(store, writer)
+        for count, dropped in ((5, 0), (2, 2), (4, 6)):
+            writer.emit(KEY, "c1", events(count))
+            assert writer.dropped_events == dropped
         task = asyncio.create_task(writer.submit(append_change(*"abcde")))
         await spin()
         assert writer.queued_items == 10
-        store.open.set()
-        await asyncio.gather(first, task)
+        await let_go(store, first, task)
         assert store.events == 5
 
     async def test_dropped_and_counted_when_stopped_or_failed(self, make, store):
         writer = await make()
         store.check = lambda changes: (_ for _ in ()).throw(StoreUnavailable("down"))
-        writer.submit_nowait(events_change(3))
+        writer.emit(KEY, "c1", events(3))
         await spin()
         assert writer.dropped_events == 3
         await writer.close()
-        assert not writer.submit_nowait(events_change(2))
+        writer.emit(KEY, "c1", events(2))
         assert writer.dropped_events == 5
 
 
 class TestLife:
     async def test_drain_commits_what_is_queued_and_takes_nothing_new(self, writer, store):
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(5)]
-        await spin()
+        first, *tasks = await blocked(store, writer, *numbered(5))
         draining = asyncio.create_task(writer.drain(5))
         await spin()
         with pytest.raises(StoreUnavailable):
@@ -262,7 +224,7 @@ class TestLife:
         assert store.ids == {"first": 1, **{f"m{i}": 1 for i in range(5)}}
 
     async def test_drain_says_when_the_time_was_too_short(self, writer, store):
-        first = await blocked(store, writer)
+        [first] = await blocked(store, writer)
         assert not await writer.drain(0.02)
         store.open.set()
         assert await writer.drain(5)
@@ -273,10 +235,8 @@ class TestLife:
         assert await asyncio.wait_for(writer.drain(300), 60)
 
     async def test_close_fails_what_is_queued_and_in_line(self, make, store):
-        writer = await make(max_queued_items=1, max_wait_s=30)
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(3)]
-        await spin()
+        writer = await make(max_items=1, max_wait_s=30)
+        first, *tasks = await blocked(store, writer, *numbered(3))
         closing = asyncio.create_task(writer.close())
         answers = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(one) for one in answers] == [StoreUnavailable] * 3
@@ -286,7 +246,7 @@ class TestLife:
         assert store.ids == {"first": 1}
 
     async def test_close_gives_a_hung_commit_up(self, writer, store):
-        first = await blocked(store, writer)
+        [first] = await blocked(store, writer)
         await asyncio.wait_for(writer.close(timeout_s=0.02), 60)
         with pytest.raises(StoreUnavailable):
             await first

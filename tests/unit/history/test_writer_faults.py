@@ -1,7 +1,5 @@
 """The writer when things go wrong: cancelled callers, a store that is down, poison, overload (S5-29)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random
@@ -17,15 +15,9 @@ from backscroll_sidecar.errors import (
     StoreUnavailable,
 )
 from backscroll_sidecar.history import writer as writer_module
-from backscroll_sidecar.history.writer import FanOut
+from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.ports import Applied
-from tests.unit.history.fakes import (
-    Recorder,
-    append_change,
-    blocked,
-    poisoned,
-    spin,
-)
+from tests.kit.history import Recorder, append_change, blocked, let_go, numbered, poisoned, spin
 
 
 class TestCancellation:
@@ -62,7 +54,7 @@ class TestCancellation:
 
     async def test_a_cancelled_caller_whose_commit_fails_disturbs_nobody(self, writer, store):
         store.check = poisoned("first")
-        task = await blocked(store, writer)
+        [task] = await blocked(store, writer)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -72,10 +64,8 @@ class TestCancellation:
 
     async def test_cancelled_just_when_let_in_and_then_the_commit_fails(self, make, store):
         """Nobody is left to see that error, and that is no error of its own (see `loop_errors`)."""
-        writer = await make(max_queued_items=1, max_wait_s=5)
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(id))) for id in "ab"]
-        await spin()
+        writer = await make(max_items=1, max_wait_s=5)
+        first, *tasks = await blocked(store, writer, *"ab")
 
         def down(changes):  # not an unexpected error: its log record would keep the future alive
             if changes[0].messages[0].id == "b":
@@ -89,8 +79,7 @@ class TestCancellation:
             tasks[1].cancel()
 
         writer._queue._grant = grant_and_cancel
-        store.open.set()
-        await asyncio.gather(first, tasks[0])
+        await let_go(store, first, tasks[0])
         with pytest.raises(asyncio.CancelledError):
             await tasks[1]
         await writer.submit(append_change("c"))
@@ -127,9 +116,7 @@ class TestFailures:
     @pytest.mark.parametrize("poison", ["m0", "m17", "m39"])
     async def test_one_poison_change_fails_alone(self, writer, store, recorder, poison, caplog):
         store.check = poisoned(poison)
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(40)]
-        await spin()
+        first, *tasks = await blocked(store, writer, *numbered(40))
         store.open.set()
         with caplog.at_level(logging.CRITICAL, writer_module.__name__):
             answers = await asyncio.gather(*tasks, return_exceptions=True)
@@ -154,11 +141,8 @@ class TestFailures:
                 raise StoreUnavailable("gone")
 
         store.check = check
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(64)]
-        await spin()
-        store.open.set()
-        answers = await asyncio.gather(first, *tasks, return_exceptions=True)
+        first, *tasks = await blocked(store, writer, *numbered(64))
+        answers = await let_go(store, first, *tasks, is_checked=False)
         assert all(isinstance(one, StoreUnavailable) for one in answers[1:])
         assert len(store.groups) == 3
 
@@ -180,68 +164,47 @@ class TestFailures:
         assert recorder.ids == ["a", "b"]
         assert writer.publish_failures == 2
 
-    async def test_a_failing_observer_costs_only_itself(self, make, store):
-        def observe(report):
-            raise ValueError("metrics down")
-
-        writer = await make(on_group=observe)
-        await writer.submit(append_change("a"))
-        await writer.submit(append_change("b"))
-        assert store.ids == {"a": 1, "b": 1}
-
 
 class TestOverload:
     async def test_a_full_queue_is_overloaded_and_stores_nothing_of_it(self, make, store):
-        writer = await make(max_queued_items=10, max_wait_s=0.02)
-        first = await blocked(store, writer)
-        fits = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(10)]
-        await spin()
+        writer = await make(max_items=10, max_wait_s=0.02)
+        first, *fits = await blocked(store, writer, *numbered(10))
         with pytest.raises(Overloaded):
             await writer.submit(append_change("too", "much"))
-        store.open.set()
-        await asyncio.gather(first, *fits)
+        await let_go(store, first, *fits)
         await writer.submit(append_change("after"))
         assert store.ids == {"first": 1, "after": 1, **{f"m{i}": 1 for i in range(10)}}
 
     async def test_bounded_in_bytes_too(self, make, store):
-        writer = await make(max_queued_bytes=8_000, max_wait_s=0.02)
-        first = await blocked(store, writer)
+        writer = await make(max_bytes=8_000, max_wait_s=0.02)
+        [first] = await blocked(store, writer)
         task = asyncio.create_task(writer.submit(append_change("a", "b", "c", "d")))
         await spin()
         with pytest.raises(Overloaded):
             await writer.submit(append_change("e", "f", "g", "h"))
-        store.open.set()
-        await asyncio.gather(first, task)
+        await let_go(store, first, task)
 
     async def test_those_in_line_get_in_when_there_is_room(self, make, store, recorder):
-        writer = await make(max_queued_items=4, max_wait_s=5)
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(20)]
-        await spin()
+        writer = await make(max_items=4, max_wait_s=5)
+        first, *tasks = await blocked(store, writer, *numbered(20))
         assert writer.queued_items == 4
-        store.open.set()
-        await asyncio.gather(first, *tasks)
+        await let_go(store, first, *tasks)
         assert recorder.ids == ["first", *(f"m{i}" for i in range(20))], "first come, first served"
         assert writer.queued_items == 0
 
     async def test_a_caller_cancelled_in_line_leaves_it(self, make, store):
-        writer = await make(max_queued_items=1, max_wait_s=5)
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(4)]
-        await spin()
+        writer = await make(max_items=1, max_wait_s=5)
+        first, *tasks = await blocked(store, writer, *numbered(4))
         tasks[1].cancel()
         tasks[2].cancel()
         await spin()
-        store.open.set()
-        await asyncio.gather(first, tasks[0], tasks[3])
+        await let_go(store, first, tasks[0], tasks[3])
         assert store.ids == {"first": 1, "m0": 1, "m3": 1}
 
     async def test_cancelled_in_the_moment_room_appears(self, make, store):
         """Either way, nobody behind is stuck and nothing is stored twice."""
-        writer = await make(max_queued_items=1, max_wait_s=5)
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(5)]
-        await spin()
+        writer = await make(max_items=1, max_wait_s=5)
+        first, *tasks = await blocked(store, writer, *numbered(5))
         store.open.set()
         while writer.queued_items:
             await asyncio.sleep(0)
@@ -252,27 +215,21 @@ class TestOverload:
             assert store.ids[id] == 1
 
     async def test_the_line_itself_is_bounded(self, make, store):
-        writer = await make(max_queued_items=1, max_waiting=2, max_wait_s=300)
-        first = await blocked(store, writer)
-        tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(3)]
-        await spin()
+        writer = await make(max_items=1, max_waiting=2, max_wait_s=300)
+        first, *tasks = await blocked(store, writer, *numbered(3))
         with pytest.raises(Overloaded):
             await asyncio.wait_for(writer.submit(append_change("one too many")), 60)
-        store.open.set()
-        await asyncio.gather(first, *tasks)
+        await let_go(store, first, *tasks)
 
     async def test_a_deadline_shortens_the_line(self, make, store):
-        writer = await make(max_queued_items=1, max_wait_s=30)
-        first = await blocked(store, writer)
-        task = asyncio.create_task(writer.submit(append_change("m0")))
-        await spin()
+        writer = await make(max_items=1, max_wait_s=30)
+        first, task = await blocked(store, writer, "m0")
         with pytest.raises(Overloaded):
             await writer.submit(append_change("m1"), time.monotonic() + 0.02)
-        store.open.set()
-        await asyncio.gather(first, task)
+        await let_go(store, first, task)
         assert "m1" not in store.ids
 
     async def test_a_change_larger_than_the_queue_gets_in_when_it_is_empty(self, make, store):
-        writer = await make(max_queued_items=2)
+        writer = await make(max_items=2)
         await writer.submit(append_change(*"abcdef"))
         assert store.ids.total() == 6

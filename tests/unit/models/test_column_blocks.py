@@ -1,7 +1,5 @@
 """`rows @ ColumnBlocks(weights)` is `rows @ weights` (P-18)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

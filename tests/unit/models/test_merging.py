@@ -1,7 +1,5 @@
 """Chunks are joined and nothing else: whatever the cuts, an HTTP library reads the same from fewer chunks."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import h11

@@ -1,7 +1,5 @@
 """Server-sent events, however the bytes are cut."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Thoughts in tags, however a stream is cut, and what is remembered of a model."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Small sets, written by hand."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

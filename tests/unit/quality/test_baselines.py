@@ -1,7 +1,5 @@
 """The baselines, by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from backscroll_bench.quality.baselines import bm25, recency, words

@@ -1,7 +1,5 @@
 """Reading sets: what is read, and how a file that is wrong is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_bench.quality import SHIPPED, DataError, find_set, read_set, shipped_sets

@@ -1,7 +1,5 @@
 """The measures, against what one gets by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A chat of one's own: its replies are the questions."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_bench.quality import DataError, read_own

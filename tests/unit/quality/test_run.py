@@ -1,7 +1,5 @@
 """The order in which a set is heard and asked, and what makes a judgement void."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 

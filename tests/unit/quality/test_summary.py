@@ -1,7 +1,5 @@
 """Means and their intervals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

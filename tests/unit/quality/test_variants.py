@@ -1,7 +1,5 @@
 """Sets with their clock or their names changed."""
 
-from __future__ import annotations
-
 from backscroll_bench.quality import fewer_names, find_set, paused, read_set
 from backscroll_bench.quality.data import ChatSet, Line
 from tests.unit.quality.sets import MEMORY, REPLY, START, question, written

@@ -1,4 +1,4 @@
-"""Channels written as lists of messages, and both engines."""
+"""Channels written as lists of messages."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -53,8 +53,3 @@ def columns() -> Callable[..., ChannelColumns]:
 def query() -> Callable[..., QueryFeatures]:
     """A query that matches nothing, except for what is given."""
     return make_query
-
-
-@pytest.fixture(params=["kernels", "reference"])
-def engine(request: pytest.FixtureRequest) -> str:
-    return request.param

@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import Page, Pieces, Tails, kernels_answers, reference_answers
+from backscroll_scoring import Page, Pieces, Tails, kernels_answers
 from backscroll_scoring.layout import FORMS, KNOWN, MISSING, NUMBERS, RECENT, SLOT
+from tests.reference import answers as reference_answers
 
 ENGINES = (kernels_answers, reference_answers)
 KEYS = b"\x3a\x42\x2a\x18\x21\x32"

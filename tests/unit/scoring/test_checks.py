@@ -13,7 +13,6 @@ from backscroll_scoring import (
     decay_per_hour,
     score_rows,
 )
-from backscroll_scoring.engine import resolve
 
 NO_IDS = np.empty(0, np.int32)
 
@@ -60,9 +59,9 @@ def test_queries_are_checked(query, change, error, text):
         dataclasses.replace(query(), **change)
 
 
-def test_numpy_integers_are_integers(talk, engine):
+def test_numpy_integers_are_integers(talk):
     asked = QueryFeatures(np.int64(3), np.int32(0), np.int32(1), NO_IDS, NO_IDS)
-    assert score_rows(talk, asked, np.arange(4, dtype=np.int32), engine=engine).scores.size == 4
+    assert score_rows(talk, asked, np.arange(4, dtype=np.int32)).scores.size == 4
 
 
 @pytest.mark.parametrize(
@@ -95,40 +94,35 @@ def test_half_lives():
 
 
 @pytest.mark.parametrize("bad", [-1, 4, 2**31 - 1, -(2**31)])
-def test_rows_outside_the_channel_are_refused(talk, query, engine, bad):
+def test_rows_outside_the_channel_are_refused(talk, query, bad):
     for rows in ([bad], [0, 1, bad], [bad, 2]):
         with pytest.raises(IndexError, match="outside the channel"):
-            score_rows(talk, query(), np.array(rows, np.int32), engine=engine)
+            score_rows(talk, query(), np.array(rows, np.int32))
 
 
-def test_rows_of_another_type_are_refused(talk, query, engine):
+def test_rows_of_another_type_are_refused(talk, query):
     with pytest.raises(TypeError, match="rows must be int32, not int64"):
-        score_rows(talk, query(), np.arange(4), engine=engine)
+        score_rows(talk, query(), np.arange(4))
 
 
 @pytest.mark.parametrize("name", ["keyword_ids", "mention_ids"])
 @pytest.mark.parametrize("ids", [[2, 1], [1, 1], [-1, -2]])
-def test_unsorted_queries_are_refused(talk, query, engine, name, ids):
+def test_unsorted_queries_are_refused(talk, query, name, ids):
     asked = dataclasses.replace(query(), **{name: np.array(ids, np.int32)})
     with pytest.raises(ValueError, match="ascending and unique"):
-        score_rows(talk, asked, np.arange(4, dtype=np.int32), engine=engine)
+        score_rows(talk, asked, np.arange(4, dtype=np.int32))
 
 
 @pytest.mark.parametrize("name", ["keyword", "mention"])
 @pytest.mark.parametrize("middle", [-1, 10**6, -(2**62), 2**62])
 @pytest.mark.parametrize("rows", [[0, 1, 2, 3], [3, 2, 1, 0]])
-def test_broken_offsets_are_refused_not_followed(talk, query, engine, name, middle, rows):
+def test_broken_offsets_are_refused_not_followed(talk, query, name, middle, rows):
     offsets = getattr(talk, f"{name}_offsets").copy()
     offsets[2] = middle
     broken = dataclasses.replace(talk, **{f"{name}_offsets": offsets})
     asked = query(keywords=[1], mentions=[1])
     with pytest.raises(ValueError, match="offsets"):
-        score_rows(broken, asked, np.array(rows, np.int32), engine=engine)
-
-
-def test_engines_have_names():
-    with pytest.raises(ValueError, match=r"\['kernels', 'reference'\]"):
-        resolve("cuda")
+        score_rows(broken, asked, np.array(rows, np.int32))
 
 
 def test_columns_know_their_length(talk):

@@ -1,6 +1,7 @@
 """Nothing compiles inside a request, and nothing depends on compilation."""
 
 import ast
+import importlib
 import os
 import subprocess
 import sys
@@ -9,21 +10,13 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 import backscroll_scoring
 from backscroll_scoring import (
     ScoreParameters,
     ancestors,
-    kernels,
-    kernels_answers,
-    kernels_diversity,
-    kernels_fusion,
-    kernels_lately,
-    kernels_lexical,
-    kernels_memory,
-    kernels_selection,
-    kernels_strings,
-    kernels_vectors,
+    kernels_replies,
     score_rows,
     top_order,
     warm,
@@ -45,22 +38,15 @@ TWIN_TESTS = (
     "test_links.py",
     "test_strings.py",
 )
+MODULES = [
+    importlib.import_module(f"backscroll_scoring.{path.stem}")
+    for path in Path(backscroll_scoring.__file__).parent.glob("kernels_*.py")
+]
 KERNELS = [
-    *(getattr(kernels, name) for name in kernels.__all__),
-    *(kernels_lexical.append_postings, kernels_lexical.mark_rows),
-    *(kernels_lexical.bm25, kernels_lexical.bound_bm25),
-    kernels_lexical.best_scores,
-    *(kernels_answers.join_records, kernels_answers.join_answer),
-    *(kernels_answers.lay_out, kernels_answers.keep_slot),
-    *(kernels_diversity.without_repeats, kernels_lately.newest_by),
-    *(kernels_selection.add_older, kernels_selection.choose),
-    *(kernels_selection.choose_near, kernels_selection.give_places, kernels_selection.spread),
-    *(kernels_fusion.take_turns, kernels_fusion.add_marked),
-    *(kernels_fusion.add_recalled, kernels_fusion.choose_far),
-    kernels_memory.memory_scores,
-    *(kernels_strings.find_string, kernels_strings.find_strings),
-    *(kernels_strings.number_strings, kernels_strings.enter_slots),
-    *(kernels_vectors.nearest, kernels_vectors.similarities),
+    value
+    for module in MODULES
+    for value in vars(module).values()
+    if isinstance(value, Dispatcher) and "no_cpython_wrapper" not in value.targetoptions
 ]
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 
@@ -72,6 +58,7 @@ def frozen(array):
 
 @compiled
 def test_every_kernel_has_one_signature_and_takes_no_other():
+    assert len(KERNELS) > 30
     for kernel in KERNELS:
         assert len(kernel.signatures) == 1
         assert not kernel._can_compile
@@ -103,7 +90,7 @@ def test_calls_compile_nothing(columns, query):
 @compiled
 def test_a_kernel_refuses_strided_arrays():
     with pytest.raises(TypeError, match="No matching definition"):
-        kernels.roots(np.zeros(8, np.int32)[::2], np.zeros(4, np.int32))
+        kernels_replies.roots(np.zeros(8, np.int32)[::2], np.zeros(4, np.int32))
 
 
 def test_warm_compiles_nothing_new():
@@ -114,7 +101,7 @@ def test_warm_compiles_nothing_new():
 
 @pytest.mark.slow
 def test_without_the_compiler():
-    """The kernels' Python, not compiled, equals the reference too: so coverage means something."""
+    """The kernels' Python, not compiled, passes the same tests: so coverage means something."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--no-header"]
         + [str(Path(__file__).with_name(name)) for name in TWIN_TESTS],

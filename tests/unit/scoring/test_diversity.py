@@ -1,7 +1,5 @@
 """P-05: near-duplicates and maximal marginal relevance, on lines people write."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,26 +7,31 @@ from hypothesis import strategies as st
 
 from backscroll_scoring import (
     FeatureSets,
+    KeptSets,
     mmr_order,
-    near_duplicates,
     set_similarity,
     shingle_sets,
     top_order,
-    vector_similarity,
 )
 
 KEYS = "The keys are under the blue flower pot next to the back door"
 CAT = "我家的猫每天早上六点钟准时叫我起床给它开罐头"
 
 
-def leaders(*texts, authors=None, engine="kernels", **options):
-    """Best first, as given."""
-    who = None if authors is None else np.array(authors, np.int32)
-    order = np.arange(len(texts), dtype=np.int32)
-    found = near_duplicates(
-        shingle_sets(texts, engine=engine), order, authors=who, engine=engine, **options
+def gone(*texts, authors=None, order=None, **options):
+    """Which of the texts go, best first as given."""
+    return gone_of(shingle_sets(texts), authors, order, **options)
+
+
+def gone_of(sets, authors=None, order=None, **options):
+    m = len(sets)
+    kept, seq, who = KeptSets(), np.arange(m), np.zeros(m) if authors is None else authors
+    kept.add(seq, sets)
+    places = np.arange(m) if order is None else np.array(order)
+    thinned = kept.without_repeats(
+        seq, np.array(who, np.int32), seq.astype(np.int32), places, np.ones(m, np.bool_), **options
     )
-    return found.tolist()
+    return thinned.go.tolist()
 
 
 @pytest.mark.parametrize(
@@ -57,62 +60,49 @@ def leaders(*texts, authors=None, engine="kernels", **options):
         ("1.5 litres", "15 litres", False),
     ],
 )  # fmt: skip
-def test_what_is_a_near_duplicate(engine, one, other, same):
+def test_what_is_a_near_duplicate(one, other, same):
     """P-05: case, punctuation and a few characters make no difference; another number or a question mark does. In
     Chinese as in English."""
-    assert leaders(one, other, engine=engine) == [-1, 0 if same else -1]
-    assert leaders(other, one, engine=engine) == [-1, 0 if same else -1]
+    assert gone(one, other) == gone(other, one) == [1] * same
 
 
 def test_the_best_ranked_stays():
     """P-05: golden ranking: of three alike the first in the order, whatever their rows."""
-    sets = shingle_sets([KEYS, CAT, KEYS + "!", CAT + "。", "something else"])
-    order = np.array([3, 4, 2, 1, 0], np.int32)
-    assert near_duplicates(sets, order).tolist() == [-1, -1, -1, 3, 2]
+    texts = [KEYS, CAT, KEYS + "!", CAT + "。", "something else"]
+    assert gone(*texts, order=[3, 4, 2, 1, 0]) == [1, 0]
 
 
 def test_short_lines_of_different_people_are_votes():
     """P-05: three people say "me too"; one repeats it. A long line passed on is a copy, whoever passes it on."""
-    assert leaders("me too", "me too", "Me too!", authors=[1, 2, 1]) == [-1, -1, 0]
-    assert leaders(KEYS, KEYS, authors=[1, 2]) == [-1, 0]
-    assert leaders("好的", "好的", authors=[1, 2]) == [-1, -1]
-    assert leaders(CAT, CAT, authors=[1, 2]) == [-1, 0]
-    assert leaders("me too", "me too", authors=[-1, -1]) == [-1, -1]
-    assert leaders("me too", "me too", authors=[1, 2], across_authors=0) == [-1, 0]
+    assert gone("me too", "me too", "Me too!", authors=[1, 2, 1]) == [2]
+    assert gone(KEYS, KEYS, authors=[1, 2]) == [1]
+    assert gone("好的", "好的", authors=[1, 2]) == []
+    assert gone(CAT, CAT, authors=[1, 2]) == [1]
+    assert gone("me too", "me too", authors=[-1, -1]) == []
+    assert gone("me too", "me too", authors=[1, 2], across_authors=0) == [1]
 
 
 def test_the_threshold():
     """P-05: by hand: {1, 2, 3, 4} and {1, 2, 3, 5} share 3 of 5."""
     ids = np.array([1, 2, 3, 4, 1, 2, 3, 5], np.int32)
     sets = FeatureSets(np.array([0, 4, 8], np.int64), ids, np.zeros(2, np.int64))
-    order = np.arange(2, dtype=np.int32)
-    assert near_duplicates(sets, order, threshold=0.6).tolist() == [-1, 0]
-    assert near_duplicates(sets, order, threshold=0.601).tolist() == [-1, -1]
+    assert gone_of(sets, threshold=0.6) == [1]
+    assert gone_of(sets, threshold=0.601) == []
     assert set_similarity(sets)(1).tolist() == [0.6, 1]
 
 
-def test_mmr_by_hand(engine):
+def test_mmr_by_hand():
     """P-05: golden ranking, lambda .5. a, b, c score .9 .8 .6; b is half like a, c like nothing: a, then c with
     .3 before b with .4 - .25, then b."""
     ids = np.array([1, 2, 3, 1, 2, 4, 9], np.int32)
     sets = FeatureSets(np.array([0, 3, 6, 7], np.int64), ids, np.zeros(3, np.int64))
-    similarity = set_similarity(sets, engine=engine)
+    similarity = set_similarity(sets)
     assert similarity(0).tolist() == [1, 0.5, 0]
     scores = np.array([0.9, 0.8, 0.6])
     assert mmr_order(scores, similarity, relevance=0.5).tolist() == [0, 2, 1]
     assert mmr_order(scores, similarity, relevance=0.9).tolist() == [0, 1, 2]
     assert mmr_order(scores, similarity, relevance=0.5, limit=2).tolist() == [0, 2]
     assert mmr_order(scores, similarity, relevance=0.5, limit=0).tolist() == []
-
-
-def test_mmr_with_vectors():
-    """P-05: golden ranking: cosines 1, .6 and, opposed, none; lengths do not matter, a zero vector is like nothing."""
-    vectors = np.array([[2, 0], [1.2, 1.6], [-3, 0], [0, 0]], np.float32)
-    similarity = vector_similarity(vectors)
-    assert similarity(0) == pytest.approx([1, 0.6, 0, 0])
-    assert similarity(3).tolist() == [0, 0, 0, 0]
-    scores = np.array([0.9, 0.8, 0.6, 0.3])
-    assert mmr_order(scores, similarity, relevance=0.5).tolist() == [0, 2, 3, 1]
 
 
 def plain_mmr(scores, alike, relevance, rows):
@@ -161,11 +151,6 @@ NONE = np.zeros(0, np.int32)
     ("call", "error", "text"),
     [
         (lambda: shingle_sets(["a"], size=0), ValueError, "size"),
-        (lambda: leaders("a", threshold=0.0), ValueError, "threshold"),
-        (lambda: leaders("a", threshold=math.nan), ValueError, "threshold"),
-        (lambda: leaders("a", across_authors=-1), ValueError, "across_authors"),
-        (lambda: leaders("a", authors=[1, 2]), ValueError, "one entry a set"),
-        (lambda: near_duplicates(shingle_sets(["a"]), np.array([1], np.int32)), IndexError, "outside"),
         (lambda: set_similarity(shingle_sets(["a"]))(1), IndexError, "outside"),
         (lambda: set_similarity(shingle_sets(["a"]))(-1), IndexError, "outside"),
         (lambda: mmr_order(np.zeros(1), np.zeros, relevance=1.1), ValueError, "relevance"),
@@ -179,9 +164,7 @@ def test_arguments_are_checked(call, error, text):
 
 
 @pytest.mark.parametrize("offsets", [[0, 2], [-1, 1], [1, 0], [0, -1]])
-def test_broken_offsets_are_refused_not_followed(engine, offsets):
+def test_broken_offsets_are_refused_not_followed(offsets):
     sets = FeatureSets(np.array(offsets, np.int64), np.zeros(1, np.int32), np.zeros(1, np.int64))
     with pytest.raises(ValueError, match="offsets"):
-        near_duplicates(sets, np.zeros(1, np.int32), engine=engine)
-    with pytest.raises(ValueError, match="offsets"):
-        set_similarity(sets, engine=engine)(0)
+        set_similarity(sets)(0)

@@ -1,4 +1,4 @@
-"""Each factor against values worked out by hand, for both engines."""
+"""Each factor against values worked out by hand."""
 
 import math
 
@@ -11,13 +11,13 @@ HOUR = 3_600_000
 
 
 @pytest.fixture
-def factor(columns, query, engine):
+def factor(columns, query):
     """Values of one named factor for all rows of a channel."""
 
     def values(name, messages, parameters=None, **asked):
         rows = np.arange(len(messages), dtype=np.int32)
         scored = score_rows(
-            columns(messages), query(**asked), rows, parameters or ScoreParameters(), engine=engine
+            columns(messages), query(**asked), rows, parameters or ScoreParameters()
         )
         return scored.factors[:, CLASSIC_FACTORS.index(name)]
 

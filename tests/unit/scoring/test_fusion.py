@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -10,10 +11,8 @@ from hypothesis import strategies as st
 
 from backscroll_scoring import (
     interleave,
-    kernels_fusion,
     linear_fusion,
     reciprocal_rank_fusion,
-    reference_fusion,
     turns,
     with_marked,
     with_recalled,
@@ -234,39 +233,46 @@ def test_interleaving_can_be_cut(first, second, pattern, limit):
 
 
 @given(rankings, rankings, st.lists(st.booleans(), min_size=1, max_size=8), limits)
-def test_interleaving_twins(first, second, pattern, limit):
-    """P-05: kernel and reference take the same turns. Also run with the JIT off."""
-    fast, plain = (
-        interleave(rows(*first), rows(*second), pattern, limit=limit, kernels=kernels)
-        for kernels in (kernels_fusion, reference_fusion)
+def test_interleaving_turn_by_turn(first, second, pattern, limit):
+    """P-05: a row that is in costs no turn; the turns of a list that has run out are the other's."""
+    left, taken, expected = (
+        {True: list(enumerate(first)), False: list(enumerate(second))},
+        set(),
+        [],
     )
-    assert fast.rows.tolist() == plain.rows.tolist()
-    assert fast.by_first.tolist() == plain.by_first.tolist()
-    assert fast.places.tolist() == plain.places.tolist()
+    for turn in cycle(pattern):
+        for whose in (turn, not turn):
+            while left[whose] and left[whose][0][1] in taken:
+                left[whose].pop(0)
+        whose = turn if left[turn] else not turn
+        if not left[whose] or len(expected) == limit:
+            break
+        place, row = left[whose].pop(0)
+        taken.add(row)
+        expected.append((row, whose, place))
+    found = interleave(rows(*first), rows(*second), pattern, limit=limit)
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
 
 
 ascending = st.sets(st.integers(0, 30), max_size=12).map(sorted)
 
 
 @given(ascending, ascending, st.integers(0, 31), st.booleans())
-def test_marked_twins(first, more, bit, flag):
-    """S5-15: kernel and reference give each row once, ascending, with all that proposed it; new ones have the flag."""
+def test_marked_rows_are_united(first, more, bit, flag):
+    """S5-15: each row once, ascending, with all that proposed it; new ones have the flag."""
     marks = np.array([1 << row % 4 for row in first], np.uint32)
     flags = np.array([row % 3 == 0 for row in first], np.bool_)
     more_marks = np.array([1 << (bit + row) % 32 for row in more], np.uint32)
-    fast, plain = (
-        with_marked(rows(*first), marks, flags, rows(*more), more_marks, flag=flag, kernels=kernels)
-        for kernels in (kernels_fusion, reference_fusion)
+    united, bits, flagged = with_marked(
+        rows(*first), marks, flags, rows(*more), more_marks, flag=flag
     )
-    assert fast[0].tolist() == sorted({*first, *more})
+    assert united.tolist() == sorted({*first, *more})
     of_row = dict(zip(first, marks.tolist(), strict=True))
     of_more = dict(zip(more, more_marks.tolist(), strict=True))
-    either = [of_row.get(row, 0) | of_more.get(row, 0) for row in fast[0].tolist()]
-    assert fast[1].tolist() == either
-    own = [row % 3 == 0 if row in first else flag for row in fast[0].tolist()]
-    assert fast[2].tolist() == own
-    for one, other in zip(fast, plain, strict=True):
-        np.testing.assert_array_equal(one, other)
+    either = [of_row.get(row, 0) | of_more.get(row, 0) for row in united.tolist()]
+    assert bits.tolist() == either
+    own = [row % 3 == 0 if row in first else flag for row in united.tolist()]
+    assert flagged.tolist() == own
 
 
 @given(
@@ -282,15 +288,9 @@ def test_a_ranking_is_added(first, more, bit, data):
     flags = np.array([row % 3 == 0 for row in first], np.bool_)
     by = np.array([data.draw(st.tuples(st.booleans(), st.booleans())) for _ in more], np.bool_)
     by_words, by_meaning = np.ascontiguousarray(by.reshape(-1, 2).T)
-    fast, plain = (
-        with_recalled(
-            rows(*first), marks, flags, rows(*more), by_words, by_meaning, bit, engine=engine
-        )
-        for engine in (kernels_fusion, reference_fusion)
+    united, bits, flagged, places, sources = with_recalled(
+        rows(*first), marks, flags, rows(*more), by_words, by_meaning, bit
     )
-    for one, other in zip(fast, plain, strict=True):
-        np.testing.assert_array_equal(one, other)
-    united, bits, flagged, places, sources = fast
     assert united.tolist() == sorted({*first, *more})
     assert united[places].tolist() == more
     assert set(united[flagged]) == {row for row in united if row not in first or row % 3 == 0}

@@ -1,4 +1,4 @@
-"""The inverted index and BM25: kernels against the reference, readers beside a writer. Also run with the JIT off."""
+"""The inverted index and BM25: what is found, readers beside a writer. Also run with the JIT off."""
 
 import numpy as np
 import pytest
@@ -12,11 +12,10 @@ from backscroll_scoring import (
     bm25,
     bound_bm25,
     in_use,
-    kernels_lexical,
-    reference_lexical,
     rows_with,
 )
 from backscroll_scoring.layout import BESIDE, CHUNK
+from tests.reference import lexical as reference
 
 TWINS = settings(deadline=None, max_examples=100)
 TERMS = 12
@@ -42,10 +41,7 @@ def lists_of(postings, n):
 
 
 def rows_in(view, n):
-    known = {
-        term: sorted(reference_lexical.rows_of(view.pool, view.tail, view.rows, term))
-        for term in range(TERMS)
-    }
+    known = {term: sorted(reference.rows_of(view, term)) for term in range(TERMS)}
     return {term: [row for row in rows if row < n] for term, rows in known.items()}
 
 
@@ -57,51 +53,44 @@ def offsets_of(rows):
     return np.cumsum([0] + [len(terms) for terms in rows]).astype(np.int64)
 
 
-def found(view, rows, terms, eligible, kernels=kernels_lexical):
+def found(view, rows, terms, eligible):
     boosts = np.linspace(0.5, 1, len(terms)).astype(np.float32)
-    return bm25(
-        view, offsets_of(rows), np.array(terms, np.int32), boosts, eligible, kernels=kernels
-    )
+    return bm25(view, offsets_of(rows), np.array(terms, np.int32), boosts, eligible)
+
+
+def check(matches, rows, terms, eligible):
+    """Scores, weights and terms are those of BM25; what is not told is 0."""
+    boosts = np.linspace(0.5, 1, len(terms)).astype(np.float32)
+    scores, cover, idf = reference.bm25(rows, terms, boosts, eligible)
+    here = np.repeat(matches.active, CHUNK)[: len(eligible)]
+    np.testing.assert_allclose(matches.scores[here], scores[here], rtol=1e-5)
+    np.testing.assert_allclose(matches.idf, idf, rtol=1e-6)
+    assert matches.cover[here].tolist() == np.array(cover, np.uint64)[here].tolist()
+    assert not scores[~here].any()
+    assert matches.rows().tolist() == np.flatnonzero(scores).tolist()
+    for cut in (0, len(scores) // 3, len(scores)):
+        halves = scores[:cut], scores[cut:]
+        assert matches.best(cut) == pytest.approx(
+            [half.max(initial=0.0) for half in halves], rel=1e-5
+        )
 
 
 @TWINS
 @given(runs, run, st.data())
-def test_bm25_twins(rows, terms, data):
-    """N-06: scores, idf and matches of kernel and reference are equal; rows that are not eligible get nothing."""
+def test_bm25(rows, terms, data):
+    """N-06: scores, idf and matches; rows that are not eligible get nothing."""
     terms = [*terms, *data.draw(st.lists(st.just(-1), max_size=2))]  # words that nobody said
     n = data.draw(st.integers(0, len(rows)))
     flags = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
     eligible = np.array(flags, np.uint8)
     view = filled(rows).view()
-    fast, plain = (
-        found(view, rows, terms, eligible, k) for k in (kernels_lexical, reference_lexical)
-    )
-    np.testing.assert_array_equal(fast.active, plain.active)
-    here = np.repeat(fast.active, CHUNK)[:n]
-    np.testing.assert_allclose(fast.scores[here], plain.scores[here], rtol=1e-5)
-    np.testing.assert_allclose(fast.idf, plain.idf, rtol=1e-6)
-    np.testing.assert_array_equal(fast.cover[here], plain.cover[here])
-    assert not plain.scores[~here].any()
-    assert not plain.scores[eligible == 0].any()
-    assert fast.rows().tolist() == plain.rows().tolist() == np.flatnonzero(plain.scores).tolist()
+    check(found(view, rows, terms, eligible), rows, terms, eligible)
     known = [term for term in terms if term >= 0]
-    marks = [
-        rows_with(view, np.array(known, np.int32), eligible, kernels=k)
-        for k in (kernels_lexical, reference_lexical)
-    ]
-    np.testing.assert_array_equal(*marks)
-    assert marks[0].tolist() == [len(set(rows[row]) & set(known)) * flags[row] for row in range(n)]
-    cut = n // 2
-    for one, k in ((fast, kernels_lexical), (plain, reference_lexical)):
-        halves = plain.scores[:cut], plain.scores[cut:]
-        best = one.best(cut, kernels=k)
-        assert best == pytest.approx([half.max(initial=0.0) for half in halves], rel=1e-5)
-    used = [
-        in_use(view, np.array(terms, np.int32), eligible, kernels=k).tolist()
-        for k in (kernels_lexical, reference_lexical)
-    ]
+    marks = rows_with(view, np.array(known, np.int32), eligible).tolist()
+    assert marks == [len(set(rows[row]) & set(known)) * flags[row] for row in range(n)]
     has = {term for row in range(n) if flags[row] for term in rows[row]}
-    assert used == [[term in has for term in terms]] * 2
+    used = in_use(view, np.array(terms, np.int32), eligible)
+    assert used.tolist() == [term in has for term in terms]
 
 
 def as_block(rows):
@@ -131,12 +120,13 @@ def test_bounds_of_the_best_bm25(rows, edited, terms, data):
 
     asked = (postings.view(), offsets_of(texts), ids, boosts, eligible)
     exact = bm25(*asked).best(cut)
-    bounds = [bound_bm25(*asked, cut, kernels=k) for k in (kernels_lexical, reference_lexical)]
-    assert bounds[0] == pytest.approx(bounds[1], rel=1e-5)
-    assert bounds[0][0] >= exact[0]
-    assert bounds[0][1] <= exact[1]
+    bounds = bound_bm25(*asked, cut)
+    expected = reference.bounds(asked[0], texts, terms, boosts, eligible, cut)
+    assert bounds == pytest.approx(expected, rel=1e-5)
+    assert bounds[0] >= exact[0]
+    assert bounds[1] <= exact[1]
     worth = Worth(3.0, 0.7, data.draw(st.floats(-2, 4)))
-    assert not worth.is_beyond(*bounds[0]) or worth.is_beyond(*exact)
+    assert not worth.is_beyond(*bounds) or worth.is_beyond(*exact)
 
 
 @TWINS
@@ -146,10 +136,8 @@ def test_a_long_history_of_which_few_rows_match(said, terms, data):
     n = data.draw(st.integers(1, 3 * CHUNK + 10))
     rows = [said.get(row, []) for row in range(n)]
     eligible = np.ones(n, np.uint8)
-    fast, plain = (
-        found(filled(rows).view(), rows, terms, eligible, k)
-        for k in (kernels_lexical, reference_lexical)
-    )
+    fast = found(filled(rows).view(), rows, terms, eligible)
+    check(fast, rows, terms, eligible)
     matching = [row for row, has in enumerate(rows) if set(has) & set(terms)]
     near = {
         (row + step) // CHUNK
@@ -158,39 +146,20 @@ def test_a_long_history_of_which_few_rows_match(said, terms, data):
         if 0 <= row + step < n
     }
     near |= {row // CHUNK for row in matching}
-    assert (
-        np.flatnonzero(fast.active).tolist()
-        == np.flatnonzero(plain.active).tolist()
-        == sorted(near)
-    )
+    assert np.flatnonzero(fast.active).tolist() == sorted(near)
     here = np.repeat(fast.active, CHUNK)[:n]
-    np.testing.assert_allclose(fast.scores[here], plain.scores[here], rtol=1e-5)
-    np.testing.assert_array_equal(fast.cover[here], plain.cover[here])
     fast.scores[~here], fast.cover[~here] = 1e30, 2**64 - 1  # whoever reads them reads nonsense
-    assert fast.rows().tolist() == matching
-    cut = data.draw(st.integers(0, n))
-    assert fast.best(cut) == pytest.approx(plain.best(cut, kernels=reference_lexical), rel=1e-5)
+    check(fast, rows, terms, eligible)
 
 
 @TWINS
 @given(st.lists(run, max_size=200), st.integers(1, 7))
-def test_append_twins(rows, batch):
-    """In whatever batches rows come, kernel and reference write the same pool, and every posting is there."""
+def test_append(rows, batch):
+    """In whatever batches rows come, every posting is there."""
     postings = Postings()
     for first in range(0, len(rows), batch):
         add(postings, first, rows[first : first + batch])
     assert lists_of(postings, len(rows)) == inverted(rows)
-    pool, used = np.zeros(5_000, np.int32), np.zeros(1, np.int32)
-    tail, room, size = (
-        np.full(TERMS, -1, np.int32),
-        np.zeros(TERMS, np.int32),
-        np.zeros(TERMS, np.int32),
-    )
-    terms = np.array([t for terms in rows for t in terms], np.int32)
-    of_row = np.array([row for row, terms in enumerate(rows) for _ in terms], np.int32)
-    done = reference_lexical.append_postings(pool, tail, room, size, used, terms, of_row)
-    assert done == len(terms)
-    assert postings.view().pool[: used[0]].tolist() == pool[: used[0]].tolist()
 
 
 @TWINS
@@ -284,27 +253,25 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="at most 64"):
         bm25(postings.view(), np.zeros(2, np.int64), many, many.astype(np.float32), one)
     out_of_table = np.array([10_000], np.int32)
-    for kernels in (kernels_lexical, reference_lexical):
-        with pytest.raises(ValueError, match="postings"):
-            rows_with(postings.view(), out_of_table, np.ones(1, np.uint8), kernels=kernels)
-        with pytest.raises(ValueError, match="postings"):
-            in_use(postings.view(), out_of_table, np.ones(1, np.uint8), kernels=kernels)
-        with pytest.raises(ValueError, match="postings"):
-            bm25(
-                postings.view(), np.array([0, 1], np.int64), out_of_table,
-                np.ones(1, np.float32), np.ones(1, np.uint8), kernels=kernels,
-            )  # fmt: skip
-        with pytest.raises(ValueError, match="postings"):
-            bound_bm25(
-                postings.view(), np.array([0, 1], np.int64), out_of_table,
-                np.ones(1, np.float32), np.ones(1, np.uint8), 0, kernels=kernels,
-            )  # fmt: skip
+    with pytest.raises(ValueError, match="postings"):
+        rows_with(postings.view(), out_of_table, np.ones(1, np.uint8))
+    with pytest.raises(ValueError, match="postings"):
+        in_use(postings.view(), out_of_table, np.ones(1, np.uint8))
+    with pytest.raises(ValueError, match="postings"):
+        bm25(
+            postings.view(), np.array([0, 1], np.int64), out_of_table,
+            np.ones(1, np.float32), np.ones(1, np.uint8),
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="postings"):
+        bound_bm25(
+            postings.view(), np.array([0, 1], np.int64), out_of_table,
+            np.ones(1, np.float32), np.ones(1, np.uint8), 0,
+        )  # fmt: skip
 
 
-@pytest.mark.parametrize("kernels", [kernels_lexical, reference_lexical])
 @pytest.mark.parametrize("terms", [[], [-1], [-1, -1]])
 @pytest.mark.parametrize("n", [0, 1, 70])
-def test_an_index_without_words_matches_nothing(kernels, terms, n):
+def test_an_index_without_words_matches_nothing(terms, n):
     """Rows of which none has a word, as a channel of greetings is loaded: nothing is found and nothing breaks."""
     postings = Postings()
     postings.append(np.arange(n, dtype=np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
@@ -312,7 +279,7 @@ def test_an_index_without_words_matches_nothing(kernels, terms, n):
     sought = np.array(terms, np.int32)
     asked = (postings.view(), np.zeros(n + 1, np.int64), sought, np.ones(len(terms), np.float32))
     eligible = np.ones(n, np.uint8)
-    assert not len(bm25(*asked, eligible, kernels=kernels).rows())
-    assert bound_bm25(*asked, eligible, n // 2, kernels=kernels) == (0, 0)
-    assert not rows_with(postings.view(), sought[:0], eligible, kernels=kernels).any()
-    assert not in_use(postings.view(), sought, eligible, kernels=kernels).any()
+    assert not len(bm25(*asked, eligible).rows())
+    assert bound_bm25(*asked, eligible, n // 2) == (0, 0)
+    assert not rows_with(postings.view(), sought[:0], eligible).any()
+    assert not in_use(postings.view(), sought, eligible).any()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from backscroll_scoring import kernels_conversations, kernels_links, warm
-from backscroll_scoring import reference_links as plain
 from backscroll_scoring.link_columns import BASE, COLUMNS, CONVERSATION, FAMILIES, START, WINDOW
 from backscroll_scoring.link_model import FAMILIES_OF_COLUMNS, WEIGHTS_FILE, load, shipped
 from backscroll_scoring.links import (
@@ -29,8 +28,9 @@ from backscroll_scoring.links import (
     reply_order,
     search_from,
 )  # fmt: skip
-from backscroll_scoring.reference_ranking import question_chances, question_ranking
 from backscroll_scoring.window_sizes import window_sizes
+from tests.reference import links as plain
+from tests.reference.ranking import question_chances, question_ranking
 
 
 def csr(lists):

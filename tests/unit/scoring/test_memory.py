@@ -1,4 +1,4 @@
-"""The score for long memory: kernel against reference, and what each factor is for. Also run with the JIT off."""
+"""The score for long memory: what it comes to, and what each factor is for. Also run with the JIT off."""
 
 import numpy as np
 import pytest
@@ -9,20 +9,17 @@ from backscroll_scoring import (
     MEMORY_FACTORS,
     Matches,
     MemoryCues,
-    kernels_memory,
-    reference_memory,
     score_memory,
     top_order,
 )
 from backscroll_scoring.layout import BESIDE, CHUNK
+from tests.reference.memory import memory_factors
 
 TWINS = settings(deadline=None, max_examples=150)
 HOUR = 3_600_000
 
 
-def score(
-    n, kernels=kernels_memory, cues=None, *, scores=(), gap_ms=60_000, asks=(), eligible=None
-):
+def score(n, cues=None, *, scores=(), gap_ms=60_000, asks=(), eligible=None):
     """Rows a minute apart by users 0, 1, 0, 1 …; term 0 where `scores` is above 0."""
     values = np.zeros(n, np.float32)
     values[: len(scores)] = scores
@@ -33,7 +30,7 @@ def score(
     return score_memory(
         matches, rows * np.int64(gap_ms), rows % 2, asked,
         np.ones(n, np.uint8) if eligible is None else np.array(eligible, np.uint8),
-        cues or MemoryCues(), rows=rows, kernels=kernels,
+        cues or MemoryCues(), rows=rows,
     )  # fmt: skip
 
 
@@ -58,7 +55,8 @@ def asked(draw):
     terms = draw(st.integers(0, 64))
     cover = column(st.integers(0, 2**terms - 1) | st.just(0), np.uint64)
     scores = column(st.floats(0, 30, width=32) | st.just(0.0), np.float32)
-    idf = draw(st.lists(st.floats(0, 9, width=32), min_size=terms, max_size=terms))
+    weight = st.just(0.0) | st.floats(2**-10, 9, width=32)
+    idf = draw(st.lists(weight, min_size=terms, max_size=terms))
     gaps = column(st.sampled_from([0, 60_000, HOUR - 1, HOUR, 9 * HOUR]), np.int64)
     spans = draw(st.lists(st.tuples(st.integers(-3, n + 3), st.integers(-3, n + 3)), max_size=3))
     flags = st.integers(0, 1)
@@ -80,19 +78,19 @@ def asked(draw):
 
 @TWINS
 @given(asked(), st.data())
-def test_twins(question, data):
-    """Kernel and reference give the same shares and totals, and the shares of a row add up to its total."""
+def test_factors(question, data):
+    """Shares and totals are those of the formula, and the shares of a row add up to its total."""
     n, eligible = len(question[4]), question[4]
     more = data.draw(st.lists(st.integers(0, n - 1), max_size=9) if n else st.just([]))
     wanted = np.array([*range(n), *more], np.int32)
     wanted.flags.writeable = False
-    fast, plain = (
-        score_memory(*question, rows=wanted, kernels=k) for k in (kernels_memory, reference_memory)
-    )
+    fast = score_memory(*question, rows=wanted)
+    shares = memory_factors(*question)[wanted] * fast.weights
+    totals = np.where(question[4][wanted] != 0, shares.sum(1), -np.inf)
     assert fast.shares.shape == (len(wanted), len(MEMORY_FACTORS))
-    np.testing.assert_allclose(fast.shares, plain.shares, rtol=2e-4, atol=2e-5)
-    np.testing.assert_array_equal(fast.shares[:, 5:], plain.shares[:, 5:])
-    np.testing.assert_allclose(fast.totals, plain.totals, rtol=2e-4, atol=1e-4)
+    np.testing.assert_allclose(fast.shares, shares, rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(fast.shares[:, 5:], shares[:, 5:], rtol=1e-12)
+    np.testing.assert_allclose(fast.totals, totals, rtol=2e-4, atol=1e-4)
     live = np.isfinite(fast.totals)
     np.testing.assert_array_equal(live, eligible[wanted] != 0)
     np.testing.assert_allclose(fast.shares.sum(1)[live], fast.totals[live], 1e-12, 1e-12)
@@ -100,7 +98,7 @@ def test_twins(question, data):
 
 @pytest.mark.parametrize("n", [511, 512, 513, 1031])
 @pytest.mark.parametrize("terms", [3, 12])
-def test_twins_of_many_rows(n, terms):
+def test_many_rows(n, terms):
     """Rows are looked at by blocks: what stands beside one may be in another."""
     draw = np.random.default_rng(n + terms)
     dense = draw.normal(0.3, 0.1, n).astype(np.float32)
@@ -117,11 +115,11 @@ def test_twins_of_many_rows(n, terms):
         ),
     )  # fmt: skip
     rows = np.arange(n, dtype=np.int32)
-    fast, plain = (
-        score_memory(*question, rows=rows, kernels=k) for k in (kernels_memory, reference_memory)
-    )
-    np.testing.assert_allclose(fast.shares, plain.shares, rtol=2e-4, atol=2e-5)
-    np.testing.assert_allclose(fast.totals, plain.totals, rtol=2e-4, atol=1e-4)
+    fast = score_memory(*question, rows=rows)
+    shares = memory_factors(*question)[rows] * fast.weights
+    totals = np.where(question[4][rows] != 0, shares.sum(1), -np.inf)
+    np.testing.assert_allclose(fast.shares, shares, rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(fast.totals, totals, rtol=2e-4, atol=1e-4)
 
 
 @settings(TWINS, max_examples=60)
@@ -145,16 +143,15 @@ def test_rows_passed_over(beside, seed, terms):
         (draw.random(n) < 0.9).astype(np.uint8), MemoryCues(draw.random(n, np.float32)),
     )  # fmt: skip
     rows = np.arange(n, dtype=np.int32)
-    fast, plain = (
-        score_memory(*question, rows=rows, kernels=k) for k in (kernels_memory, reference_memory)
-    )
-    np.testing.assert_allclose(fast.shares, plain.shares, rtol=2e-4, atol=2e-5)
-    np.testing.assert_allclose(fast.totals, plain.totals, rtol=2e-4, atol=1e-4)
-    for scored, kernels in ((fast, kernels_memory), (plain, reference_memory)):
-        best = score_memory(*question, limit=40, kernels=kernels)
-        order = top_order(scored.totals, rows, limit=40)
-        assert best.rows.tolist() == order[np.isfinite(scored.totals[order])].tolist()
-        assert best.by_words.tolist() == [row in matching and scores[row] > 0 for row in best.rows]
+    fast = score_memory(*question, rows=rows)
+    shares = memory_factors(*question)[rows] * fast.weights
+    totals = np.where(question[4][rows] != 0, shares.sum(1), -np.inf)
+    np.testing.assert_allclose(fast.shares, shares, rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(fast.totals, totals, rtol=2e-4, atol=1e-4)
+    best = score_memory(*question, limit=40)
+    order = top_order(fast.totals, rows, limit=40)
+    assert best.rows.tolist() == order[np.isfinite(fast.totals[order])].tolist()
+    assert best.by_words.tolist() == [row in matching and scores[row] > 0 for row in best.rows]
 
 
 @settings(TWINS, max_examples=60)
@@ -162,15 +159,14 @@ def test_rows_passed_over(beside, seed, terms):
 def test_the_best(question, limit):
     """The best rows are those that a look at all of them finds, in the order of `top_order`."""
     every = np.arange(len(question[4]), dtype=np.int32)
-    for kernels in (kernels_memory, reference_memory):
-        totals = score_memory(*question, rows=every, kernels=kernels).totals
-        best = score_memory(*question, limit=limit, kernels=kernels)
-        order = top_order(totals, every, limit=limit)
-        order = order[np.isfinite(totals[order])]
-        np.testing.assert_array_equal(best.rows, order)
-        np.testing.assert_array_equal(best.totals, totals[order])
-        again = score_memory(*question, rows=order, kernels=kernels)
-        np.testing.assert_array_equal(best.shares, again.shares)
+    totals = score_memory(*question, rows=every).totals
+    best = score_memory(*question, limit=limit)
+    order = top_order(totals, every, limit=limit)
+    order = order[np.isfinite(totals[order])]
+    np.testing.assert_array_equal(best.rows, order)
+    np.testing.assert_array_equal(best.totals, totals[order])
+    again = score_memory(*question, rows=order)
+    np.testing.assert_array_equal(best.shares, again.shares)
 
 
 def long_history(n, levels):
@@ -236,8 +232,8 @@ def test_nearest_of_many_blocks(seed, limit):
 
 @TWINS
 @given(st.data())
-def test_nearest_twins(data):
-    """By meaning are the same rows in both, never more than the limit of all rows; of equal ones the later rows."""
+def test_nearest(data):
+    """By meaning are never more than the limit of all rows; of equal ones the later rows."""
     levels = st.sampled_from([0.0, 0.25, 0.5, 1.0, np.nan])
     dense = np.array(data.draw(st.lists(levels, min_size=1, max_size=30)), np.float32)
     n, limit = len(dense), data.draw(st.integers(0, 12))
@@ -250,54 +246,46 @@ def test_nearest_twins(data):
         *(rows * np.int64(HOUR), rows % 2, np.zeros(n, np.uint8), np.ones(n, np.uint8)),
         MemoryCues(dense),
     )
-    fast, plain = (
-        score_memory(*question, limit=limit, kernels=k) for k in (kernels_memory, reference_memory)
-    )
+    found = score_memory(*question, limit=limit)
     nearest = sorted(np.flatnonzero(~np.isnan(dense)), key=lambda row: (dense[row], row))
     nearest = nearest[max(0, len(nearest) - limit) :]
-    for found in (fast, plain):
-        assert found.by_words.tolist() == [bool(hits[row]) for row in found.rows]
-        assert found.by_meaning.tolist() == [row in nearest for row in found.rows]
+    assert found.by_words.tolist() == [bool(hits[row]) for row in found.rows]
+    assert found.by_meaning.tolist() == [row in nearest for row in found.rows]
 
 
-@pytest.mark.parametrize("kernels", [kernels_memory, reference_memory])
 class TestFactors:
-    def test_neighbours_within_a_sitting(self, kernels):
+    def test_neighbours_within_a_sitting(self):
         """A hit lifts the lines around it, not those of another day."""
-        words = part(score(7, kernels, scores=[0, 0, 0, 8]), "words")
+        words = part(score(7, scores=[0, 0, 0, 8]), "words")
         assert words[3] > words[2] == words[4] > words[1] == words[5] > words[0] == words[6] == 0
-        apart = part(score(7, kernels, scores=[0, 0, 0, 8], gap_ms=HOUR), "words")
+        apart = part(score(7, scores=[0, 0, 0, 8], gap_ms=HOUR), "words")
         assert np.flatnonzero(apart).tolist() == [3]
 
-    def test_what_follows_a_matching_question(self, kernels):
+    def test_what_follows_a_matching_question(self):
         """The answer repeats no word of the question it answers."""
-        statement, question = (
-            part(score(3, kernels, scores=[8], asks=a), "words")[1] for a in ((), (0,))
-        )
+        statement, question = (part(score(3, scores=[8], asks=a), "words")[1] for a in ((), (0,)))
         assert question == pytest.approx(2.5 * statement)
 
-    def test_words_are_absolute(self, kernels):
+    def test_words_are_absolute(self):
         """A weak best hit gets less than a strong one: nothing is stretched to 1."""
-        weak, strong = (score(3, kernels, scores=[s]).totals[0] for s in (1, 20))
+        weak, strong = (score(3, scores=[s]).totals[0] for s in (1, 20))
         assert strong > 2 * weak
 
-    def test_the_words_carry_more_without_an_embedder(self, kernels):
+    def test_the_words_carry_more_without_an_embedder(self):
         dense = MemoryCues(dense=np.zeros(3, np.float32))
-        alone, beside = (
-            part(score(3, kernels, cues, scores=[9]), "words")[0] for cues in (None, dense)
-        )
+        alone, beside = (part(score(3, cues, scores=[9]), "words")[0] for cues in (None, dense))
         assert alone == pytest.approx(1.6 * beside)
 
-    def test_rows_without_a_vector_get_the_mean(self, kernels):
+    def test_rows_without_a_vector_get_the_mean(self):
         cues = MemoryCues(dense=np.array([0.0, np.nan, 1.0], np.float32))
-        meaning = part(score(3, kernels, cues, gap_ms=HOUR), "meaning")
+        meaning = part(score(3, cues, gap_ms=HOUR), "meaning")
         assert meaning.tolist() == pytest.approx([0.0, 0.3, 0.6])
 
-    def test_questions_are_no_answers(self, kernels):
-        scored = score(2, kernels, scores=[5, 5], asks=[1], gap_ms=HOUR)
+    def test_questions_are_no_answers(self):
+        scored = score(2, scores=[5, 5], asks=[1], gap_ms=HOUR)
         assert scored.totals[0] > scored.totals[1]
 
-    def test_dates_speakers_and_the_asker(self, kernels):
+    def test_dates_speakers_and_the_asker(self):
         cues = MemoryCues(
             speakers=np.array([1], np.int32),
             date_spans=np.array([2, 4, 3, 9], np.int32),
@@ -305,22 +293,22 @@ class TestFactors:
             names_asker=np.array([1, 0, 0, 0, 0, 0], np.uint8),
             has_time=np.array([0, 0, 0, 0, 0, 1], np.uint8),
         )
-        scored = score(6, kernels, cues)
+        scored = score(6, cues)
         shares = dict(zip(MEMORY_FACTORS, scored.shares.T.tolist(), strict=True))
         assert shares["speaker"] == [0, 0.25, 0, 0.25, 0, 0.25]
         assert shares["date"] == [0, 0, 0.25, 0.5, 0.25, 0.25]
         assert np.flatnonzero(shares["asker"]).tolist() == [0]
         assert np.flatnonzero(shares["time_word"]).tolist() == [5]
 
-    def test_what_is_refused(self, kernels):
+    def test_what_is_refused(self):
         with pytest.raises(ValueError, match="dense"):
-            score(3, kernels, MemoryCues(dense=np.zeros(2, np.float32)))
+            score(3, MemoryCues(dense=np.zeros(2, np.float32)))
         with pytest.raises(ValueError, match="offsets"):
-            score(3, kernels, MemoryCues(date_spans=np.zeros(1, np.int32)))
+            score(3, MemoryCues(date_spans=np.zeros(1, np.int32)))
         with pytest.raises(IndexError):
-            score(3, kernels, MemoryCues(has_time=np.zeros(4, np.uint8)))
+            score(3, MemoryCues(has_time=np.zeros(4, np.uint8)))
         with pytest.raises(ValueError, match="limit"):
-            score_memory(*long_history(3, 2), limit=-1, kernels=kernels)
+            score_memory(*long_history(3, 2), limit=-1)
         for row in (-1, 3):
             with pytest.raises(IndexError):
-                score_memory(*long_history(3, 2), rows=np.array([row], np.int32), kernels=kernels)
+                score_memory(*long_history(3, 2), rows=np.array([row], np.int32))

@@ -14,10 +14,10 @@ from backscroll_scoring import (
     kernels_fusion,
     kernels_selection,
     older_marks,
-    reference_selection,
-    reference_united,
     spread,
 )
+from tests.reference import selection as reference_selection
+from tests.reference import united as reference_united
 
 ENGINES = (kernels_selection, reference_selection)
 TWINS = settings(deadline=None, max_examples=150)

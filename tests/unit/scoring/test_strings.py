@@ -1,44 +1,40 @@
-"""Numbered strings: kernels against the reference, readers beside a writer. Also run with the JIT off."""
+"""Numbered strings: numbers, readers beside a writer. Also run with the JIT off."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import Packed, Slots, StringTable, kernels_strings, reference_strings
+from backscroll_scoring import Packed, Slots, StringTable
 
 TWINS = settings(deadline=None, max_examples=60)
-BOTH = (kernels_strings, reference_strings)
 words = st.text(alphabet="ab猫é", max_size=4)
 batches = st.lists(st.lists(words, max_size=30), max_size=8)
 
 
-def filled(batches, kernels=kernels_strings):
+def filled(batches):
     table = StringTable()
-    return table, [table.add(Packed.of(batch), kernels=kernels).tolist() for batch in batches]
+    return table, [table.add(Packed.of(batch)).tolist() for batch in batches]
 
 
 @TWINS
 @given(batches, st.lists(words, max_size=10))
-def test_twins(batches, sought):
-    """Each string has one number, given in the order in which they came, by kernel and by reference."""
+def test_numbers(batches, sought):
+    """Each string has one number, given in the order in which they came."""
     known: dict[str, int] = {}
     expected = [[known.setdefault(word, len(known)) for word in batch] for batch in batches]
-    for kernels in BOTH:
-        table, numbers = filled(batches, kernels)
-        assert numbers == expected
-        view = table.view()
-        assert len(table) == view.count == len(known)
-        assert list(view.packed()) == [view[n] for n in range(len(known))] == list(known)
-        for other in BOTH:
-            found = view.numbers(sought, kernels=other).tolist()
-            assert found == [known.get(word, -1) for word in sought]
-            assert [view.find(word, kernels=other) for word in sought] == found
-            numbers, ascending = view.looked_up(sought, kernels=other)
-            assert numbers.tolist() == found
-            assert [n for n in ascending.tolist() if n >= 0] == sorted(n for n in found if n >= 0)
-            unknown = [n for n in ascending.tolist() if n < 0]
-            assert unknown == list(range(-1 - found.count(-1), -1))
+    table, numbers = filled(batches)
+    assert numbers == expected
+    view = table.view()
+    assert len(table) == view.count == len(known)
+    assert list(view.packed()) == [view[n] for n in range(len(known))] == list(known)
+    found = view.numbers(sought).tolist()
+    assert found == [known.get(word, -1) for word in sought]
+    assert [view.find(word) for word in sought] == found
+    numbers, ascending = view.looked_up(sought)
+    assert numbers.tolist() == found
+    assert [n for n in ascending.tolist() if n >= 0] == sorted(n for n in found if n >= 0)
+    unknown = [n for n in ascending.tolist() if n < 0]
+    assert unknown == list(range(-1 - found.count(-1), -1))
 
 
 @TWINS
@@ -112,8 +108,7 @@ def test_slots_of_other_strings_do_not_fit():
     assert not slots.fit(41)
 
 
-@pytest.mark.parametrize("kernels", BOTH)
-def test_nobody_can_write_strings_that_collide(kernels):
+def test_nobody_can_write_strings_that_collide():
     """The hash begins with a number of the table's own: the same strings stand in other places in another table."""
-    tables = [filled([[f"w{n}" for n in range(300)]], kernels)[0].view() for _ in range(2)]
+    tables = [filled([[f"w{n}" for n in range(300)]])[0].view() for _ in range(2)]
     assert tables[0].slots.tolist() != tables[1].slots.tolist()

@@ -20,11 +20,9 @@ ASKED = {"time_ms": 4 * MINUTE, "author": 0, "parent": 2, "keywords": [2, 3, 9],
 
 
 @pytest.fixture
-def scored(columns, query, engine):
+def scored(columns, query):
     def run(parameters=CLASSIC, rows=(0, 1, 2, 3)):
-        return score_rows(
-            columns(TALK), query(**ASKED), np.array(rows, np.int32), parameters, engine=engine
-        )
+        return score_rows(columns(TALK), query(**ASKED), np.array(rows, np.int32), parameters)
 
     return run
 
@@ -45,14 +43,14 @@ def test_classic_is_the_designs_sum(scored):
     np.testing.assert_array_equal(scored().scores, scored().linear)
 
 
-def test_total_of_everything_is_one(columns, query, engine):
+def test_total_of_everything_is_one(columns, query):
     """S5-11: all factors at 1 give 1, nothing at all gives 0."""
     best = {"author": 0, "keywords": [1], "mentions": [0]}
     rows = np.arange(1, dtype=np.int32)
     asked = query(author=0, parent=0, keywords=[1], mentions=[0])
-    assert score_only(columns([best]), asked, rows, engine=engine)[0] == pytest.approx(1.0)
+    assert score_only(columns([best]), asked, rows)[0] == pytest.approx(1.0)
     ages_ago = query(time_ms=2**62, author=5)
-    assert score_only(columns([best]), ages_ago, rows, engine=engine)[0] == 0.0
+    assert score_only(columns([best]), ages_ago, rows)[0] == 0.0
 
 
 def test_identity_link_clips(scored):
@@ -81,7 +79,7 @@ def test_shares_sum_to_the_total(scored):
     np.testing.assert_array_equal(got.linear, total)
 
 
-def test_rows_in_any_order_get_the_same_scores(columns, query, engine):
+def test_rows_in_any_order_get_the_same_scores(columns, query):
     """S5-12: a row's result is its own, whatever is scored beside it, in blocks or alone."""
     rng = np.random.default_rng(5)
     talk = [
@@ -96,8 +94,8 @@ def test_rows_in_any_order_get_the_same_scores(columns, query, engine):
     ]
     channel = columns(talk)
     asked = query(time_ms=10**9, author=1, parent=650, keywords=range(0, 50, 3), mentions=[2, 4])
-    in_order = score_rows(channel, asked, np.arange(700, dtype=np.int32), engine=engine)
-    again = score_rows(channel, asked, np.arange(700, dtype=np.int32), engine=engine)
+    in_order = score_rows(channel, asked, np.arange(700, dtype=np.int32))
+    again = score_rows(channel, asked, np.arange(700, dtype=np.int32))
     for some in (
         rng.permutation(700),
         rng.integers(0, 700, 900),
@@ -106,8 +104,8 @@ def test_rows_in_any_order_get_the_same_scores(columns, query, engine):
         *ODD_ROWS,
     ):
         rows = np.array(some, np.int32)
-        got = score_rows(channel, asked, rows, engine=engine)
-        only = score_only(channel, asked, rows, engine=engine)
+        got = score_rows(channel, asked, rows)
+        only = score_only(channel, asked, rows)
         np.testing.assert_array_equal(only, got.scores)
         for name in ("factors", "shares", "linear", "scores"):
             np.testing.assert_array_equal(getattr(got, name), getattr(in_order, name)[rows])

@@ -1,4 +1,6 @@
-"""Shingles and their comparison in both engines, on whatever hypothesis finds. Also run with NUMBA_DISABLE_JIT=1."""
+"""Shingles and their comparison, on whatever hypothesis finds. Also run with NUMBA_DISABLE_JIT=1."""
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,15 +10,12 @@ from hypothesis import strategies as st
 from backscroll_scoring import (
     FeatureSets,
     KeptSets,
-    kernels_diversity,
-    near_duplicates,
-    reference_diversity,
     set_similarity,
     shingle_sets,
 )
+from tests.reference import diversity as reference
 
 TWINS = settings(deadline=None, max_examples=200)
-ENGINES = ("kernels", "reference")
 NONE = np.empty(0, np.int32)
 letters = st.sampled_from("abAB 12,.?？！１ａ猫吃鱼，。\n\u200d😀ß\ud800")
 texts = st.lists(st.text(letters, max_size=12) | st.text(max_size=6), max_size=6)
@@ -28,12 +27,10 @@ texts = st.lists(st.text(letters, max_size=12) | st.text(max_size=6), max_size=6
 @example(["abc" * 100, "".join(map(chr, range(0x4E00, 0x5000))), "ab"], 3)
 def test_shingles(given_texts, size):
     """P-05: the same sets and facts, ascending and unique, whatever the text."""
-    fast, plain = (shingle_sets(given_texts, size=size, engine=engine) for engine in ENGINES)
-    np.testing.assert_array_equal(fast.offsets, plain.offsets)
-    np.testing.assert_array_equal(fast.ids, plain.ids)
-    np.testing.assert_array_equal(fast.facts, plain.facts)
-    for i in range(len(fast)):
-        assert (np.diff(fast.ids[fast.offsets[i] : fast.offsets[i + 1]]) > 0).all()
+    made = shingle_sets(given_texts, size=size)
+    for i, text in enumerate(given_texts):
+        ids = made.ids[made.offsets[i] : made.offsets[i + 1]].tolist()
+        assert (ids, made.facts[i]) == reference.shingles(text, size)
 
 
 @st.composite
@@ -48,9 +45,13 @@ def sets(draw):
     return FeatureSets(offsets, ids, np.array(facts, np.int64))
 
 
-def kept(made, numbers, engine, parts):
+def sets_of(made):
+    return [set(made.ids[one:end].tolist()) for one, end in pairwise(made.offsets)]
+
+
+def kept(made, numbers, parts):
     """A store with these sets, put there in so many parts."""
-    out = KeptSets(engine)
+    out = KeptSets()
     for some in np.array_split(np.arange(len(made)), parts):
         ids = [made.ids[made.offsets[i] : made.offsets[i + 1]] for i in some]
         offsets = np.cumsum([0, *map(len, ids)])
@@ -67,7 +68,7 @@ def test_sets_come_back_by_their_numbers(made, data):
     facts = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=m, max_size=m))
     made = FeatureSets(made.offsets, made.ids, np.array(facts, np.int64))
     numbers = np.array(data.draw(st.permutations(range(5, 5 + m))), np.int64)
-    store = kept(made, numbers, kernels_diversity, data.draw(st.integers(1, 3)))
+    store = kept(made, numbers, data.draw(st.integers(1, 3)))
     gone = data.draw(st.sets(st.integers(5, 5 + m)))
     for one, left in (
         (store, set(range(m))),
@@ -99,33 +100,33 @@ def test_without_repeats(made, data):
         "across_authors": data.draw(st.integers(0, 6)),
     }
     in_order = rows[order]
-    leaders = near_duplicates(made, in_order, authors=authors, **options)
-    gone = set(order[(leaders >= 0) & marks].tolist())
-    for engine in (kernels_diversity, reference_diversity):
-        store = kept(made, numbers, engine, 2)
-        stay, go, complete = store.without_repeats(seq, authors, rows, order, marks, **options)
-        assert complete
-        assert stay.tolist() == [place for place in order.tolist() if place not in gone]
-        assert go.tolist() == [place for place in order.tolist() if place in gone]
-        maximum = data.draw(st.integers(0, m))
-        few = store.without_repeats(seq, authors, rows, order, marks, maximum=maximum, **options)
-        assert few.stay[:maximum].tolist() == stay[:maximum].tolist()
-        lacking = store.without(data.draw(st.sets(st.integers(0, m), min_size=1)))
-        part = lacking.without_repeats(seq, authors, rows, order, marks, **options)
-        needed = order[: np.flatnonzero(marks)[-1] + 1] if marks.any() else order[:0]
-        assert part.complete == (not lacking.lacks(seq[rows[needed]]).any())
-        if part.complete:
-            assert part.stay.tolist() == stay.tolist()
-        else:
-            assert part.stay.tolist() == needed.tolist()
-            assert [*part.stay, *part.go] == order.tolist()
+    repeated = reference.repeats(
+        [sets_of(made)[row] for row in in_order], made.facts[in_order], authors[in_order], **options
+    )
+    gone = set(order[np.array(repeated, np.bool_) & marks].tolist())
+    store = kept(made, numbers, 2)
+    stay, go, complete = store.without_repeats(seq, authors, rows, order, marks, **options)
+    assert complete
+    assert stay.tolist() == [place for place in order.tolist() if place not in gone]
+    assert go.tolist() == [place for place in order.tolist() if place in gone]
+    maximum = data.draw(st.integers(0, m))
+    few = store.without_repeats(seq, authors, rows, order, marks, maximum=maximum, **options)
+    assert few.stay[:maximum].tolist() == stay[:maximum].tolist()
+    lacking = store.without(data.draw(st.sets(st.integers(0, m), min_size=1)))
+    part = lacking.without_repeats(seq, authors, rows, order, marks, **options)
+    needed = order[: np.flatnonzero(marks)[-1] + 1] if marks.any() else order[:0]
+    assert part.complete == (not lacking.lacks(seq[rows[needed]]).any())
+    if part.complete:
+        assert part.stay.tolist() == stay.tolist()
+    else:
+        assert part.stay.tolist() == needed.tolist()
+        assert [*part.stay, *part.go] == order.tolist()
 
 
-@pytest.mark.parametrize("engine", [kernels_diversity, reference_diversity])
-def test_what_points_outside_is_refused(engine):
+def test_what_points_outside_is_refused():
     """P-05: places and rows outside, arrays of another length, and words that no set is made of."""
     made = shingle_sets(("one line", "another line"))
-    store = kept(made, np.arange(2), engine, 1)
+    store = kept(made, np.arange(2), 1)
     seq, who, order = np.arange(2), np.zeros(2, np.int32), np.arange(2)
     rows, marks = np.arange(2, dtype=np.int32), np.ones(2, np.bool_)
     for bad_rows, bad_order in (
@@ -148,24 +149,10 @@ def test_what_points_outside_is_refused(engine):
 
 
 @TWINS
-@given(sets(), st.data())
-def test_collapse_and_similarity(made, data):
-    """P-05: the same leaders and similarities, to the bit; a place is led by a kept, better one."""
-    m = len(made)
-    order = np.array(data.draw(st.permutations(range(m))), np.int32)
-    authors = np.array(data.draw(st.lists(st.integers(-1, 2), min_size=m, max_size=m)), np.int32)
-    options = {
-        "authors": authors,
-        "threshold": data.draw(st.floats(0.01, 1)),
-        "across_authors": data.draw(st.integers(0, 6)),
-    }
-    fast, plain = (near_duplicates(made, order, **options, engine=engine) for engine in ENGINES)
-    np.testing.assert_array_equal(fast, plain)
-    staying = [p for p, leader in zip(order.tolist(), fast.tolist(), strict=True) if leader < 0]
-    for i, leader in enumerate(fast.tolist()):
-        assert leader == -1 or (leader in staying and leader in order[:i])
-    cut = data.draw(st.integers(0, m))
-    np.testing.assert_array_equal(near_duplicates(made, order[:cut], **options), fast[:cut])
-    for place in range(m):
-        one, other = (set_similarity(made, engine=engine)(place) for engine in ENGINES)
-        np.testing.assert_array_equal(one, other)
+@given(sets())
+def test_similarity(made):
+    """P-05: of each set to all others, to the bit."""
+    every = sets_of(made)
+    for place, own in enumerate(every):
+        found = set_similarity(made)(place).tolist()
+        assert found == [reference.jaccard(own, other) for other in every]

@@ -1,4 +1,4 @@
-"""The kernels that search vectors are their twins. Also run with the JIT off (test_compilation)."""
+"""The kernels that search vectors find what a look at all finds. Also run with the JIT off (test_compilation)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from backscroll_scoring import index as indexes
 from backscroll_scoring.index import ScanIndex, Signs, VectorRows, normalised, padded
+from tests.reference.vectors import similarities
 
 
 @given(
     *(st.integers(0, 40), st.integers(1, 150), st.booleans(), st.integers(1, 60)),
     *(st.integers(1, 9), st.integers(0, 2**32 - 1)),
 )
-def test_kernels_and_twins_agree(
+def test_what_is_most_similar(
     n: int, dims: int, by_signs: bool, limit: int, least: int, seed: int
 ) -> None:
     """Vectors that repeat, so that distances and cosines do; messages in any order, without a vector, out of range."""
@@ -30,21 +31,18 @@ def test_kernels_and_twins_agree(
     query = rng.normal(size=dims).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(indexes, "SIGN_RERANK_LEAST", least)
-        fast, plain = (
-            ScanIndex(VectorRows.of(vectors), slot_of, signs, use_reference=slow)
-            for slow in (False, True)
-        )
-        found, expected = (one.search(query, limit, seqs) for one in (fast, plain))
-        similar, like = (one.similarities(query, seqs) for one in (fast, plain))
-    assert np.allclose(found[1], expected[1], atol=1e-5)
-    assert found[2] == expected[2] == similar.exhaustive == like.exhaustive
+        index = ScanIndex(VectorRows.of(vectors), slot_of, signs)
+        found, similar = index.search(query, limit, seqs), index.similarities(query, seqs)
+    values, exact = similarities(index, query, seqs, least, indexes.SIGN_RERANK_SHARE)
+    best = sorted(np.flatnonzero(exact), key=lambda place: -values[place])[:limit]
+    assert np.allclose(found[1], values[best], atol=1e-5)
+    assert found[2] == similar.exhaustive == (exact | np.isnan(values)).all()
     slots = [slot_of[seqs[place]] for place in found[0]]
-    same = [slot_of[seqs[place]] for place in expected[0]]
+    same = [slot_of[seqs[place]] for place in best]
     assert np.allclose(
         vectors[slots], vectors[same]
     )  # two whose cosines are equal but for rounding may change places
-    assert similar.known == like.known
-    assert np.allclose(similar.values, like.values, atol=1e-5, equal_nan=True)
+    assert np.allclose(similar.values, values, atol=1e-5, equal_nan=True)
     assert np.array_equal(similar.values[found[0]], found[1])
     inside = (seqs >= 0) & (seqs < len(slot_of))
     has_one = np.zeros(len(seqs), np.bool_)
@@ -81,16 +79,13 @@ def test_messages_in_a_row_are_found_like_any_other(
     query = rng.normal(size=24).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(indexes, "SIGN_RERANK_LEAST", 40)
-        fast, plain = (
-            ScanIndex(VectorRows.of(vectors), slot_of, signs, use_reference=slow)
-            for slow in (False, True)
-        )
-        found, expected = (one.search(query, 15, seqs) for one in (fast, plain))
-        similar, like = (one.similarities(query, seqs) for one in (fast, plain))
-    assert found[0].tolist() == expected[0].tolist()
-    assert not any((found[2], expected[2], similar.exhaustive, like.exhaustive))
-    assert similar.known == like.known
-    assert np.allclose(similar.values, like.values, atol=1e-5, equal_nan=True)
+        index = ScanIndex(VectorRows.of(vectors), slot_of, signs)
+        found, similar = index.search(query, 15, seqs), index.similarities(query, seqs)
+    values, exact = similarities(index, query, seqs, 40, indexes.SIGN_RERANK_SHARE)
+    best = sorted(np.flatnonzero(exact), key=lambda place: -values[place])[:15]
+    assert found[0].tolist() == best
+    assert not any((found[2], similar.exhaustive))
+    assert np.allclose(similar.values, values, atol=1e-5, equal_nan=True)
 
 
 @given(st.integers(1, 150), st.integers(0, 2**32 - 1))
@@ -108,8 +103,7 @@ def test_of_equal_ones_the_later_place_comes_first() -> None:
     """What decides is where a message is named, not where its vector lies."""
     vectors = normalised(np.array([[1, 0], [0, 1], [1, 0], [1, 0]], np.float32))
     slot_of = np.array([3, 1, 0, 2], np.int32)
-    for slow in (False, True):
-        index = ScanIndex(VectorRows.of(vectors), slot_of, use_reference=slow)
-        assert index.search(vectors[0], 2, np.array([2, 1, 0, 3]))[0].tolist() == [3, 2]
-        assert index.search(vectors[0], 9, np.array([3, 0, 2, 1]))[0].tolist() == [2, 1, 0, 3]
-        assert index.search(vectors[0], 0, np.array([3, 0]))[0].tolist() == []
+    index = ScanIndex(VectorRows.of(vectors), slot_of)
+    assert index.search(vectors[0], 2, np.array([2, 1, 0, 3]))[0].tolist() == [3, 2]
+    assert index.search(vectors[0], 9, np.array([3, 0, 2, 1]))[0].tolist() == [2, 1, 0, 3]
+    assert index.search(vectors[0], 0, np.array([3, 0]))[0].tolist() == []

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from backscroll_sidecar.config.derived import context_settings
+from backscroll_sidecar.config.settings import Settings
+from backscroll_sidecar.config.sources import load
+from backscroll_sidecar.config.types import PROFILE_NAMES
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.settings import Settings
-from backscroll_sidecar.settings_sources import load
-from backscroll_sidecar.settings_types import PROFILE_NAMES
 
 
 def profiles_with(monkeypatch, **environment):
@@ -15,12 +16,12 @@ def profiles_with(monkeypatch, **environment):
         monkeypatch.setenv(name, value)
     loaded = load()
     assert not [problem for problem in loaded.problems if problem.kind != "no effect"]
-    return loaded.settings.context_settings().profiles
+    return context_settings(loaded.settings).profiles
 
 
 def test_presets_are_those_of_the_designs():
     """S0-01: where the designs' defaults disagree each is a preset, and one model name wins."""
-    settings = load().settings.context_settings()
+    settings = context_settings(load().settings)
     profiles = settings.profiles
     retrieval, naive = profiles["retrieval"], profiles["naive"]
     assert (retrieval.recent_limit, retrieval.semantic_limit, retrieval.token_budget) == (
@@ -41,7 +42,7 @@ def test_presets_are_those_of_the_designs():
 
 def test_unset_settings_change_no_profile():
     """S0-01: the settings' own defaults and the profiles' say the same."""
-    assert dict(load().settings.context_settings().profiles) == dict(PROFILES)
+    assert dict(context_settings(load().settings).profiles) == dict(PROFILES)
 
 
 def test_settings_know_the_profiles_without_importing_numba():
@@ -82,10 +83,10 @@ def test_switches_maximum_and_timeout_apply_to_every_profile(
     monkeypatch, variable, value, field, wanted
 ):
     """S5-26, S5-27: these four are settings of every build."""
-    plain = load().settings.context_settings()
+    plain = context_settings(load().settings)
     assert getattr(plain, field) != wanted
     monkeypatch.setenv(variable, value)
-    assert getattr(load().settings.context_settings(), field) == wanted
+    assert getattr(context_settings(load().settings), field) == wanted
 
 
 def test_collection_of_events_can_be_switched_off(monkeypatch):
@@ -105,7 +106,7 @@ def test_the_two_names_of_s3_define_naive(monkeypatch, how):
         Path("backscroll.toml").write_text("max_chars_per_message = 1000\ntg_history_window = 5\n")
     loaded = load()
     assert loaded.problems == ()
-    profiles = loaded.settings.context_settings().profiles
+    profiles = context_settings(loaded.settings).profiles
     naive = profiles["naive"]
     assert (naive.max_chars_per_message, naive.recent_limit, naive.max_messages) == (1000, 5, 5)
     assert {name for name in profiles if profiles[name] != PROFILES[name]} == {"naive"}
@@ -124,14 +125,14 @@ def test_system_texts_of_server_and_bots_reach_the_builder():
     settings = Settings(
         system_text="server", bots={"b1": {"system_text": "bot", "profile": "room"}}
     )
-    context = settings.context_settings()
+    context = context_settings(settings)
     assert context.system_text == "server"
     assert (context.bots["b1"].system_text, context.bots["b1"].profile) == ("bot", "room")
 
 
 def test_own_strategies_leave_classic_the_formula_it_is() -> None:
     """S2-23, S5-16: an operator's source joins every profile but `classic`."""
-    profiles = Settings().context_settings(("mine",)).profiles
+    profiles = context_settings(Settings(), ("mine",)).profiles
     assert {name for name, one in profiles.items() if one.sources[-1] == "mine"} == set(
         profiles
     ) - {"classic"}

@@ -6,13 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from backscroll_sidecar.settings import MemorySettings, Settings, prepare_process
-from backscroll_sidecar.settings_sources import (
-    ConfigFileError,
-    environment_name,
-    known_names,
-    load,
-)
+from backscroll_sidecar.config.derived import chat_settings
+from backscroll_sidecar.config.settings import MemorySettings, Settings, prepare_process
+from backscroll_sidecar.config.sources import ConfigFileError, environment_name, known_names, load
 from backscroll_sidecar.threads import CORES
 
 S5_ENV = """\
@@ -244,8 +240,8 @@ def test_kernels_are_kept_in_the_users_cache_before_numba_is_imported(tmp_path):
     """P-18: nothing is compiled twice, and loading the settings imports neither numba nor numpy."""
     code = (
         "import os, sys\n"
-        "from backscroll_sidecar.settings_sources import load\n"
-        "from backscroll_sidecar.settings import prepare_process\n"
+        "from backscroll_sidecar.config.sources import load\n"
+        "from backscroll_sidecar.config.settings import prepare_process\n"
         "prepare_process(load({'state_dir': sys.argv[1] + '/state'}).settings)\n"
         "assert not {'numba', 'numpy'} & set(sys.modules)\n"
         "import numba\n"
@@ -309,7 +305,7 @@ def test_a_temperature_is_a_number_or_none(monkeypatch, value, temperature):
     monkeypatch.setenv("BACKSCROLL_TEMPERATURE", value)
     loaded = load()
     assert (loaded.settings.temperature, loaded.problems) == (temperature, ())
-    assert loaded.settings.chat_settings().temperature == (
+    assert chat_settings(loaded.settings).temperature == (
         None if temperature == "none" else temperature
     )
 

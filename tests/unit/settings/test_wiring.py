@@ -5,12 +5,13 @@ import sys
 
 import pytest
 
+from backscroll_sidecar.config.settings import MemorySettings, Settings
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
 from backscroll_sidecar.edge import self_warmup
+from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.own_parts import own_strategies
-from backscroll_sidecar.settings import MemorySettings, Settings
-from backscroll_sidecar.store.sqlite.examine import examine_database
+from backscroll_sidecar.store.opening import examine_store, open_store
 from backscroll_sidecar.wiring import open_app
 
 KEY = ChannelKey("default", "c")
@@ -75,7 +76,7 @@ async def test_profiles_of_server_channel_and_bot():
 
 
 async def test_warming_up_touches_no_history(tmp_path, monkeypatch):
-    monkeypatch.setattr(self_warmup, "_rehearsed", False)
+    monkeypatch.setattr(self_warmup, "_is_warm", False)
     async with open_app(Settings(state_dir=tmp_path)) as app:
         await app.warm_up()
         assert sum((await app.store.stats()).row_counts.values()) == 0
@@ -100,8 +101,39 @@ def test_a_database_is_examined_without_being_changed(tmp_path):
     path = tmp_path / "other.db"
     path.write_bytes(b"no database at all, but long enough to look like a file" * 20)
     before = path.read_bytes()
-    report = examine_database(path)
-    assert report.fault
+    found = {one.name: one for one in examine_store(f"sqlite:///{path}")}
+    assert found["database"].status == "fail"
     assert path.read_bytes() == before
-    assert not examine_database(tmp_path / "none.db").exists
+    missing = list(examine_store(f"sqlite:///{tmp_path / 'none.db'}"))
+    assert "not there yet" in missing[-1].detail
     assert not (tmp_path / "none.db").exists()
+
+
+async def test_a_store_is_opened_by_its_url(tmp_path):
+    """S2-17: what has no files needs no maintenance; what is not there yet says so."""
+    store = await open_store("memory:")
+    assert store.maintenance is None
+    await store.close()
+    store = await open_store(f"sqlite:///{tmp_path / 'new' / 'h.db'}")
+    await store.maintenance.rewrite()
+    await store.close()
+    assert (tmp_path / "new" / "h.db").exists()
+    with pytest.raises(StoreUnavailable, match="postgresql:// is not there yet"):
+        await open_store("postgresql://host/db")
+
+
+@pytest.mark.parametrize(
+    ("said", "url"),
+    [
+        ("/x/h.db", "sqlite:////x/h.db"), ("sqlite:////x/h.db", "sqlite:////x/h.db"),
+        ("h.db", "sqlite:///h.db"), ("sqlite:///h.db", "sqlite:///h.db"),
+        (":memory:", "memory:"), ("memory:", "memory:"),
+    ],
+)  # fmt: skip
+def test_a_database_is_named_by_path_or_url(said, url):
+    assert Settings(database=said).store_url == url
+
+
+def test_a_database_of_another_kind_is_refused():
+    with pytest.raises(ValueError, match="postgresql:// is not there yet"):
+        Settings(database="postgresql://host/db")

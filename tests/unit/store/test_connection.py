@@ -1,7 +1,5 @@
 """Threads that own a connection (law 9)."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 

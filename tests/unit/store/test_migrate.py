@@ -2,17 +2,16 @@
 
 # ruff: noqa: ASYNC240 -- nothing else runs on these loops
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.ports import AliasChange, about_message
+from backscroll_sidecar.ports import AliasChange, EraseChange, about_message
 from backscroll_sidecar.store.sqlite import SqliteStore, files, migrate
 from tests.contract.store.builders import (
     NOON_MS,
@@ -20,6 +19,7 @@ from tests.contract.store.builders import (
     ROOM,
     edit,
     everything,
+    kept_turn,
     message,
     put,
     recall,
@@ -151,7 +151,7 @@ async def test_a_database_of_every_version_opens(tmp_path: Path, dump: Path) -> 
         ("duplicate", 2), ("gone", 3), ("stored", 4),
     ]  # fmt: skip
     if dump.stem >= "0002":
-        assert await store.turn("default", "t1", NOON_MS) == (OTHER_ROOM, b"\x00body")
+        assert await kept_turn(store, "default", "t1", NOON_MS) == (OTHER_ROOM, b"\x00body")
         kept = (await rows(store, OTHER_ROOM))["r1"].message
         assert kept == broken_off(channel=OTHER_ROOM.channel)
     if dump.stem >= "0007":
@@ -160,10 +160,36 @@ async def test_a_database_of_every_version_opens(tmp_path: Path, dump: Path) -> 
     if dump.stem >= "0008":
         assert (await store.get_messages(ROOM, ["p1"]))["p1"].message.id == "m1"
     await store.apply([turn("t2", b"new")])
-    assert await store.turn("default", "t2", NOON_MS) == (ROOM, b"new")
+    assert await kept_turn(store, "default", "t2", NOON_MS) == (ROOM, b"new")
     await put(store, broken_off())
     assert (await rows(store))["r1"].state is MessageState.PARTIAL
     await everything(store, [ROOM], PROBE_IDS)
+    await store.close()
+
+
+async def test_a_turn_of_an_older_schema_goes_with_what_it_shows(tmp_path: Path) -> None:
+    """N-10: 0011 makes records of turns, about the messages whose ids stand in their bodies."""
+    path = tmp_path / "history.db"
+    store = await SqliteStore.open(path, migrations=migrate.known()[:10])
+    await put(store, *(message(f"m{n}") for n in range(4)))
+    await store.close()
+    bodies = {
+        "shows": {"messages": [{"content": "m2", "message_ids": ["m0", "m1"]}]},
+        "asked": {"messages": [], "question_message_id": "m1"},
+        "other": {"messages": [{"content": "m1", "message_ids": ["m2"]}], "reply_text": "m1"},
+    }
+    old = sqlite3.connect(path)
+    for id_, body in bodies.items():
+        kept = ("default", id_, ROOM.channel, orjson.dumps({"version": 1, "turn": body}), NOON_MS)
+        old.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?)", kept)
+    old.commit()
+    old.close()
+    store = await SqliteStore.open(path)
+    assert all([await kept_turn(store, "default", id_, 0) for id_ in bodies])
+    await store.apply([recall("m1")])
+    assert [await kept_turn(store, "default", id_, 0) is None for id_ in bodies] == [1, 1, 0]
+    await store.apply([EraseChange(ROOM, ("nobody",), "", NOON_MS)])
+    assert await kept_turn(store, "default", "other", 0) is None
     await store.close()
 
 

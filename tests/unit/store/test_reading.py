@@ -1,7 +1,5 @@
 """The connection that reads: what becomes of a page, of its caller, and of the connection."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sqlite3

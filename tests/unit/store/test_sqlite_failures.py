@@ -2,8 +2,6 @@
 
 # ruff: noqa: ASYNC221 -- nothing else runs on these loops
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource
@@ -106,7 +104,7 @@ async def test_a_really_full_disk(tmp_path: Path) -> None:
     if mounted.returncode:
         pytest.skip("must not mount here")
     try:
-        (disk / "ballast").write_bytes(bytes(500_000))
+        (disk / "ballast").write_bytes(bytes(400_000))
         store = await SqliteStore.open(disk / "history.db")
         number = 0
         with contextlib.suppress(StoreReadOnly):

@@ -2,8 +2,6 @@
 
 # ruff: noqa: ASYNC221, ASYNC240 -- nothing else runs on these loops
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random
@@ -264,7 +262,7 @@ async def churn(store: SqliteStore, luck: random.Random) -> None:
     await store.apply([EraseChange(room, tuple(secrets), "", NOON_MS) for room in rooms])
 
 
-async def test_scrubbing_leaves_no_byte_of_what_is_gone(path: Path) -> None:
+async def test_rewriting_leaves_no_byte_of_what_is_gone(path: Path) -> None:
     """N-10: erased and recalled text, its revisions, keys and mentions, in no file beside the lock.
 
     SQLite's secure_delete alone is not enough: pages that were split keep copies until VACUUM.

@@ -1,7 +1,5 @@
 """The sources that need nothing but the channel: the newest messages, however many gaps their rows have."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The signs of a question about long ago."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

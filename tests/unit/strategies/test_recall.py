@@ -1,7 +1,5 @@
 """The sources that look through the whole history: what finds what, and what is ranked first."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,27 +1,25 @@
 """The backlog: everything gets its vector, whatever fails, and nobody waits for it (S2-15, S2-22)."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 
 import pytest
 
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import ModelFault
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.vectors import backlog as module
 from backscroll_sidecar.vectors.backlog import Backlog
 from tests.contract.store.builders import ROOM, append, edit, message, recall
+from tests.kit.fake_embedder import FakeEmbedder
 
 
 class Works:
     """A store with a backlog over it."""
 
     def __init__(self, embedder: FakeEmbedder | None = None) -> None:
-        self.store = MemoryStore()
+        self.store = InMemoryStore()
         self.embedder = embedder or FakeEmbedder()
         self.backlog = Backlog(self.store, self.apply, self.embedder)
 

@@ -1,7 +1,5 @@
 """The vectors of a channel in memory: what a live server knows is what a restarted one loads (law 2)."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,9 +16,9 @@ from backscroll_sidecar.ports import (
     StoredVector,
     VectorsChange,
 )
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.vectors import block, service
-from backscroll_sidecar.vectors.files import IndexFiles
+from backscroll_sidecar.vectors.files import IndexFiles, IndexRecord
 from backscroll_sidecar.vectors.service import Vectors
 from tests.contract.store.builders import NOON_MS, ROOM, append, edit, message, recall
 
@@ -50,7 +48,7 @@ class House:
     """A store, and the vectors over it, told of everything."""
 
     def __init__(self, **options) -> None:
-        self.store = MemoryStore()
+        self.store = InMemoryStore()
         self.vectors = self.fresh(**options)
 
     def fresh(self, **options) -> Vectors:
@@ -231,7 +229,7 @@ async def test_signs_are_of_no_use_once_their_centre_moved(monkeypatch) -> None:
     monkeypatch.setattr(block, "CENTRE_ROWS", 12)
     stored = [StoredVector(seq, "", direction(seq).tobytes()) for seq in range(1, 61)]
     for dropped, taken in ((5, False), (50, True)):
-        one = block.Block(DIMS, stored)
+        one = block.VectorBlock(DIMS, stored)
         signs = one.signs_work()()
         one.drop(dropped)
         one.add([StoredVector(70, "", direction(70).tobytes())])
@@ -269,7 +267,7 @@ async def right_answers(house: House, vectors: Vectors) -> bool:
 
 @needs_hnswlib
 async def test_a_graph_is_loaded_from_its_file(filed: House, tmp_path: Path) -> None:
-    record = await filed.store.vector_index(ROOM, "e1")
+    record = await IndexRecord.read(filed.store, ROOM, "e1")
     assert record is not None
     assert (record.dims, record.row_count) == (DIMS, 400)
     assert filed.vectors._hot[ROOM].block.has_graph
@@ -325,7 +323,7 @@ async def test_a_bad_file_is_made_again(filed: House, tmp_path: Path, kind: str)
 @needs_hnswlib
 async def test_two_hundred_flipped_bytes(filed: House, tmp_path: Path) -> None:
     """The issue's line: a byte-flipped file never crashes the server (hnswlib would die of one)."""
-    path, record = file_of(tmp_path), await filed.store.vector_index(ROOM, "e1")
+    path, record = file_of(tmp_path), await IndexRecord.read(filed.store, ROOM, "e1")
     whole, rng = path.read_bytes(), np.random.default_rng(20_261_122)
     files = IndexFiles(tmp_path)
     for _ in range(200):
@@ -341,7 +339,7 @@ async def test_two_hundred_flipped_bytes(filed: House, tmp_path: Path) -> None:
 @needs_hnswlib
 async def test_a_file_of_other_vectors_is_not_taken(filed: House, tmp_path: Path) -> None:
     """Other dimensions; and a file newer than the database, as after a restore: its hash is not the one known."""
-    files, record = IndexFiles(tmp_path), await filed.store.vector_index(ROOM, "e1")
+    files, record = IndexFiles(tmp_path), await IndexRecord.read(filed.store, ROOM, "e1")
     whole = file_of(tmp_path).read_bytes()
     assert files.load(ROOM, "e1", record, DIMS + 1) is None
     newer = hnsw.Graph.build(np.stack([direction(n) for n in range(9)]), np.arange(9))
@@ -366,7 +364,7 @@ async def test_what_is_taken_back_leaves_the_files_too(
     graph = filed.vectors._hot[ROOM].block._graph
     assert graph is not None
     assert label not in graph.labels()
-    record = await filed.store.vector_index(ROOM, "e1")
+    record = await IndexRecord.read(filed.store, ROOM, "e1")
     assert record is not None
     assert record.row_count == 399
     with ThreadPoolExecutor(1) as thread:
@@ -386,5 +384,5 @@ async def test_a_directory_that_cannot_be_written_costs_the_file_only(tmp_path: 
     assert await house.nearest(3, 1) == [3]
     await house.vectors.settled()
     assert house.vectors._hot[ROOM].block.has_graph
-    assert await house.store.vector_index(ROOM, "e1") is None
+    assert await IndexRecord.read(house.store, ROOM, "e1") is None
     await house.vectors.close()

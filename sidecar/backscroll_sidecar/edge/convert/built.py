@@ -25,7 +25,7 @@ from backscroll_sidecar.context.model import (
 )
 from backscroll_sidecar.context.writing import Written
 from backscroll_sidecar.domain import Category, Degradation, Event, NeutralMessage, Role
-from backscroll_sidecar.edge.convert.enums import (
+from backscroll_sidecar.edge.convert.fields import (
     CATEGORY_NUMBERS,
     FATE_NUMBERS,
     LAYOUT_NUMBERS,
@@ -37,8 +37,15 @@ from backscroll_sidecar.edge.convert.enums import (
     SPEAKER_STYLE_NUMBERS,
     TOKENIZER_NUMBERS,
 )
-from backscroll_sidecar.edge.convert.omitting import without
-from backscroll_sidecar.edge.convert.wire import FIXED64, LENGTH, VARINT, lengthed, tag, varint
+from backscroll_sidecar.edge.convert.wire import (
+    FIXED64,
+    LENGTH,
+    VARINT,
+    lengthed,
+    tag,
+    varint,
+    without,
+)
 
 _RECENT, _SEMANTIC = Category.RECENT, Category.SEMANTIC
 

@@ -25,7 +25,8 @@ from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.domain import ToolCallPart, ToolResultPart
 from backscroll_sidecar.edge import limits
 from backscroll_sidecar.edge.convert.built import encode_built
-from backscroll_sidecar.edge.convert.checks import (
+from backscroll_sidecar.edge.convert.context import build_request
+from backscroll_sidecar.edge.convert.fields import (
     check_count,
     check_id,
     check_range,
@@ -34,7 +35,6 @@ from backscroll_sidecar.edge.convert.checks import (
     missing,
     required_id,
 )
-from backscroll_sidecar.edge.convert.context import build_request
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.ports import reserved_fields
 
@@ -136,7 +136,7 @@ def event_to_proto(event: ChatEvent, server_version: str) -> pb.StreamChatRespon
 
 
 async def whole_answer(events: AsyncIterable[ChatEvent], server_version: str) -> pb.ChatResponse:
-    """The same events as one answer (S1-19)."""
+    """The same events as one answer."""
     answer = pb.ChatResponse()
     texts: list[str] = []
     async for event in events:

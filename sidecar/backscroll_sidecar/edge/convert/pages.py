@@ -1,18 +1,31 @@
-"""Stored messages as pages and runs: bounded in rows and in bytes, and never long on the event loop."""
+"""Stored messages as pages and runs: bounded in rows and in bytes, and never long on the event loop.
+
+A page token is where the next page starts, bound to the question it was made for: opaque, versioned, not secret.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import struct
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
+from hashlib import blake2b
 from itertools import repeat
 
+from backscroll.v1 import admin_pb2
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.edge.convert.codec import encode_stored
+from backscroll_sidecar.edge.convert.fields import invalid
 from backscroll_sidecar.edge.convert.history import check_list, limit_of, list_query
-from backscroll_sidecar.edge.convert.page_tokens import page_position, page_token
 from backscroll_sidecar.edge.convert.wire import FIXED64, LENGTH, lengthed, tag
-from backscroll_sidecar.edge.limits import MAX_ANSWER_BYTES, MAX_EXPORT_ITEMS, MAX_PAGE_ITEMS
+from backscroll_sidecar.edge.limits import (
+    MAX_ANSWER_BYTES,
+    MAX_EXPORT_ITEMS,
+    MAX_PAGE_ITEMS,
+    MAX_PAGE_TOKEN_BYTES,
+)
+from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import HistoryService
 
@@ -151,3 +164,68 @@ async def _of_author(
 def _finish(page: Rows, next_page_token: str = "") -> bytes:
     last = pb.ListMessagesResponse(next_page_token=next_page_token)
     return page.take() + last.SerializeToString()
+
+
+# --- page tokens ------------------------------------------------------------------------------------
+
+PagedRequest = pb.ListMessagesRequest | pb.ListChannelsRequest | admin_pb2.ListEventsRequest
+
+VERSION = 1
+_NUMBER = struct.Struct(">Q")
+_DIGEST_BYTES = 8
+
+
+def page_token(request: PagedRequest, position: int | str) -> str:
+    """Make the token of the page that starts after `position`, a number or a name."""
+    place = position.encode() if isinstance(position, str) else _NUMBER.pack(position)
+    body = bytes([VERSION]) + place
+    return base64.urlsafe_b64encode(body + _digest(request, body)).decode().rstrip("=")
+
+
+def page_position(request: PagedRequest) -> int | None:
+    """Read the token of a request whose pages are told by numbers; None without one.
+
+    Raises
+    ------
+    InvalidRequest
+        The token is none of ours, or of another question: all but `limit` must be as it was.
+    """
+    place = _place(request)
+    if place is None:
+        return None
+    if len(place) != _NUMBER.size:
+        raise _bad()
+    return int(_NUMBER.unpack(place)[0])
+
+
+def page_name(request: PagedRequest) -> str | None:
+    """The same where pages are told by names."""
+    place = _place(request)
+    return None if place is None else place.decode()
+
+
+def _place(request: PagedRequest) -> bytes | None:
+    token = request.page_token
+    if not token:
+        return None
+    if len(token) > MAX_PAGE_TOKEN_BYTES:
+        raise _bad()
+    try:
+        raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    except (ValueError, binascii.Error):
+        raise _bad() from None
+    body, digest = raw[:-_DIGEST_BYTES], raw[-_DIGEST_BYTES:]
+    if body[:1] != bytes([VERSION]) or digest != _digest(request, body):
+        raise _bad()
+    return body[1:]
+
+
+def _bad() -> InvalidRequest:
+    return invalid("page_token", "is no token of this question")
+
+
+def _digest(request: PagedRequest, body: bytes) -> bytes:
+    question = type(request).FromString(request.SerializeToString())
+    question.ClearField("page_token")
+    question.ClearField("limit")
+    return blake2b(body + question.SerializeToString(deterministic=True), digest_size=8).digest()

@@ -1,112 +1,87 @@
-"""gRPC's own services, health and reflection, with malformed requests answered like ours rather than as UNKNOWN."""
+"""gRPC's own services, health and reflection. They ask for no credential, as probes have none, and are not counted."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import Any, Never
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
 
-import grpc
-from google.protobuf.message import DecodeError
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection, reflection_pb2
 
-from backscroll_sidecar.edge.call_pipeline import Context
-from backscroll_sidecar.edge.grpc.registration import Registry
-from backscroll_sidecar.edge.status import status_for
-from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.edge.call_pipeline import Call, CallPipeline, CallRecord, Endpoint
+from backscroll_sidecar.edge.limits import UNBOUNDED
+from backscroll_sidecar.edge.services import Servicer, methods_of
+from backscroll_sidecar.edge.status import Code, Refused
+from backscroll_sidecar.edge.tenants import OneTenant
 
-HEALTH_SERVICE = health.SERVICE_NAME
-REFLECTION_SERVICE = reflection.SERVICE_NAME
+_Status = health_pb2.HealthCheckResponse
 
 
 class Health:
-    """Says whether the server and each of its services are ready. Needs no credential, as probes have none."""
+    """Says whether the server and each of its services are ready."""
+
+    SERVICE: Any = health_pb2.DESCRIPTOR.services_by_name["Health"]
 
     def __init__(self, services: Iterable[str]) -> None:
-        self._services = ("", *services)
-        self.servicer = health.aio.HealthServicer()
+        self._services = frozenset(("", *services))
+        self._is_serving = False
+        self._has_changed = asyncio.Event()
 
-    async def say(self, *, serving: bool) -> None:
-        """Set the status of the server as a whole and of every service."""
-        statuses = health_pb2.HealthCheckResponse
-        for service in self._services:
-            status = statuses.SERVING if serving else statuses.NOT_SERVING
-            await self.servicer.set(service, status)
+    def say(self, *, serving: bool) -> None:
+        """Tell all who ask and who watch, from now on."""
+        self._is_serving = serving
+        self._has_changed.set()
+        self._has_changed = asyncio.Event()
 
-    async def leave(self) -> None:
-        """Say NOT_SERVING from now on, for good."""
-        await self.servicer.enter_graceful_shutdown()
+    async def check(self, request: health_pb2.HealthCheckRequest, _: Call) -> _Status:
+        """Answer once."""
+        if request.service not in self._services:
+            raise Refused(Code.NOT_FOUND)
+        return _Status(status=self._status(request.service))
 
+    async def watch(
+        self, request: health_pb2.HealthCheckRequest, _: Call
+    ) -> AsyncIterator[_Status]:
+        """Answer now and whenever it changes."""
+        told: object = None
+        while True:
+            has_changed = self._has_changed
+            status = self._status(request.service)
+            if status != told:
+                told = status
+                yield _Status(status=status)
+            await has_changed.wait()
 
-def add_platform(server: Registry, health_servicer: Health, services: Iterable[str]) -> None:
-    """Register health and, for these services and its own, reflection."""
-    recorder = _Recorder()
-    add: Any = health_pb2_grpc.add_HealthServicer_to_server
-    add(health_servicer.servicer, recorder)
-    names = [*services, HEALTH_SERVICE, REFLECTION_SERVICE]
-    add = reflection_pb2_grpc.add_ServerReflectionServicer_to_server
-    add(reflection.aio.ReflectionServicer(names), recorder)
-    for name, handlers in recorder.services.items():
-        checked = {method: _checked(handler) for method, handler in handlers.items()}
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, checked),))
+    async def list(self, *_: object) -> _Status:
+        """Not taken: newer contracts have it."""
+        raise Refused(Code.UNIMPLEMENTED, "Method not implemented!")
 
-
-class _Recorder:
-    """Stands in for a server while generated code registers handlers, to get hold of them."""
-
-    def __init__(self) -> None:
-        self.services: dict[str, Mapping[str, grpc.RpcMethodHandler[Any, Any]]] = {}
-
-    def add_generic_rpc_handlers(self, handlers: object) -> None:
-        """Take nothing: the same handlers come by name."""
-
-    def add_registered_method_handlers(
-        self, service: str, handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]]
-    ) -> None:
-        """Take the handlers of a service."""
-        self.services[service] = handlers
+    def _status(self, service: str) -> Any:  # noqa: ANN401 - a number; to the stubs a type of its own
+        if service not in self._services:
+            return _Status.SERVICE_UNKNOWN
+        return _Status.SERVING if self._is_serving else _Status.NOT_SERVING
 
 
-def _checked(handler: Any) -> grpc.RpcMethodHandler[Any, Any]:  # noqa: ANN401 - any of four shapes
-    """Make the same handler, but for requests that cannot be parsed: those are INVALID_ARGUMENT."""
-    read, write = _lenient(handler.request_deserializer), handler.response_serializer
-    if handler.request_streaming:
+class _Reflection:
+    """Tells which services there are and what they take; by gRPC's own servicer, which asks nothing of its context."""
 
-        async def answers(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
-            async for one in handler.stream_stream(_whole(requests, context), context):
-                yield one
+    SERVICE: Any = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"]
 
-        return grpc.stream_stream_rpc_method_handler(answers, read, write)
-    behaviour = handler.unary_stream or handler.unary_unary
-
-    async def answer(request: Any, context: Context) -> Any:  # noqa: ANN401
-        if request is None:
-            await _refuse(context)
-        return await behaviour(request, context)
-
-    if handler.response_streaming:
-        return grpc.unary_stream_rpc_method_handler(answer, read, write)
-    return grpc.unary_unary_rpc_method_handler(answer, read, write)
+    def __init__(self, services: Iterable[str]) -> None:
+        self.server_reflection_info = reflection.aio.ReflectionServicer(
+            services
+        ).ServerReflectionInfo
 
 
-def _lenient(read: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    def parsed(raw: bytes) -> Any:  # noqa: ANN401
-        try:
-            return read(raw)
-        except DecodeError:
-            return None
-
-    return parsed
-
-
-async def _whole(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
-    async for request in requests:
-        if request is None:
-            await _refuse(context)
-        yield request
+def platform_endpoints(health: Health, services: Iterable[str]) -> list[Endpoint]:
+    """Health, and reflection of these services and of these two."""
+    pipeline = CallPipeline(OneTenant(), _tell_nobody, {}, UNBOUNDED)
+    pipeline.ready = True
+    names = (*services, Health.SERVICE.full_name, _Reflection.SERVICE.full_name)
+    servicers: tuple[Servicer, ...] = (health, _Reflection(names))
+    return [pipeline.endpoint(method) for one in servicers for method in methods_of(one)]
 
 
-async def _refuse(context: Context) -> Never:
-    error = InvalidRequest("the bytes are no such message", reason=Reason.MALFORMED_REQUEST)
-    status = status_for(error)
-    await context.abort(status.code, status.details, status.trailing_metadata)
+def _tell_nobody(record: CallRecord) -> None:
+    """A probe is no call of a user's."""

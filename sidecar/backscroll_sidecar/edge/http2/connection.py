@@ -6,53 +6,20 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-import grpc
 import structlog
 
-from backscroll_sidecar.edge.http2.frames import (
-    ACK,
-    DATA,
-    DEFAULT_WINDOW_BYTES,
-    END_STREAM,
-    GOAWAY,
-    HEADERS,
-    INITIAL_WINDOW_SIZE,
-    LEAST_FRAME_BYTES,
-    MAX_CONCURRENT_STREAMS,
-    MAX_FRAME_SIZE,
-    MAX_HEADER_LIST_SIZE,
-    MOST_FRAME_BYTES,
-    MOST_STREAM_ID,
-    MOST_WINDOW_BYTES,
-    PING,
-    PRIORITY,
-    PUSH_PROMISE,
-    RST_STREAM,
-    SETTING,
-    SETTINGS,
-    U32,
-    WINDOW_UPDATE,
-    Code,
-    ConnectionFault,
-    frame,
-    goaway,
-    headers,
-    reset,
-    settings,
-    sized,
-    unpadded,
-    window_update,
-)
-from backscroll_sidecar.edge.http2.headers import (
+from backscroll_sidecar.edge.call_pipeline import Endpoint
+from backscroll_sidecar.edge.http2 import frames
+from backscroll_sidecar.edge.http2.frames import ConnectionFault, ErrorCode, FrameReader
+from backscroll_sidecar.edge.http2.messages import (
     MAX_METADATA_BYTES,
     OLDER_HTTP_ANSWER,
     Asked,
     HeaderReader,
     status_block,
 )
-from backscroll_sidecar.edge.http2.reading import FrameReader
-from backscroll_sidecar.edge.http2.sending import Sending
 from backscroll_sidecar.edge.http2.stream import STREAM_WINDOW_BYTES, Stream
+from backscroll_sidecar.edge.status import Code
 
 log = structlog.get_logger("backscroll.rpc")
 
@@ -63,9 +30,8 @@ MOST_STREAMS = 20_000
 HIGH_WATER_BYTES = 2**20
 """A client that leaves so much unread is not read from either, until it has caught up."""
 PIECE_BYTES = 16 * 1024
-"""Of what one read brought, so much is taken in one callback of the loop: some 50 calls (law 9)."""
-GOAWAY_BYTES = 8
-"""At least."""
+"""Of what one read brought, so much is taken in one callback of the loop: some 50 calls."""
+_NO_METHOD = status_block(Code.UNIMPLEMENTED, "Method not found!")
 GREETING_S = 20.0
 """What a client has to say that it speaks HTTP/2."""
 LAST_WORDS_S = 1.0
@@ -76,36 +42,28 @@ def _drop(_: bytes) -> None:
     """Where nobody hears it any more."""
 
 
-FindHandler = Callable[[str, Any], Any]
-
-
 class Connection(asyncio.Protocol):
-    """A client's connection.
+    """A client's connection, and the `Link` of its calls.
 
     Parameters
     ----------
-    find : the handler of a path, None where there is none.
+    endpoints : by path.
     max_bytes : of a message.
     opened, closed : told of the connection.
-    hold : told of bytes of messages that lie here half received or unread, and of their end; False: too many.
-
-    Attributes
-    ----------
-    window : bytes the client has room for, all streams together.
-    initial_window : of its new streams.
+    hold : as `Link` says.
     """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        find: FindHandler,
+        endpoints: Mapping[str, Endpoint],
         max_bytes: int,
         opened: Callable[[Connection], None],
         closed: Callable[[Connection], None],
         hold: Callable[[int], bool],
     ) -> None:
         self.loop = loop
-        self._find = find
+        self._endpoints = endpoints
         self._max_bytes = max_bytes
         self._opened, self._closed = opened, closed
         self.hold = hold
@@ -124,9 +82,9 @@ class Connection(asyncio.Protocol):
         # what comes
         self._left = CONNECTION_WINDOW_BYTES
         # what goes
-        self.window = self.initial_window = DEFAULT_WINDOW_BYTES
-        self._max_frame = LEAST_FRAME_BYTES
-        self._blocked: dict[int, Sending] = {}
+        self.window = self.initial_window = frames.DEFAULT_WINDOW_BYTES
+        self._max_frame = frames.LEAST_FRAME_BYTES
+        self._blocked: dict[int, Stream] = {}
 
     # --- asyncio.Protocol ---------------------------------------------------------------------------
 
@@ -134,7 +92,7 @@ class Connection(asyncio.Protocol):
         """Wait for the preface: who speaks HTTP/1 could not read what we say before it."""
         self._transport, self.write = transport, transport.write
         transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
-        self._last_call = self.loop.call_later(GREETING_S, transport.abort)
+        self._abort_in(GREETING_S)
         self._opened(self)
 
     def _greet(self) -> None:
@@ -143,12 +101,12 @@ class Connection(asyncio.Protocol):
             return
         self._has_greeted = True
         self.write(
-            settings(
-                (MAX_CONCURRENT_STREAMS, MOST_STREAMS),
-                (INITIAL_WINDOW_SIZE, STREAM_WINDOW_BYTES),
-                (MAX_HEADER_LIST_SIZE, MAX_METADATA_BYTES),
+            frames.settings(
+                (frames.MAX_CONCURRENT_STREAMS, MOST_STREAMS),
+                (frames.INITIAL_WINDOW_SIZE, STREAM_WINDOW_BYTES),
+                (frames.MAX_HEADER_LIST_SIZE, MAX_METADATA_BYTES),
             )
-            + window_update(0, CONNECTION_WINDOW_BYTES - DEFAULT_WINDOW_BYTES)
+            + frames.window_update(0, CONNECTION_WINDOW_BYTES - frames.DEFAULT_WINDOW_BYTES)
         )
 
     def data_received(self, data: bytes) -> None:
@@ -190,7 +148,9 @@ class Connection(asyncio.Protocol):
             for kind, flags, stream_id, body in self._reader.read(data):
                 self._greet()
                 take = self._TAKES.get(kind)
-                if take is not None:  # of a kind that nobody knows: passed over (section 4.1)
+                if (
+                    take is not None
+                ):  # others say nothing that we heed, or are of no known kind (section 4.1)
                     take(self, flags, stream_id, body)
                 if self._transport.is_closing():
                     break
@@ -198,13 +158,12 @@ class Connection(asyncio.Protocol):
             self._cut_off(fault)
         except Exception:
             log.exception("rpc.connection_failed")
-            self._cut_off(ConnectionFault(Code.INTERNAL_ERROR, "the server failed"))
+            self._cut_off(ConnectionFault(ErrorCode.INTERNAL_ERROR, "the server failed"))
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
         """All of its calls are over."""
         self._forget_all()
-        if self._last_call is not None:
-            self._last_call.cancel()
+        self._abort_in(None)
         self._closed(self)
 
     def pause_writing(self) -> None:
@@ -226,26 +185,26 @@ class Connection(asyncio.Protocol):
         size = len(body)
         self._left -= size
         if self._left < 0:
-            raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "more than there was room for")
+            raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "more than there was room for")
         if self._left < CONNECTION_WINDOW_BYTES // 2:
             self.allow(0, CONNECTION_WINDOW_BYTES - self._left)
             self._left = CONNECTION_WINDOW_BYTES
         stream = self._streams.get(stream_id)
         if stream is None:
-            self._must_have_been(stream_id, "DATA")
+            self._must_have_been(stream_id, "frames.DATA")
             return  # sent before the client knew that it is over
         if stream.has_ended:
-            stream.leave(Code.STREAM_CLOSED)
+            stream.leave(ErrorCode.STREAM_CLOSED)
             return
         stream.left -= size
         if stream.left < 0:
-            raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "more than there was room for")
-        stream.take(unpadded(flags, body), size, ended=bool(flags & END_STREAM))
+            raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "more than there was room for")
+        stream.take(frames.unpadded(flags, body), size, ended=bool(flags & frames.END_STREAM))
 
     def _headers_of(self, flags: int, stream_id: int, block: bytes) -> None:
         if not stream_id & 1:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "no stream of a client's")
-        ends_stream = bool(flags & END_STREAM)
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "no stream of a client's")
+        ends_stream = bool(flags & frames.END_STREAM)
         asked = self._headers.read(block)  # always: the next block may hang on it
         if stream_id <= self._last_id:
             self._headers_again(stream_id, asked, ends_stream=ends_stream)
@@ -254,16 +213,16 @@ class Connection(asyncio.Protocol):
             return  # the client was told that it is not taken
         self._last_id = stream_id
         if len(self._streams) >= MOST_STREAMS:
-            self.write(reset(stream_id, Code.REFUSED_STREAM))
+            self.write(frames.reset(stream_id, ErrorCode.REFUSED_STREAM))
             return
         if asked.refusal:
             self._refuse(stream_id, asked.refusal, asked.refusal_text, ended=ends_stream)
             return
-        handler = self._find(asked.path, asked.metadata)
-        if handler is None:
-            self._refuse(stream_id, status_block(12, "Method not found!"), ended=ends_stream)
+        endpoint = self._endpoints.get(asked.path)
+        if endpoint is None:
+            self._refuse(stream_id, _NO_METHOD, ended=ends_stream)
             return
-        stream = Stream(self, stream_id, asked, handler, self._max_bytes)
+        stream = Stream(self, stream_id, asked, endpoint, self._max_bytes)
         self._streams[stream_id] = stream
         stream.open(ended=ends_stream)
 
@@ -271,9 +230,9 @@ class Connection(asyncio.Protocol):
         """What a caller may say behind its requests, of a call that goes on or is over."""
         stream = self._streams.get(stream_id)
         if asked.path or not ends_stream:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "headers again")
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "headers again")
         if stream is not None and stream.has_ended:
-            raise ConnectionFault(Code.STREAM_CLOSED, "headers behind the end")
+            raise ConnectionFault(ErrorCode.STREAM_CLOSED, "headers behind the end")
         if stream is not None:
             stream.end_requests()
 
@@ -282,18 +241,17 @@ class Connection(asyncio.Protocol):
         size = len(text)
         if size > min(self.initial_window, self.room()):
             size = 0
-        self.write(headers(stream_id, block, 0 if size else END_STREAM))
+        self.write(frames.headers(stream_id, block, 0 if size else frames.END_STREAM))
         if size:
             self.window -= size
-            self.write(frame(DATA, END_STREAM, stream_id, text))
+            self.write(frames.frame(frames.DATA, frames.END_STREAM, stream_id, text))
         if not ended:
-            self.write(reset(stream_id, Code.NO_ERROR))
+            self.write(frames.reset(stream_id, ErrorCode.NO_ERROR))
 
-    def _reset(self, _: int, stream_id: int, body: bytes) -> None:
-        sized(body, 4, "RST_STREAM")
+    def _reset(self, _: int, stream_id: int, __: bytes) -> None:
         stream = self._streams.get(stream_id)
         if stream is None:
-            self._must_have_been(stream_id, "RST_STREAM")
+            self._must_have_been(stream_id, "frames.RST_STREAM")
             return
         del self._streams[stream_id]
         stream.leave()
@@ -301,29 +259,19 @@ class Connection(asyncio.Protocol):
     def _must_have_been(self, stream_id: int, name: str) -> None:
         is_known = 0 < stream_id <= self._last_id or self._is_leaving
         if not (is_known and stream_id & 1):
-            raise ConnectionFault(Code.PROTOCOL_ERROR, f"{name} on a stream that never was")
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"{name} on a stream that never was")
 
-    def _settings(self, flags: int, stream_id: int, body: bytes) -> None:
-        if stream_id:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "settings of one stream")
-        if self._last_call is not None:
-            self._last_call.cancel()
-        if flags & ACK:
-            sized(body, 0, "the acknowledgement of settings")
+    def _settings(self, flags: int, _: int, body: bytes) -> None:
+        self._abort_in(None)
+        if flags & frames.ACK:
             return
-        if len(body) % SETTING.size:
-            raise ConnectionFault(Code.FRAME_SIZE_ERROR, "settings are cut off")
         before = self.initial_window
-        for name, value in SETTING.iter_unpack(body):
-            if name == INITIAL_WINDOW_SIZE:
-                if value > MOST_WINDOW_BYTES:
-                    raise ConnectionFault(Code.FLOW_CONTROL_ERROR, f"a window of {value} bytes")
+        for name, value in frames.read_settings(body):
+            if name == frames.INITIAL_WINDOW_SIZE:
                 self.initial_window = value  # those of open streams move along (section 6.9.2)
-            elif name == MAX_FRAME_SIZE:
-                if not LEAST_FRAME_BYTES <= value <= MOST_FRAME_BYTES:
-                    raise ConnectionFault(Code.PROTOCOL_ERROR, f"frames of {value} bytes")
+            elif name == frames.MAX_FRAME_SIZE:
                 self._max_frame = value
-        self.write(frame(SETTINGS, ACK, 0))
+        self.write(frames.frame(frames.SETTINGS, frames.ACK, 0))
         if self.initial_window > before and not self._is_widening:
             self._is_widening = True  # once for all settings of one read: there may be many of both
             self.loop.call_soon(self._widen)
@@ -332,51 +280,37 @@ class Connection(asyncio.Protocol):
         """The initial window has grown: send what waits for that."""
         self._is_widening = False
         for stream in list(self._streams.values()):
-            if stream.window > MOST_WINDOW_BYTES:
-                self._cut_off(ConnectionFault(Code.FLOW_CONTROL_ERROR, "too wide a window"))
+            if stream.window > frames.MOST_WINDOW_BYTES:
+                self._cut_off(ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "too wide a window"))
                 return
             stream.flush()
 
-    def _ping(self, flags: int, stream_id: int, body: bytes) -> None:
-        sized(body, 8, "PING")
-        if stream_id:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "a ping of one stream")
-        if not flags & ACK:
-            self.write(frame(PING, ACK, 0, body))
-
-    def _goaway(self, _: int, stream_id: int, body: bytes) -> None:
-        """The client makes no more streams; it closes when those that run are over."""
-        if stream_id or len(body) < GOAWAY_BYTES:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "a farewell that is none")
-
-    def _priority(self, _: int, stream_id: int, body: bytes) -> None:
-        sized(body, 5, "PRIORITY")
-        if not stream_id:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "a priority of no stream")
-
-    def _push_promise(self, *_: object) -> None:
-        raise ConnectionFault(Code.PROTOCOL_ERROR, "a client pushes nothing")
+    def _ping(self, flags: int, _: int, body: bytes) -> None:
+        if not flags & frames.ACK:
+            self.write(frames.frame(frames.PING, frames.ACK, 0, body))
 
     def _window_update(self, _: int, stream_id: int, body: bytes) -> None:
-        count = U32.unpack(sized(body, 4, "WINDOW_UPDATE"))[0] & MOST_STREAM_ID
+        count = frames.U32.unpack(body)[0] & frames.MOST_STREAM_ID
         if stream_id:
             self._widen_stream(stream_id, count)
             return
         if count == 0:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "room for nothing")
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "room for nothing")
         self.window += count
-        if self.window > MOST_WINDOW_BYTES:
-            raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "too wide a window")
+        if self.window > frames.MOST_WINDOW_BYTES:
+            raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "too wide a window")
         self._send_on()
 
     def _widen_stream(self, stream_id: int, count: int) -> None:
         stream = self._streams.get(stream_id)
         if stream is None:
-            self._must_have_been(stream_id, "WINDOW_UPDATE")
+            self._must_have_been(stream_id, "frames.WINDOW_UPDATE")
             return
         stream.credit += count
-        if count == 0 or stream.window > MOST_WINDOW_BYTES:  # costs the stream only (section 6.9)
-            stream.leave(Code.FLOW_CONTROL_ERROR if count else Code.PROTOCOL_ERROR)
+        if (
+            count == 0 or stream.window > frames.MOST_WINDOW_BYTES
+        ):  # costs the stream only (section 6.9)
+            stream.leave(ErrorCode.FLOW_CONTROL_ERROR if count else ErrorCode.PROTOCOL_ERROR)
             return
         stream.flush()
 
@@ -384,13 +318,13 @@ class Connection(asyncio.Protocol):
 
     def allow(self, stream_id: int, count: int) -> None:
         """Let the client send so many bytes more; 0: on all streams together."""
-        self.write(window_update(stream_id, count))
+        self.write(frames.window_update(stream_id, count))
 
     def room(self) -> int:
         """Bytes that one frame may have now."""
         return 0 if self._is_paused else min(self.window, self._max_frame)
 
-    def wait_for_room(self, stream: Sending) -> None:
+    def wait_for_room(self, stream: Stream) -> None:
         """Have it flushed once there is some."""
         self._blocked.setdefault(stream.stream_id, stream)
 
@@ -399,11 +333,11 @@ class Connection(asyncio.Protocol):
         while self._blocked and self.room() > 0:
             self._blocked.pop(next(iter(self._blocked))).flush()
 
-    def forget(self, stream_id: int, told: Code | None) -> None:
+    def forget(self, stream_id: int, told: ErrorCode | None) -> None:
         """A stream is over; the client is told so, with that word, unless it knows."""
         self._blocked.pop(stream_id, None)
         if self._streams.pop(stream_id, None) is not None and told is not None:
-            self.write(reset(stream_id, told))
+            self.write(frames.reset(stream_id, told))
         if self._is_leaving and not self._streams:
             self._transport.close()
 
@@ -415,14 +349,14 @@ class Connection(asyncio.Protocol):
             return
         self._is_leaving = True
         self._greet()
-        self.write(goaway(self._last_id, Code.NO_ERROR))
+        self.write(frames.goaway(self._last_id, ErrorCode.NO_ERROR))
         if not self._streams:
             self._transport.close()
 
     def break_off(self) -> None:
         """End all calls."""
         for stream in list(self._streams.values()):
-            stream.cancel(grpc.StatusCode.UNAVAILABLE, "the server has stopped")
+            stream.cancel(Code.UNAVAILABLE, "the server has stopped")
 
     def abort(self) -> None:
         """Close without a word."""
@@ -434,13 +368,17 @@ class Connection(asyncio.Protocol):
             self.write(OLDER_HTTP_ANSWER)
         else:
             self._greet()
-            self.write(goaway(self._last_id, fault.code, fault.text))
+            self.write(frames.goaway(self._last_id, fault.code, fault.text))
         self._forget_all()
         self._transport.close()
+        self._abort_in(LAST_WORDS_S)  # one that does not read would keep it open, and what it holds
+
+    def _abort_in(self, wait_s: float | None) -> None:
+        """Close it then, whatever becomes of it; None: no more."""
         if self._last_call is not None:
             self._last_call.cancel()
-        # A client that does not read would keep it open, and what it holds.
-        self._last_call = self.loop.call_later(LAST_WORDS_S, self._transport.abort)
+        if wait_s is not None:
+            self._last_call = self.loop.call_later(wait_s, self._transport.abort)
 
     def _forget_all(self) -> None:
         """Nothing is sent any more; all calls are over."""
@@ -451,13 +389,10 @@ class Connection(asyncio.Protocol):
         self._blocked.clear()
 
     _TAKES: ClassVar[Mapping[int, Callable[[Connection, int, int, bytes], None]]] = {
-        DATA: _data,
-        HEADERS: _headers_of,
-        PRIORITY: _priority,
-        RST_STREAM: _reset,
-        SETTINGS: _settings,
-        PUSH_PROMISE: _push_promise,
-        PING: _ping,
-        GOAWAY: _goaway,
-        WINDOW_UPDATE: _window_update,
+        frames.DATA: _data,
+        frames.HEADERS: _headers_of,
+        frames.RST_STREAM: _reset,
+        frames.SETTINGS: _settings,
+        frames.PING: _ping,
+        frames.WINDOW_UPDATE: _window_update,
     }

@@ -1,43 +1,39 @@
-"""The server of this machine's own addresses: takes `grpc.aio`'s handlers, listens, drains."""
+"""The server of this machine's own addresses: listens, takes connections, drains."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
-import grpc
-
+from backscroll_sidecar.edge.call_pipeline import Endpoint
 from backscroll_sidecar.edge.http2.connection import Connection
-from backscroll_sidecar.edge.http2.headers import Metadata
 
 BACKLOG = 1_024
 MOST_HELD_BYTES = 512 * 2**20
 """Of messages half received or not read yet, all connections together; then calls that bring more are refused."""
+PORT_TRIES = 8
+"""Any port will do: if one is taken on another address that the host stands for, the next is tried."""
+PROBE_S = 0.5
 BREAK_OFF_S = 1.0
 """What calls get to end by themselves once they are cancelled, and their answers to leave."""
 
 
-class _Details(NamedTuple):
-    """A call as gRPC's handlers by name look it up."""
-
-    method: str
-    invocation_metadata: Metadata
-
-
 class LocalServer:
-    """The part of `grpc.aio.Server` that the edge needs, over sockets that somebody has bound.
+    """Answers calls of endpoints over sockets that somebody has bound.
 
     Parameters
     ----------
     max_receive_bytes : of a message; a longer one is RESOURCE_EXHAUSTED.
     """
 
-    def __init__(self, max_receive_bytes: int) -> None:
+    def __init__(self, endpoints: Iterable[Endpoint], max_receive_bytes: int) -> None:
+        self._endpoints = {one.path: one for one in endpoints}
         self._max_receive_bytes = max_receive_bytes
-        self._generic: list[grpc.GenericRpcHandler] = []
-        self._known: dict[str, Any] = {}
         self._sockets: list[socket.socket] = []
         self._listening: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
@@ -46,10 +42,6 @@ class LocalServer:
         self._held_bytes = 0
         self._is_stopping = False
         self._has_stopped = asyncio.Event()
-
-    def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
-        """Answer calls of these services, too."""
-        self._generic.extend(handlers)
 
     def add_socket(self, bound: socket.socket) -> None:
         """Listen on a socket from `start` on. It is closed when the server stops."""
@@ -60,9 +52,8 @@ class LocalServer:
         loop = asyncio.get_running_loop()
 
         def connection() -> Connection:
-            return Connection(
-                loop, self._find, self._max_receive_bytes, self._opened, self._closed, self._hold
-            )
+            told = self._opened, self._closed, self._hold
+            return Connection(loop, self._endpoints, self._max_receive_bytes, *told)
 
         for one in self._sockets:
             is_path = one.family == getattr(socket, "AF_UNIX", None)
@@ -114,14 +105,73 @@ class LocalServer:
         self._held_bytes += more
         return self._held_bytes <= MOST_HELD_BYTES
 
-    def _find(self, path: str, metadata: Metadata) -> Any:  # noqa: ANN401
-        known = self._known.get(path)
-        if known is not None:
-            return known
-        details: Any = _Details(path, metadata)
-        for one in self._generic:
-            handler = one.service(details)
-            if handler is not None:
-                self._known[path] = handler
-                return handler
-        return None
+
+# --- sockets: bound so that nobody else gets them, and nobody loses theirs ---------------------------
+
+
+def listening_at(host: str, port: int) -> list[socket.socket]:
+    """Sockets of one port at all addresses that a host stands for and this machine has. Raises `OSError`."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    addresses = dict.fromkeys((one[0], str(one[4][0])) for one in found)
+    for left in reversed(range(1 if port else PORT_TRIES)):
+        try:
+            return _all_listening(addresses, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or not left:
+                raise
+    raise AssertionError("there is at least one try")
+
+
+def listening_path(path: Path) -> socket.socket:
+    """A unix socket; one that a dead server left behind is replaced. Raises `OSError`."""
+    path.unlink(missing_ok=True)
+    return _listening(socket.AF_UNIX, str(path))
+
+
+def has_listener(path: Path) -> bool:
+    """Whether somebody listens at a unix socket, however busy."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(PROBE_S)
+        try:
+            probe.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except OSError:
+            return True
+    return True
+
+
+def _all_listening(addresses: Iterable[tuple[int, str]], port: int) -> list[socket.socket]:
+    made: list[socket.socket] = []
+    refused = OSError()
+    for family, host in addresses:
+        try:
+            made.append(_listening(family, (host, port)))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                for one in made:
+                    one.close()
+                raise
+            refused = error  # a version of IP that is not there
+        else:
+            port = made[-1].getsockname()[1]
+    if not made:
+        raise refused
+    return made
+
+
+def _listening(family: int, where: tuple[str, int] | str) -> socket.socket:
+    """A socket that nobody else can bind from now on; who connects waits until the server starts."""
+    # Named, the protocol makes asyncio send small writes at once (TCP_NODELAY).
+    protocol = socket.IPPROTO_TCP if isinstance(where, tuple) else 0
+    bound = socket.socket(family, socket.SOCK_STREAM, protocol)
+    try:
+        if sys.platform != "win32":  # there it would let others steal the port
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(where)
+        bound.listen(BACKLOG)
+        bound.setblocking(False)
+    except BaseException:
+        bound.close()
+        raise
+    return bound

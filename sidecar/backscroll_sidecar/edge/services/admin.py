@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from backscroll.v1 import admin_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.built import recorded_event
-from backscroll_sidecar.edge.convert.checks import check_count, check_id, required_id
+from backscroll_sidecar.edge.convert.fields import check_count, check_id, required_id
 from backscroll_sidecar.edge.convert.history import limit_of
-from backscroll_sidecar.edge.convert.page_tokens import page_position, page_token
+from backscroll_sidecar.edge.convert.pages import page_position, page_token
 from backscroll_sidecar.edge.limits import MAX_EVENT_TYPES
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import HistoryService
@@ -24,7 +21,6 @@ class AdminServicer:
     """Answers AdminService. Safe for any number of calls at once on one event loop."""
 
     SERVICE = pb.DESCRIPTOR.services_by_name["AdminService"]
-    PARSERS: Mapping[str, Callable[[bytes], Any]] = {}
 
     def __init__(self, history: HistoryService) -> None:
         self._history = history

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import ClassVar, Protocol
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat import ChatEvent, ChatRequest
@@ -24,7 +24,7 @@ class Builder(Protocol):
     async def answer(
         self, request: BuildRequest, codec: AnswerCodec
     ) -> BuiltContext | JoinedContext:
-        """Never fails for a part that fails: what it costs stands in the answer (law 5)."""
+        """Never fails for a part that fails: what it costs stands in the answer."""
 
 
 class Chat(Protocol):
@@ -38,7 +38,7 @@ class ContextServicer:
     """Answers ContextService. Safe for any number of calls at once on one event loop."""
 
     SERVICE = pb.DESCRIPTOR.services_by_name["ContextService"]
-    PARSERS: Mapping[str, Callable[[bytes], Any]] = {"BuildContext": bytes}
+    PARSERS: ClassVar = {"BuildContext": bytes}
 
     def __init__(self, builder: Builder, chat: Chat, server_version: str) -> None:
         self._builder = builder

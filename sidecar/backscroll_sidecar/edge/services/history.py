@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
-from typing import Any, cast
+from typing import ClassVar, cast
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey, SearchScope, StoredMessage
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.batches import ImportSource, append_batch, encode_results
-from backscroll_sidecar.edge.convert.checks import (
+from backscroll_sidecar.edge.convert.codec import encode_stored
+from backscroll_sidecar.edge.convert.fields import (
+    SEARCH_SCOPE_WORDS,
     check_count,
     check_id,
     check_range,
@@ -21,8 +23,6 @@ from backscroll_sidecar.edge.convert.checks import (
     invalid,
     required_id,
 )
-from backscroll_sidecar.edge.convert.codec import encode_stored
-from backscroll_sidecar.edge.convert.enums import SEARCH_SCOPE_WORDS
 from backscroll_sidecar.edge.convert.history import (
     channel_to_proto,
     check_erase,
@@ -35,8 +35,14 @@ from backscroll_sidecar.edge.convert.history import (
     summary_to_proto,
 )
 from backscroll_sidecar.edge.convert.messages import mentions_from_proto, parts_from_proto
-from backscroll_sidecar.edge.convert.page_tokens import page_name, page_token
-from backscroll_sidecar.edge.convert.pages import Rows, encode_hits, export_runs, list_page
+from backscroll_sidecar.edge.convert.pages import (
+    Rows,
+    encode_hits,
+    export_runs,
+    list_page,
+    page_name,
+    page_token,
+)
 from backscroll_sidecar.edge.convert.parsing import Batch, parse_batch
 from backscroll_sidecar.edge.convert.wire import LENGTH, lengthed, tag
 from backscroll_sidecar.edge.limits import (
@@ -48,6 +54,7 @@ from backscroll_sidecar.edge.limits import (
     MAX_SEARCH_HITS,
     MAX_WAIT_FOR_INDEX_MS,
 )
+from backscroll_sidecar.history.importing import import_batches
 from backscroll_sidecar.history.service import HistoryService
 
 _EDITED = tag(pb.EditMessageResponse, "message", LENGTH)
@@ -59,7 +66,7 @@ class HistoryServicer:
     """Answers HistoryService. Safe for any number of calls at once on one event loop."""
 
     SERVICE = pb.DESCRIPTOR.services_by_name["HistoryService"]
-    PARSERS: Mapping[str, Callable[[bytes], Any]] = {
+    PARSERS: ClassVar = {
         "AppendMessages": partial(parse_batch, pb.AppendMessagesRequest),
         "ImportMessages": partial(parse_batch, pb.ImportMessagesRequest),
     }
@@ -80,7 +87,7 @@ class HistoryServicer:
     ) -> pb.ImportMessagesResponse:
         """Store batch after batch; the next is read once the last is durable."""
         source = ImportSource(batches)
-        report = await self._history.import_stream(call.tenant, source.messages())
+        report = await import_batches(call.tenant, source.messages(), self._history)
         return import_to_proto(report, source.refused_count, source.problems(report))
 
     async def edit_message(self, request: pb.EditMessageRequest, call: Call) -> bytes:
@@ -107,7 +114,7 @@ class HistoryServicer:
         """Take a message back; its id stays taken."""
         key = _key(request.channel, call)
         message_id = required_id(request.message_id, "message_id")
-        await self._history.recall(key, message_id, deadline_s=call.deadline_s)
+        await self._history.retract(key, message_id, deadline_s=call.deadline_s)
         return pb.RecallMessageResponse()
 
     async def pin_message(self, request: pb.PinMessageRequest, call: Call) -> pb.PinMessageResponse:
@@ -182,7 +189,7 @@ class HistoryServicer:
         return (await Rows(_PINNED, len(rows)).add_all(rows)).take()
 
     async def get_channel(self, request: pb.GetChannelRequest, call: Call) -> pb.GetChannelResponse:
-        """Tell where a channel stands (P-26)."""
+        """Tell where a channel stands."""
         return channel_to_proto(await self._history.channel_info(_key(request.channel, call)))
 
     async def list_channels(
@@ -224,7 +231,9 @@ class HistoryServicer:
             raise invalid("channel", "has a meaning for SEARCH_SCOPE_CHANNEL only")
         if request.user_id and scope is not SearchScope.USER:
             raise invalid("user_id", "has a meaning for SEARCH_SCOPE_USER only")
-        found = await self._history.meaning.find(call.tenant, scope, request.user_id, query, limit)
+        found = await self._history.semantic_search.find(
+            call.tenant, scope, request.user_id, query, limit
+        )
         return await encode_hits(
             [hit.stored for hit in found.hits],
             [hit.score for hit in found.hits],

@@ -24,7 +24,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     TextPart,
 )
-from backscroll_sidecar.store.facts import Record
+from backscroll_sidecar.store.facts import MessageRow
 from backscroll_sidecar.store.sqlite.encoding import (
     Row,
     decode_mentions,
@@ -82,7 +82,7 @@ def encode_place(stored: StoredMessage) -> Row:
 
 
 def encode_content(stored: StoredMessage) -> Row:
-    """What an edit or a recall changes, in the order of `statements.CONTENT_COLUMNS`; no words, no details: ''."""
+    """What an edit or a retraction changes, in the order of `statements.CONTENT_COLUMNS`; no words, no details: ''."""
     analysis = stored.analysis
     return (
         int(stored.state),
@@ -95,7 +95,7 @@ def encode_content(stored: StoredMessage) -> Row:
     )
 
 
-def encode_record(tenant: str, record: Record) -> Row:
+def encode_row(tenant: str, record: MessageRow) -> Row:
     """A new row, in the order of `statements.INSERT_MESSAGE`, which knows what stands for NULL."""
     stored = record.stored
     message = stored.message

@@ -3,48 +3,68 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.ports import Finding
 from backscroll_sidecar.store.sqlite import files, migrate
-from backscroll_sidecar.store.sqlite.files import StoreStats
-from backscroll_sidecar.store.sqlite.scrub import REWRITE_BYTES
+from backscroll_sidecar.store.sqlite.vacuum import REWRITE_BYTES
 
-__all__ = ["REWRITE_BYTES", "DatabaseReport", "examine_database"]
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseReport:
-    """What `doctor` learns of a database without changing it. `fault` says why it could not learn more."""
-
-    sqlite_version: str
-    exists: bool = False
-    in_use: bool = False
-    fault: str = ""
-    damage: tuple[str, ...] = ()
-    pending_migrations: int = 0
-    stats: StoreStats | None = None
+WAL_RESET_FIXED = (3, 51, 3)
 
 
-def examine_database(path: Path | None) -> DatabaseReport:
-    """Look at a database: its schema, whether it is whole, whether a server has it. Blocks: not for an event loop.
-
-    `path` is None where the history is kept in memory: then there is only SQLite to tell of.
-    """
-    if path is None or not path.exists():
-        return DatabaseReport(sqlite3.sqlite_version)
-    in_use = _is_in_use(path)
+def findings(path: Path) -> Iterator[Finding]:
+    """SQLite's version, whether the database is whole, its schema and size, and whether a server has it."""
+    yield _version()
+    if not path.exists():
+        yield Finding("database", "ok", f"{path} is not there yet; serve makes it")
+        return
+    is_in_use = _is_in_use(path)
     try:
         with closing(files.connect_reader(path, sqlite3.Connection)) as connection:
             waiting = len(migrate.pending(connection, migrate.known()))
             found = connection.execute("PRAGMA quick_check(5)").fetchall()
-            damage = tuple(text for (text,) in found if text != "ok")
+            damage = [text for (text,) in found if text != "ok"]
             stats = None if waiting else files.read_stats(connection, path)
+        fault = "damaged: " + "; ".join(damage) if damage else ""
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it is what the caller wants to know
-        return DatabaseReport(sqlite3.sqlite_version, exists=True, in_use=in_use, fault=str(error))
-    return DatabaseReport(sqlite3.sqlite_version, True, in_use, "", damage, waiting, stats)
+        fault, stats, waiting = str(error), None, 0
+    if fault:
+        advice = "restore a backup, or name another file with --database"
+        yield Finding("database", "fail", f"{path}: {fault}", advice)
+        return
+    if stats is None:
+        later = f"{path}; {waiting} migrations wait for the next serve"
+        yield Finding("database", "ok", later)
+    else:
+        counts = stats.row_counts
+        held = f"{counts['messages']:,} messages in {counts['channels']:,} channels"
+        size = f"{stats.file_bytes / 2**20:.1f} MiB"
+        whole = f"{path}: {held}, {size}, schema {stats.schema_version}, whole"
+        yield Finding("database", "ok", whole)
+    if stats is not None and not stats.is_rewritten:
+        yield Finding(
+            "deletions",
+            "ok",
+            "what was erased or recalled may have left copies in the database's file",
+            "a server clears them within a quarter of an hour; "
+            f"above {REWRITE_BYTES // 2**20} MiB stop it and run: "
+            f"sqlite3 {path} 'VACUUM; PRAGMA user_version = 0'",
+        )
+    yield Finding("lock", "ok", "a server has the database" if is_in_use else "free")
+
+
+def _version() -> Finding:
+    version = sqlite3.sqlite_version
+    if sqlite3.sqlite_version_info < files.OLDEST_SQLITE:
+        return Finding("sqlite", "fail", version, "3.37 or newer is needed: use a newer Python")
+    if sqlite3.sqlite_version_info >= WAL_RESET_FIXED:
+        return Finding("sqlite", "ok", version)
+    note = "has the WAL-reset bug (fixed in 3.51.3), which one writing connection never meets"
+    advice = "let no other program write to the database"
+    return Finding("sqlite", "ok", f"{version}; {note}", advice)
 
 
 def _is_in_use(path: Path) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.store.sqlite import migrate, scrub, statements
+from backscroll_sidecar.store.sqlite import migrate, statements, vacuum
 from backscroll_sidecar.store.sqlite.connection import transaction
 
 log = logging.getLogger(__name__)
@@ -160,7 +160,7 @@ def read_stats(connection: sqlite3.Connection, path: Path) -> StoreStats:
         synchronous=_SYNCHRONOUS[synchronous],
         file_bytes=_size(path),
         log_bytes=_size(path.with_name(path.name + "-wal")),
-        is_rewritten=scrub.is_rewritten(connection),
+        is_rewritten=vacuum.is_rewritten(connection),
         row_counts=dict(zip(tables, counts, strict=True)),
     )
 

@@ -8,10 +8,9 @@ from itertools import chain
 from typing import TypeVar
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
-from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt
-from backscroll_sidecar.store.decide import decide
+from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt, count_by_part
+from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
-    PURGED_AT_ONCE,
     Facts,
     Holder,
     Named,
@@ -22,15 +21,12 @@ from backscroll_sidecar.store.facts import (
     dedupe_digest,
     float32_bytes,
     named_among,
-    named_in_turns,
-    needs_of,
-    runs,
 )
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
 from backscroll_sidecar.store.sqlite import place_statements as place_sql
 from backscroll_sidecar.store.sqlite import places, records
 from backscroll_sidecar.store.sqlite import statements as sql
-from backscroll_sidecar.store.sqlite.codec import encode_content, encode_place, encode_record
+from backscroll_sidecar.store.sqlite.codec import encode_content, encode_place, encode_row
 from backscroll_sidecar.store.sqlite.connection import transaction
 from backscroll_sidecar.store.sqlite.encoding import (
     Row,
@@ -40,7 +36,7 @@ from backscroll_sidecar.store.sqlite.encoding import (
     encode_revision,
     wanted,
 )
-from backscroll_sidecar.store.sqlite.scrub import note_deletion
+from backscroll_sidecar.store.sqlite.vacuum import note_deletion
 
 N = TypeVar("N", Place, Named)
 T = TypeVar("T")
@@ -111,7 +107,7 @@ def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Fa
         taken = connection.execute(sql.FIND_TAKEN, (wanted(needs.ids),)).fetchall()
         if taken:
             ids = wanted(taken)
-            facts.records.update(places.find_records(connection, ids))
+            facts.rows.update(places.find_rows(connection, ids))
             for *named, with_channel in connection.execute(sql.FIND_ERASED, (ids,)):
                 tenant, channel, message_id = named
                 facts.erased[tenant, channel, message_id] = bool(with_channel)
@@ -200,7 +196,7 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
     if plan.restored:
         many(sql.DROP_TOMBSTONE, plan.restored)
     if plan.inserted:
-        new = [encode_record(named[0], record) for named, record in plan.inserted.items()]
+        new = [encode_row(named[0], record) for named, record in plan.inserted.items()]
         _write_rows(connection, sql.INSERT_MESSAGE, new)
     if plan.updated:
         many(
@@ -223,7 +219,6 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         emptied = wanted(plan.emptied)
         connection.execute(sql.EMPTY_REVISIONS, (emptied,))
         connection.execute(sql.DELETE_VECTORS, (emptied,))
-        connection.execute(sql.DELETE_INDEXES, (emptied,))
     if plan.old_revisions:
         many(
             sql.INSERT_REVISION,
@@ -237,18 +232,10 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
     if plan.people:
         people = [(*named[:2], *encode_person(person)) for named, person in plan.people.items()]
         _write_rows(connection, sql.PUT_MEMBER, people)
-    for turn in plan.turns:
-        tenant, channel = turn.key.tenant, turn.key.channel
-        kept = (tenant, turn.turn_id, channel, turn.body, turn.expires_at_ms)
-        connection.execute(sql.PUT_TURN, kept)
-        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": PURGED_AT_ONCE}
-        connection.execute(sql.PURGE_TURNS, expired)
     records.write(connection, plan.records)
-    if plan.emptied:  # recalled: behind turns and records, which came earlier in the run
+    if plan.emptied:  # retracted: behind the records, which came earlier in the run
         note_deletion(connection)
-        records.forget_messages(connection, plan.emptied)
-        recalled = [(*here, named_in_turns(message_id)) for *here, message_id in plan.emptied]
-        many(sql.RECALL_TURNS, recalled)
+        records.forget_retracted(connection, plan.emptied)
     if plan.events:
         many(
             event_sql.PUT_EVENT,
@@ -286,7 +273,7 @@ def _write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[R
 
 
 def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
-    """Vectors that came with messages, those made for them, and what is known of their indexes."""
+    """Vectors that came with messages, and those made for them."""
     many = connection.executemany
     if plan.vectors:
         many(
@@ -312,24 +299,13 @@ def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
                 for revision, embedder_id, values in made
             ],
         )
-    if plan.indexes:
-        many(
-            sql.PUT_INDEX,
-            [
-                (*named, record.dims, record.row_count, record.sha256)
-                for named, record in plan.indexes.items()
-            ],
-        )
 
 
 # --- erasing -------------------------------------------------------------------------------------
 
 
 def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
-    """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand.
-
-    All turns of the channel go with it: which texts they hold is not known here.
-    """
+    """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand."""
     key = change.key
     here = (key.tenant, key.channel)
     victims = _victims(connection, change)
@@ -355,10 +331,8 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     counts["events"] = many(event_sql.ERASE_EVENTS, rows).rowcount
     counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, *_ in victims]).rowcount
     drop_segments(connection, ((*here, seq) for seq, *_ in victims))
-    connection.execute(sql.ERASE_INDEXES, here)
-    counts["turns"] = connection.execute(sql.ERASE_TURNS, here).rowcount
     ids = [message_id for _, message_id, *_ in victims]
-    counts["records"] = records.erase(connection, change, ids)
+    counts |= count_by_part(records.erase(connection, change, ids))
     counts["members"] = 0
     if is_whole:
         counts["events"] += connection.execute(event_sql.ERASE_ALL_EVENTS, here).rowcount

@@ -11,11 +11,11 @@ import orjson
 
 from backscroll_sidecar.domain import MAX_PINNED, ChannelKey, Member, MessageType, StoredMessage
 from backscroll_sidecar.ports import (
+    ANY_EVENT,
     PIN,
     ChannelInfo,
     ChannelRows,
     EventQuery,
-    IndexRecord,
     LastMessage,
     ListQuery,
     RecordedEvent,
@@ -39,7 +39,7 @@ _BLANKS = "".join(map(chr, filter(lambda code: chr(code).isspace(), range(0x3001
 
 
 def load_channel(
-    connection: sqlite3.Connection, key: ChannelKey, segment_format: str
+    connection: sqlite3.Connection, key: ChannelKey, segment_format: str = ""
 ) -> ChannelRows:
     """Segments, the rows between and behind them, members, aliases and pins, as of one moment."""
     here = (key.tenant, key.channel)
@@ -56,7 +56,7 @@ def load_channel(
         found.append(connection.execute(sql.LOAD_ROWS, (*here, next_seq, _LAST_SEQ)).fetchall())
         people = members(connection, key)
         aliases = places.load_aliases(connection, key)
-        pinned = records.records(connection, key, PIN, 0, None, 0, MAX_PINNED)
+        pinned = records.records(connection, key, PIN, 0, limit=MAX_PINNED)
     parts = [
         one if isinstance(one, Segment) else decode_rows(one, key.channel) for one in found if one
     ]
@@ -173,7 +173,7 @@ def channel_info(connection: sqlite3.Connection, key: ChannelKey) -> ChannelInfo
 
 
 def channel_infos(
-    connection: sqlite3.Connection, tenant: str, after: str, limit: int, name_contains: str
+    connection: sqlite3.Connection, tenant: str, after: str, limit: int, name_contains: str = ""
 ) -> list[ChannelInfo]:
     """Channels that hold rows. Letter case is Unicode's, which SQLite does not know."""
     wanted = name_contains.casefold()
@@ -198,7 +198,7 @@ def last_messages(connection: sqlite3.Connection, key: ChannelKey) -> Mapping[st
 
 
 def events(
-    connection: sqlite3.Connection, key: ChannelKey, query: EventQuery
+    connection: sqlite3.Connection, key: ChannelKey, query: EventQuery = ANY_EVENT
 ) -> list[RecordedEvent]:
     """In order of arrival."""
     of_context = (
@@ -222,14 +222,6 @@ def events(
     ]
 
 
-def turn(
-    connection: sqlite3.Connection, tenant: str, turn_id: str, now_ms: int
-) -> tuple[ChannelKey, bytes] | None:
-    """Channel and body; None when there is none or its time is over."""
-    row = connection.execute(sql.TURN, (tenant, turn_id, now_ms)).fetchone()
-    return None if row is None else (ChannelKey(tenant, row[0]), row[1])
-
-
 def export_page(
     connection: sqlite3.Connection, key: ChannelKey, after_seq: int
 ) -> list[StoredMessage]:
@@ -245,15 +237,6 @@ def vectors(
     """The vectors of current revisions by one embedder, in order of `seq`."""
     rows = connection.execute(sql.VECTORS, (key.tenant, key.channel, embedder_id))
     return [StoredVector(*row) for row in rows]
-
-
-def vector_index(
-    connection: sqlite3.Connection, key: ChannelKey, embedder_id: str
-) -> IndexRecord | None:
-    """The file written last."""
-    values = (key.tenant, key.channel, embedder_id)
-    row = connection.execute(sql.VECTOR_INDEX, values).fetchone()
-    return None if row is None else IndexRecord(*row)
 
 
 def unembedded(

@@ -25,34 +25,37 @@ PUT_RECORD_NAME = (
     "INSERT OR IGNORE INTO record_names (tenant, channel, number, name) VALUES (?, ?, ?, ?)"
 )
 
-# --- what goes: tenant, channel and number of each record ----------------------------------------
+# --- what goes: tenant, channel, number and kind of each record ----------------------------------
 
 EXPIRED_IN_DRAWER = """
-SELECT tenant, channel, number FROM records
+SELECT tenant, channel, number, kind FROM records
 WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ? AND expires_at_ms BETWEEN 1 AND ?
 """
 
 EXPIRED_RECORDS = """
-SELECT tenant, channel, number FROM records WHERE tenant = ? AND expires_at_ms > 0 AND expires_at_ms <= ?
+SELECT tenant, channel, number, kind FROM records WHERE tenant = ? AND expires_at_ms > 0 AND expires_at_ms <= ?
 ORDER BY expires_at_ms, number LIMIT ?
 """
 
 ONE_RECORD = """
-SELECT tenant, channel, number FROM records WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ? AND id = ?
+SELECT tenant, channel, number, kind FROM records WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ? AND id = ?
 """
 
 DRAWER = """
-SELECT tenant, channel, number FROM records WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ?
+SELECT tenant, channel, number, kind FROM records WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ?
 """
 
 RECORDS_NAMING = f"""{WANTED}
-SELECT DISTINCT tenant, channel, number
-FROM wanted CROSS JOIN record_names ON tenant = in_tenant AND channel = in_channel AND name = in_name
+SELECT DISTINCT tenant, channel, number, kind
+FROM wanted CROSS JOIN record_names CROSS JOIN records USING (tenant, channel, number)
+WHERE tenant = in_tenant AND channel = in_channel AND name = in_name
 """
 
-RECORDS_OF_CHANNEL = "SELECT tenant, channel, number FROM records WHERE tenant = ? AND channel = ?"
+RECORDS_OF_CHANNEL = (
+    "SELECT tenant, channel, number, kind FROM records WHERE tenant = ? AND channel = ?"
+)
 
-DELETE_RECORD = "DELETE FROM records WHERE tenant = ? AND channel = ? AND number = ?"
+DELETE_RECORD = "DELETE FROM records WHERE tenant = ? AND channel = ? AND number = ? AND kind = ?"
 DELETE_RECORD_NAMES = "DELETE FROM record_names WHERE tenant = ? AND channel = ? AND number = ?"
 
 # --- reading -------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import (
+    ANY_ERASURE,
+    ANY_RETRACTION,
     EVERYWHERE,
     EraseChange,
     RecordChange,
@@ -17,7 +19,7 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.store.facts import PURGED_AT_ONCE, Drawer, Named, drawer_of
 from backscroll_sidecar.store.sqlite import record_statements as sql
 from backscroll_sidecar.store.sqlite.encoding import wanted
-from backscroll_sidecar.store.sqlite.scrub import note_deletion
+from backscroll_sidecar.store.sqlite.vacuum import note_deletion
 
 # --- writing -------------------------------------------------------------------------------------
 
@@ -37,7 +39,8 @@ def write(connection: sqlite3.Connection, changes: Sequence[RecordChange]) -> No
             statement, values = (
                 (sql.ONE_RECORD, (*drawer, change.id)) if change.id else (sql.DRAWER, drawer)
             )
-            _delete(connection, connection.execute(statement, values).fetchall())
+            if _delete(connection, connection.execute(statement, values).fetchall()):
+                note_deletion(connection)
             continue
         expired = connection.execute(sql.EXPIRED_IN_DRAWER, (*drawer, change.at_ms)).fetchall()
         _delete(connection, expired)
@@ -51,31 +54,38 @@ def write(connection: sqlite3.Connection, changes: Sequence[RecordChange]) -> No
         _delete(connection, connection.execute(sql.EXPIRED_RECORDS, some).fetchall())
 
 
-def forget_messages(connection: sqlite3.Connection, messages: Iterable[Named]) -> int:
-    """Delete what is about these messages; how many records that were."""
-    names = wanted((*here, about_message(id_)) for *here, id_ in messages)
-    return _delete(connection, connection.execute(sql.RECORDS_NAMING, (names,)).fetchall())
+def forget_retracted(connection: sqlite3.Connection, messages: Iterable[Named]) -> None:
+    """Delete what is about these messages."""
+    _forget(
+        connection,
+        [
+            (tenant, channel, name)
+            for tenant, channel, id_ in messages
+            for name in (about_message(id_), ANY_RETRACTION)
+        ],
+    )
 
 
-def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable[str]) -> int:
-    """Delete what is about what goes: these messages and, of a user or a whole channel, all the rest."""
+def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable[str]) -> list[str]:
+    """Delete what is about what goes: these messages, the user, or all of a channel; the kind of each that went."""
     here = (change.key.tenant, change.key.channel)
     if not change.message_ids and not change.user_id:
         return _delete(connection, connection.execute(sql.RECORDS_OF_CHANNEL, here).fetchall())
-    count = forget_messages(connection, [(*here, id_) for id_ in victims])
+    names = [(*here, ANY_ERASURE), *((*here, about_message(id_)) for id_ in victims)]
     if not change.message_ids:
         user = about_user(change.user_id)
-        names = wanted([(*here, user), (here[0], EVERYWHERE, user)])
-        count += _delete(connection, connection.execute(sql.RECORDS_NAMING, (names,)).fetchall())
-    return count
+        names += [(*here, user), (here[0], EVERYWHERE, user)]
+    return _forget(connection, names)
 
 
-def _delete(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int]]) -> int:
-    if rows:
-        connection.executemany(sql.DELETE_RECORD, rows)
-        connection.executemany(sql.DELETE_RECORD_NAMES, rows)
-        note_deletion(connection)
-    return len(rows)
+def _forget(connection: sqlite3.Connection, names: Iterable[Named]) -> list[str]:
+    return _delete(connection, connection.execute(sql.RECORDS_NAMING, (wanted(names),)).fetchall())
+
+
+def _delete(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, str]]) -> list[str]:
+    connection.executemany(sql.DELETE_RECORD, rows)
+    connection.executemany(sql.DELETE_RECORD_NAMES, [row[:3] for row in rows])
+    return [kind for *_, kind in rows]
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -86,9 +96,10 @@ def records(
     key: ChannelKey,
     kind: str,
     now_ms: int,
-    owner: str | None,
-    after: int,
-    limit: int,
+    *,
+    owner: str | None = None,
+    after: int = 0,
+    limit: int = 1_000,
 ) -> list[StoredRecord]:
     """A page of one kind, in order of creation."""
     statement = sql.RECORDS if owner is None else sql.RECORDS_OF_ONE

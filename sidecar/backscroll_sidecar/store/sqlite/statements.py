@@ -1,4 +1,4 @@
-"""Every statement on stored data. Each names tenant and channel (law 6; a test reads this module).
+"""Every statement on stored data. Each names tenant and channel (a test reads this module).
 
 Look-ups for a whole group go through one JSON array of [tenant, channel, [name, …]], whatever the group's size; what
 comes of it is called in_tenant, in_channel, in_name, so that every other name is a column of a table. INDEXED BY stands
@@ -47,7 +47,7 @@ WHERE EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name A
     OR EXISTS (SELECT 1 FROM aliases WHERE tenant = in_tenant AND channel = in_channel AND alias_id = in_name)
 """
 
-FIND_RECORDS = f"""{WANTED}
+FIND_ROWS = f"""{WANTED}
 SELECT tenant, channel, received_at_ms, edited_at_ms, {COLUMNS}
 FROM wanted CROSS JOIN messages ON tenant = in_tenant AND channel = in_channel AND id = in_name
 """
@@ -175,32 +175,6 @@ ON CONFLICT (tenant, channel, message_id, revision, embedder_id) DO UPDATE
     SET dims = excluded.dims, vector = excluded.vector WHERE dims <> excluded.dims
 """
 
-DELETE_INDEXES = f"""{WANTED}
-DELETE FROM vector_indexes WHERE (tenant, channel) IN (SELECT in_tenant, in_channel FROM wanted)
-"""
-
-PUT_INDEX = """
-INSERT INTO vector_indexes (tenant, channel, embedder_id, dims, row_count, sha256) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (tenant, channel, embedder_id) DO UPDATE
-    SET dims = excluded.dims, row_count = excluded.row_count, sha256 = excluded.sha256
-"""
-
-PUT_TURN = """
-INSERT INTO turns (tenant, turn_id, channel, body, expires_at_ms) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (tenant, turn_id) DO UPDATE SET
-    channel = excluded.channel, body = excluded.body, expires_at_ms = excluded.expires_at_ms
-"""
-
-PURGE_TURNS = """
-DELETE FROM turns WHERE tenant = :tenant AND turn_id IN (
-    SELECT turn_id FROM turns WHERE tenant = :tenant AND expires_at_ms <= :at_ms
-    ORDER BY expires_at_ms, turn_id LIMIT :limit
-)
-"""
-
-# Both are bytes, so it is bytes that are looked for.
-RECALL_TURNS = "DELETE FROM turns WHERE tenant = ? AND channel = ? AND instr(body, ?) > 0"
-
 # --- segments ------------------------------------------------------------------------------------
 
 STRETCH = """
@@ -251,8 +225,6 @@ ERASE_VECTORS = "DELETE FROM vectors WHERE tenant = ? AND channel = ? AND messag
 ERASE_MESSAGE = "DELETE FROM messages WHERE tenant = ? AND channel = ? AND seq = ?"
 ERASE_MEMBER = "DELETE FROM members WHERE tenant = ? AND channel = ? AND user_id = ?"
 ERASE_ALL_MEMBERS = "DELETE FROM members WHERE tenant = ? AND channel = ?"
-ERASE_INDEXES = "DELETE FROM vector_indexes WHERE tenant = ? AND channel = ?"
-ERASE_TURNS = "DELETE FROM turns WHERE tenant = ? AND channel = ?"
 
 # --- reading -------------------------------------------------------------------------------------
 
@@ -375,22 +347,18 @@ SELECT count(*) FROM messages AS stretch
 WHERE tenant = :tenant AND channel = :channel AND seq <= :until_seq AND {_LACKS_VECTOR}
 """
 
-VECTOR_INDEX = """
-SELECT embedder_id, dims, row_count, sha256 FROM vector_indexes WHERE tenant = ? AND channel = ? AND embedder_id = ?
-"""
-
 CHANNELS = """
 SELECT tenant, channel FROM channels WHERE (tenant, channel) > (?, ?) ORDER BY tenant, channel LIMIT ?
 """
 
 CHANNELS_OF_USER = "SELECT channel FROM members WHERE tenant = ? AND user_id = ? ORDER BY channel"
 
-TURN = "SELECT channel, body FROM turns WHERE tenant = ? AND turn_id = ? AND expires_at_ms > ?"
-
 # --- for `doctor`: counts over everything, and nothing else --------------------------------------
 
 COUNT_ROWS = """
 SELECT (SELECT count(*) FROM channels), (SELECT count(*) FROM messages), (SELECT count(*) FROM revisions),
     (SELECT count(*) FROM vectors), (SELECT count(*) FROM tombstones), (SELECT count(*) FROM members),
-    (SELECT count(*) FROM events), (SELECT count(*) FROM turns), (SELECT count(*) FROM records)
+    (SELECT count(*) FROM events),
+    (SELECT count(*) FROM records WHERE kind = 'turn'),
+    (SELECT count(*) FROM records WHERE kind NOT IN ('turn', 'vector_index'))
 """

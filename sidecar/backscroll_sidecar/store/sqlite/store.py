@@ -8,30 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from backscroll_sidecar.background import make_room
-from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
-from backscroll_sidecar.ports import (
-    ANY_EVENT,
-    AppendChange,
-    Applied,
-    Change,
-    ChannelInfo,
-    ChannelRows,
-    EventQuery,
-    IndexRecord,
-    LastMessage,
-    ListQuery,
-    RecordedEvent,
-    StoredRecord,
-    StoredVector,
-    UnembeddedPage,
-)
-from backscroll_sidecar.store.sqlite import files, group, migrate, places, reads, records, scrub
+from backscroll_sidecar.ports import AppendChange, Applied, Change, Maintenance
+from backscroll_sidecar.store.sqlite import files, group, migrate, places, reads, records, vacuum
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
 from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
 from backscroll_sidecar.store.sqlite.reading import ReadingConnection
@@ -39,6 +26,21 @@ from backscroll_sidecar.store.sqlite.reading import ReadingConnection
 SHORT_GROUP = 32
 """So many single messages are written in a millisecond or two: to take turns every half of one meanwhile bounds little
 and cost them a seventh of their rate (16 callers, one message each)."""
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _page(
+    read: Callable[Concatenate[sqlite3.Connection, P], T],
+) -> Callable[Concatenate[SqliteStore, P], Coroutine[Any, Any, T]]:
+    """The method of the store that does this read as one page of its reading connection."""
+
+    async def ask(self: SqliteStore, /, *args: P.args, **named: P.kwargs) -> T:
+        return await self._reader.run(lambda connection: read(connection, *args, **named))
+
+    return ask
 
 
 class SqliteStore:
@@ -122,15 +124,19 @@ class SqliteStore:
             is_short=few and len(changes) <= SHORT_GROUP,
         )
 
+    @property
+    def maintenance(self) -> Maintenance:
+        return self
+
     async def empty_log(self) -> None:
         """Write the log into the database and empty it. Raises `StoreUnavailable` where another program reads it."""
-        await self._writer.run(scrub.empty_log)
+        await self._writer.run(vacuum.empty_log)
 
     async def rewrite(self) -> None:
-        """Leave no byte of what was deleted since the last time (N-10); see `scrub.rewrite`. Writes wait meanwhile."""
+        """Leave no byte of what was deleted since the last time; see `vacuum.rewrite`. Writes wait meanwhile."""
         self._is_rewriting = True
         try:
-            await self._writer.run(lambda c: scrub.rewrite(c, self._path))
+            await self._writer.run(lambda c: vacuum.rewrite(c, self._path))
         finally:
             self._is_rewriting = False
 
@@ -145,125 +151,32 @@ class SqliteStore:
 
     # --- reading -----------------------------------------------------------------------------
 
-    async def load_channel(self, key: ChannelKey, segment_format: str = "") -> ChannelRows:
-        return await self._reader.run(lambda c: reads.load_channel(c, key, segment_format))
-
-    async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
-        return await self._reader.run(lambda c: reads.latest(c, key, limit))
-
-    async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
-        return await self._reader.run(lambda c: reads.list_messages(c, key, query))
-
-    async def latest_of_user(
-        self, tenant: str, user_id: str, channels: Sequence[str], limit: int
-    ) -> Sequence[StoredMessage]:
-        return await self._reader.run(
-            lambda c: reads.latest_of_user(c, tenant, user_id, channels, limit)
-        )
-
-    async def get_messages(
-        self, key: ChannelKey, message_ids: Sequence[str]
-    ) -> Mapping[str, StoredMessage]:
-        return await self._reader.run(lambda c: reads.get_messages(c, key, message_ids))
-
-    async def reply_tree(
-        self, key: ChannelKey, message_id: str, limit: int
-    ) -> Sequence[StoredMessage]:
-        return await self._reader.run(lambda c: reads.reply_tree(c, key, message_id, limit))
-
-    async def answer_to(
-        self, key: ChannelKey, message_id: str, author_id: str, mark: str
-    ) -> StoredMessage | None:
-        return await self._reader.run(
-            lambda c: places.answer_to(c, key, message_id, author_id, mark)
-        )
-
-    async def channel_infos(
-        self, tenant: str, after: str, limit: int, name_contains: str = ""
-    ) -> Sequence[ChannelInfo]:
-        return await self._reader.run(
-            lambda c: reads.channel_infos(c, tenant, after, limit, name_contains)
-        )
-
-    async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
-        return await self._reader.run(lambda c: reads.channel_info(c, key))
-
-    async def members(self, key: ChannelKey) -> Sequence[Member]:
-        return await self._reader.run(lambda c: reads.members(c, key))
-
-    async def last_messages(self, key: ChannelKey) -> Mapping[str, LastMessage]:
-        return await self._reader.run(lambda c: reads.last_messages(c, key))
-
-    async def events(
-        self, key: ChannelKey, query: EventQuery = ANY_EVENT
-    ) -> Sequence[RecordedEvent]:
-        return await self._reader.run(lambda c: reads.events(c, key, query))
-
-    async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
-        return await self._reader.run(lambda c: reads.turn(c, tenant, turn_id, now_ms))
-
-    async def records(
-        self,
-        key: ChannelKey,
-        kind: str,
-        now_ms: int,
-        *,
-        owner: str | None = None,
-        after: int = 0,
-        limit: int = 1_000,
-    ) -> Sequence[StoredRecord]:
-        return await self._reader.run(
-            lambda c: records.records(c, key, kind, now_ms, owner, after, limit)
-        )
-
-    async def records_of_owner(
-        self, tenant: str, kind: str, owner: str, now_ms: int
-    ) -> Sequence[StoredRecord]:
-        return await self._reader.run(
-            lambda c: records.records_of_owner(c, tenant, kind, owner, now_ms)
-        )
-
-    async def record_owners(
-        self, tenant: str, kind: str, after: str | None, limit: int
-    ) -> Sequence[str]:
-        return await self._reader.run(
-            lambda c: records.record_owners(c, tenant, kind, after, limit)
-        )
+    load_channel = _page(reads.load_channel)
+    latest = _page(reads.latest)
+    list_messages = _page(reads.list_messages)
+    latest_of_user = _page(reads.latest_of_user)
+    get_messages = _page(reads.get_messages)
+    reply_tree = _page(reads.reply_tree)
+    answer_to = _page(places.answer_to)
+    channel_infos = _page(reads.channel_infos)
+    channel_info = _page(reads.channel_info)
+    members = _page(reads.members)
+    last_messages = _page(reads.last_messages)
+    events = _page(reads.events)
+    records_of_owner = _page(records.records_of_owner)
+    record_owners = _page(records.record_owners)
+    records = _page(records.records)
+    vectors = _page(reads.vectors)
+    unembedded = _page(reads.unembedded)
+    unembedded_count = _page(reads.unembedded_count)
+    channels = _page(reads.channels)
+    lately_kept = _page(reads.lately_kept)
+    channels_of_user = _page(reads.channels_of_user)
+    _export_page = _page(reads.export_page)
 
     async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         after_seq = 0
-        while page := await self._reader.run(
-            partial(reads.export_page, key=key, after_seq=after_seq)
-        ):
+        while page := await self._export_page(key, after_seq):
             for stored in page:
                 yield stored
             after_seq = page[-1].seq
-
-    async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
-        return await self._reader.run(lambda c: reads.vectors(c, key, embedder_id))
-
-    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
-        return await self._reader.run(lambda c: reads.vector_index(c, key, embedder_id))
-
-    async def unembedded(
-        self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int
-    ) -> UnembeddedPage:
-        return await self._reader.run(
-            lambda c: reads.unembedded(c, key, embedder_id, dims, from_seq, limit)
-        )
-
-    async def unembedded_count(
-        self, key: ChannelKey, embedder_id: str, dims: int, until_seq: int
-    ) -> int:
-        return await self._reader.run(
-            lambda c: reads.unembedded_count(c, key, embedder_id, dims, until_seq)
-        )
-
-    async def channels(self, after: ChannelKey | None, limit: int) -> Sequence[ChannelKey]:
-        return await self._reader.run(lambda c: reads.channels(c, after, limit))
-
-    async def lately_kept(self, segment_format: str, limit: int) -> Sequence[ChannelKey]:
-        return await self._reader.run(lambda c: reads.lately_kept(c, segment_format, limit))
-
-    async def channels_of_user(self, tenant: str, user_id: str) -> Sequence[str]:
-        return await self._reader.run(lambda c: reads.channels_of_user(c, tenant, user_id))

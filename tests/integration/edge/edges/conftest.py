@@ -1,7 +1,5 @@
 """One app behind both edges, and a connection of every kind to each of them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,20 +7,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.edge.listeners import EdgeName
-from backscroll_sidecar.models.fake import FakeModel
 from backscroll_sidecar.ports import Finished, FinishReason
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import open_app
 from tests.integration.edge.conftest import EdgeApp
-from tests.integration.edge.edges.callers import (
-    ANSWER,
-    CLIENTS,
-    EDGES,
-    TRANSPORTS,
-    Client,
-)
+from tests.integration.edge.edges.callers import ANSWER, CLIENTS, EDGES, TRANSPORTS, Client
 from tests.integration.edge.edges.servers import Edge, edge_of
+from tests.kit.fake_model import FakeModel
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

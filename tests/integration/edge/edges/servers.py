@@ -1,7 +1,5 @@
 """Servers behind either edge, and builders behind them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,13 +11,7 @@ from backscroll_sidecar.edge.call_pipeline import CallRecord
 from backscroll_sidecar.edge.listeners import EdgeName
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.server import RunningServer, start_server
-from tests.integration.edge.edges.callers import (
-    PATIENCE_S,
-    TRANSPORTS,
-    Client,
-    OnTheLoop,
-    serials,
-)
+from tests.integration.edge.edges.callers import PATIENCE_S, TRANSPORTS, Client, OnTheLoop, serials
 
 
 class Slow:

@@ -1,7 +1,5 @@
 """Two edges, one contract: our own and gRPC's answer alike, over TCP and a unix socket, to both of gRPC's clients."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

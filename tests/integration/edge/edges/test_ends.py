@@ -1,7 +1,5 @@
 """Two edges, one contract: servers that begin, begin again and stop."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two edges, one contract: who calls, and what else a call carries beside its messages."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,13 +7,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import grpc
 import pytest
+from google.rpc import status_pb2  # type: ignore[import-untyped]
 from grpc_health.v1 import health_pb2
 
 from backscroll.v1 import history_pb2 as hpb
-from backscroll_sidecar.edge.exposure import parse_address
+from backscroll_sidecar.edge.bind_policy import parse_address
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners
+from backscroll_sidecar.edge.status import Code, Refused
 from tests.integration.edge.conftest import EdgeApp, text
 from tests.integration.edge.edges.callers import (
     CLIENTS,
@@ -28,6 +27,7 @@ from tests.integration.edge.edges.callers import (
 )
 from tests.integration.edge.edges.conftest import Both
 from tests.integration.edge.edges.servers import Edge, edge_of
+from tests.kit.endpoints import endpoints, unary_unary
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -80,20 +80,18 @@ METADATA: tuple[tuple[str, str | bytes], ...] = (
 WORDS = "100% of 频道 \x7f\t🐟 \n~"
 
 
-async def echo_metadata(request: bytes, context: Any) -> bytes:
-    """Answer with what came as metadata, or refuse with it."""
-    found = [pair for pair in context.invocation_metadata() if pair[0].startswith("x-")]
+async def echo_metadata(request: bytes, caller: Any) -> bytes:
+    """Answer with what came as metadata, or refuse."""
+    found = [pair for pair in caller.metadata if pair[0].startswith("x-")]
     if request:
-        await context.abort(Status.DATA_LOSS, WORDS, tuple(tuple(pair) for pair in found))
+        raise Refused(Code.DATA_LOSS, WORDS, "ANY", {"words": WORDS}, is_final=True)
     return repr([(name, value) for name, value in found]).encode()
 
 
 @asynccontextmanager
 async def echoing(edge: EdgeName, folder: Path) -> AsyncIterator[Edge]:
     """A server of one handler, which tells what its call looks like from there."""
-    handlers: Any = {"Echo": grpc.unary_unary_rpc_method_handler(echo_metadata)}
-    listeners = Listeners(edge=edge)
-    listeners.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("t", handlers),))
+    listeners = Listeners(endpoints(Echo=unary_unary(echo_metadata)), edge=edge)
     wanted = ("127.0.0.1:0", f"unix:{folder}/{edge}.sock")
     bound = [listeners.bind(parse_address(one)) for one in wanted]
     await listeners.start()
@@ -113,7 +111,11 @@ async def test_metadata_is_what_it_was_on_both_ways(
         assert found.answer.decode() == repr(list(METADATA))
         found = await client.call(Shape("/t/Echo"), b"x", metadata=METADATA)
         assert (found.code, found.details) == (Status.DATA_LOSS, WORDS)
-        assert found.trailing == METADATA
+        told = dict(found.trailing)
+        assert told.pop("grpc-retry-pushback-ms") == "-1"
+        status = status_pb2.Status.FromString(told.pop("grpc-status-details-bin"))
+        assert not told
+        assert (status.code, status.message) == (15, WORDS)
 
 
 async def test_a_call_with_too_much_metadata_is_refused_alone(

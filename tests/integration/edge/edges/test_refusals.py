@@ -1,7 +1,5 @@
 """Two edges, one contract: what is refused, and in which words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

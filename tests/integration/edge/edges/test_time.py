@@ -1,7 +1,5 @@
 """Two edges, one contract: deadlines, and callers who leave."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A watched server and one raw client of it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A client that says exactly what it is told to."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import random
@@ -31,7 +29,7 @@ from backscroll_sidecar.edge.http2.frames import (
     RST_STREAM,
     SETTINGS,
     WINDOW_UPDATE,
-    Code,
+    ErrorCode,
     frame,
     reset,
     window_update,
@@ -140,7 +138,7 @@ class Peer:
         self.frames: list[Frame] = []
         self.allowed: dict[int, int] = {}
         self.settings: dict[int, int] = {}
-        self.farewell: tuple[int, Code, bytes] | None = None
+        self.farewell: tuple[int, ErrorCode, bytes] | None = None
         self.is_closed = False
 
     # --- what it says
@@ -222,11 +220,17 @@ class Peer:
         self.call(stream_id, path, body, *more)
         return await self.over(stream_id)
 
-    async def fault(self) -> Code | None:
+    async def fault(self) -> ErrorCode | None:
         """Why the server closes; None when it just does."""
         while await self.next() is not None:
             pass
         return self.farewell[1] if self.farewell else None
+
+    async def verdict(self, stream_id: int = 1) -> ErrorCode | int | None:
+        """What a call was ended with, by an end of the connection or of its stream."""
+        while not self.answer(stream_id).is_over and await self.next() is not None:
+            pass
+        return self.farewell[1] if self.farewell else self.answer(stream_id).reset
 
     async def is_well(self, stream_id: int) -> bool:
         """Whether the connection still takes calls."""
@@ -268,7 +272,7 @@ class Peer:
                 self.allowed[stream_id] = self.allowed.get(stream_id, 0) + count
             case frames.GOAWAY:
                 last, code = struct.unpack(">II", body[:8])
-                self.farewell = last, Code(code), body[8:]
+                self.farewell = last, ErrorCode(code), body[8:]
             case _:
                 assert kind == PING
 
@@ -345,7 +349,7 @@ def conversation() -> bytes:
             frame(0x55, 0xFF, 9, b"unknown"),
             data(9, message(b"x") + message(b"y")),
             window_update(9, 1_000),
-            reset(9, Code.CANCEL),
+            reset(9, ErrorCode.CANCEL),
             headers(11, "/t/Nothing"),
             frames.settings((frames.INITIAL_WINDOW_SIZE, 50)),
             headers(13, "/t/Echo"),

@@ -1,7 +1,5 @@
 """A server that is watched, and what it answers."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -9,11 +7,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import grpc
-
 from backscroll_sidecar.edge.http2.connection import Connection
 from backscroll_sidecar.edge.http2.server import LocalServer
 from tests.integration.edge.http2.peer import HELLO, MAX_BYTES, PATIENCE_S, Peer
+from tests.kit.endpoints import endpoints, stream_stream, stream_unary, unary_stream, unary_unary
 
 
 def no_task_but(before: set[Any]) -> bool:
@@ -82,19 +79,19 @@ class Gate:
 
 
 SHAPES: dict[str, Any] = {
-    "Echo": grpc.unary_unary_rpc_method_handler(echo),
-    "Big": grpc.unary_unary_rpc_method_handler(big),
-    "Split": grpc.unary_stream_rpc_method_handler(split),
-    "Join": grpc.stream_unary_rpc_method_handler(join),
-    "Chat": grpc.stream_stream_rpc_method_handler(chat),
+    "Echo": unary_unary(echo),
+    "Big": unary_unary(big),
+    "Split": unary_stream(split),
+    "Join": stream_unary(join),
+    "Chat": stream_stream(chat),
 }
 
 
 class Watched(LocalServer):
     """Keeps what was connected, so that a test can see what is left of it."""
 
-    def __init__(self) -> None:
-        super().__init__(MAX_BYTES)
+    def __init__(self, **handlers: Any) -> None:
+        super().__init__(endpoints(**SHAPES | handlers), MAX_BYTES)
         self.seen: list[Connection] = []
 
     def _opened(self, connection: Connection) -> None:
@@ -147,10 +144,7 @@ async def serving(**handlers: Any) -> AsyncIterator[Served]:
     failures: list[dict[str, Any]] = []
     loop.set_exception_handler(lambda _, failure: failures.append(failure))
     before = asyncio.all_tasks()
-    server = Watched()
-    server.add_generic_rpc_handlers(
-        [grpc.method_handlers_generic_handler("t", {**SHAPES, **handlers})]
-    )
+    server = Watched(**handlers)
     bound = socket.create_server(("127.0.0.1", 0))
     bound.setblocking(False)
     server.add_socket(bound)
@@ -163,6 +157,24 @@ async def serving(**handlers: Any) -> AsyncIterator[Served]:
     assert server._held_bytes == 0
     await until(lambda: no_task_but(before), "no task is left")
     assert not failures, failures
+
+
+@asynccontextmanager
+async def connected(**options: Any) -> AsyncIterator[tuple[Served, Peer]]:
+    """A server of handlers (their names are capitalised) and a peer with the other options."""
+    handlers = {name: one for name, one in options.items() if name[0].isupper()}
+    ours = {name: one for name, one in options.items() if name not in handlers}
+    async with serving(**handlers) as served, served.peer(**ours) as peer:
+        yield served, peer
+
+
+@asynccontextmanager
+async def gated(**options: Any) -> AsyncIterator[tuple[Gate, Served, Peer]]:
+    """A gate, a server whose calls Wait and Late wait at it, and a peer."""
+    gate = Gate()
+    shapes = {"Wait": unary_unary(gate.unary), "Late": stream_unary(gate.stream)}
+    async with connected(**shapes, **options) as (served, peer):
+        yield gate, served, peer
 
 
 async def flow(_: bytes, __: Any) -> AsyncIterator[bytes]:

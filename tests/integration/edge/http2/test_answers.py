@@ -1,22 +1,19 @@
 """Answers: messages, statuses, trailers."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
-import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-import grpc
 import pytest
+from google.rpc import status_pb2  # type: ignore[import-untyped]
 
 from backscroll_sidecar.edge.http2 import frames
-from backscroll_sidecar.edge.http2.frames import (
-    Code,
-)
+from backscroll_sidecar.edge.http2.frames import ErrorCode
+from backscroll_sidecar.edge.status import Code, Refused
 from tests.integration.edge.http2.peer import Peer, Status, data, message
-from tests.integration.edge.http2.serving import Served, echo, serving, until
+from tests.integration.edge.http2.serving import Served, connected, until
+from tests.kit.endpoints import stream_unary, unary_stream, unary_unary
 
 
 async def test_a_handler_that_raises_fails_its_call_alone_and_tells_nobody_why() -> None:
@@ -27,17 +24,12 @@ async def test_a_handler_that_raises_fails_its_call_alone_and_tells_nobody_why()
         yield b"one"
         raise ValueError("a secret")
 
-    async with (
-        serving(
-            Fail=grpc.unary_unary_rpc_method_handler(fail),
-            Later=grpc.unary_stream_rpc_method_handler(fail_later),
-            Reads=grpc.unary_unary_rpc_method_handler(echo, request_deserializer=int),
-            Writes=grpc.unary_unary_rpc_method_handler(echo, response_serializer=bytes.fromhex),
-            NotOurs=grpc.unary_unary_rpc_method_handler(lambda request, _: request),
-        ) as served,
-        served.peer() as peer,
-    ):
-        for number, name in enumerate(("Fail", "Reads", "Writes", "NotOurs")):
+    async with connected(
+        Fail=unary_unary(fail),
+        Later=unary_stream(fail_later),
+        NotOurs=unary_unary(lambda request, _: request),
+    ) as (_, peer):
+        for number, name in enumerate(("Fail", "NotOurs")):
             answer = await peer.ask(2 * number + 1, f"/t/{name}", b"x")
             assert answer.status is Status.UNKNOWN
             assert "secret" not in answer.text
@@ -51,143 +43,23 @@ async def test_a_handler_that_raises_fails_its_call_alone_and_tells_nobody_why()
 async def test_a_handler_ends_its_call_with_a_text_and_binary_metadata(wrote: int) -> None:
     text = '没有这个频道：100% \n"x" 🎉'
 
-    async def end(_: bytes, context: Any) -> AsyncIterator[bytes]:
+    async def end(_: bytes, __: Any) -> AsyncIterator[bytes]:
         for _number in range(wrote):
             yield b"one"
-        await context.abort(Status.NOT_FOUND, text, (("why-bin", b"\0\xff\x80"), ("k", "v")))
+        raise Refused(Code.NOT_FOUND, text, "WHY", {"k": "频道"}, is_final=True)
 
-    async def end_unary(_: bytes, context: Any) -> bytes:
-        await context.abort(Status.NOT_FOUND, text, (("why-bin", b"\0\xff\x80"), ("k", "v")))
-        return b""
+    async def end_unary(_: bytes, __: Any) -> bytes:
+        raise Refused(Code.NOT_FOUND, text, "WHY", {"k": "频道"}, is_final=True)
 
-    async with (
-        serving(
-            End=grpc.unary_stream_rpc_method_handler(end),
-            One=grpc.unary_unary_rpc_method_handler(end_unary),
-        ) as served,
-        served.peer() as peer,
-    ):
+    async with connected(End=unary_stream(end), One=unary_unary(end_unary)) as (_, peer):
         for stream_id, path in ((1, "/t/End"), (3, "/t/One")):
             answer = await peer.ask(stream_id, path)
             assert answer.status is Status.NOT_FOUND
             assert answer.text == text
-            assert base64.b64decode(answer.fields["why-bin"] + "==") == b"\0\xff\x80"
-            assert answer.fields["k"] == "v"
+            raw = base64.b64decode(answer.fields["grpc-status-details-bin"] + "==")
+            assert status_pb2.Status.FromString(raw).message == text
+            assert answer.fields["grpc-retry-pushback-ms"] == "-1"
         assert peer.answer(1).messages == [b"one"] * wrote
-
-
-async def test_a_handler_sets_its_status_without_raising() -> None:
-    async def mark(request: bytes, context: Any) -> bytes:
-        context.set_code(Status.DATA_LOSS)
-        context.set_details("gone")
-        if request == b"raise":
-            raise ValueError
-        return b""
-
-    async with (
-        serving(Mark=grpc.unary_unary_rpc_method_handler(mark)) as served,
-        served.peer() as peer,
-    ):
-        for stream_id, body in ((1, b"return"), (3, b"raise")):
-            answer = await peer.ask(stream_id, "/t/Mark", body)
-            assert (answer.status, answer.text) == (Status.DATA_LOSS, "gone")
-
-
-async def test_only_the_first_end_of_a_call_counts() -> None:
-    async def twice(_: bytes, context: Any) -> bytes:
-        try:
-            await context.abort(Status.NOT_FOUND, "first")
-        except Exception:  # noqa: BLE001
-            await context.abort(Status.ABORTED, "second")
-        return b"third"
-
-    async def swallow(_: bytes, context: Any) -> bytes:
-        with contextlib.suppress(Exception):
-            await context.abort(Status.NOT_FOUND, "first")
-        return b"an answer"
-
-    async with (
-        serving(
-            Twice=grpc.unary_unary_rpc_method_handler(twice),
-            Swallow=grpc.unary_unary_rpc_method_handler(swallow),
-        ) as served,
-        served.peer() as peer,
-    ):
-        for stream_id, path in ((1, "/t/Twice"), (3, "/t/Swallow")):
-            answer = await peer.ask(stream_id, path)
-            assert (answer.status, answer.text, answer.messages) == (Status.NOT_FOUND, "first", [])
-
-
-@pytest.mark.parametrize("size", [6_000, 200_000])
-async def test_a_long_text_of_a_status_breaks_no_frame(size: int) -> None:
-    """Three bytes of a character are nine when escaped: headers longer than a frame go on in the next, or are cut."""
-
-    async def end(_: bytes, context: Any) -> bytes:
-        await context.abort(Status.INVALID_ARGUMENT, "字" * size)
-        return b""
-
-    async with (
-        serving(End=grpc.unary_unary_rpc_method_handler(end)) as served,
-        served.peer() as peer,
-    ):
-        answer = await peer.ask(1, "/t/End")
-        assert answer.status is Status.INVALID_ARGUMENT
-        assert answer.text.startswith("字字字")
-        assert await peer.is_well(3)
-
-
-async def test_messages_are_read_and_written_by_the_handlers_own_functions() -> None:
-    async def double(request: int, _: Any) -> int:
-        return 2 * request
-
-    async def total(requests: AsyncIterator[int], _: Any) -> AsyncIterator[int]:
-        found = 0
-        async for one in requests:
-            yield (found := found + one)
-
-    both: Any = {"request_deserializer": int, "response_serializer": lambda one: b"%d" % one}
-    async with (
-        serving(
-            Double=grpc.unary_unary_rpc_method_handler(double, **both),
-            Total=grpc.stream_stream_rpc_method_handler(total, **both),
-        ) as served,
-        served.peer() as peer,
-    ):
-        assert (await peer.ask(1, "/t/Double", b"21")).messages == [b"42"]
-        peer.send(peer.headers(3, "/t/Total"))
-        peer.send(data(3, message(b"1") + message(b"2") + message(b"3"), end=True))
-        assert (await peer.over(3)).messages == [b"1", b"3", b"6"]
-
-
-async def test_a_handler_may_write_by_itself() -> None:
-    async def write(_: bytes, context: Any) -> None:
-        for one in (b"a", b"", b"c"):
-            await context.write(one)
-
-    async def write_both(requests: AsyncIterator[bytes], context: Any) -> None:
-        async for one in requests:
-            await context.write(one)
-
-    async with (
-        serving(
-            Write=grpc.unary_stream_rpc_method_handler(write),
-            Both=grpc.stream_stream_rpc_method_handler(write_both),
-        ) as served,
-        served.peer() as peer,
-    ):
-        assert (await peer.ask(1, "/t/Write")).messages == [b"a", b"", b"c"]
-        assert (await peer.ask(3, "/t/Both", b"x")).messages == [b"x"]
-
-
-async def test_two_tasks_of_a_handler_may_write_at_once() -> None:
-    async def write(_: bytes, context: Any) -> None:
-        await asyncio.gather(*(context.write(bytes(40_000)) for _ in range(4)))
-
-    async with (
-        serving(Write=grpc.unary_stream_rpc_method_handler(write)) as served,
-        served.peer() as peer,
-    ):
-        assert (await peer.ask(1, "/t/Write")).messages == [bytes(40_000)] * 4
 
 
 async def test_a_slow_reader_is_asked_no_more_of_than_it_reads(served: Served) -> None:
@@ -200,10 +72,7 @@ async def test_a_slow_reader_is_asked_no_more_of_than_it_reads(served: Served) -
             made += 1
             yield bytes(9_995)
 
-    async with (
-        serving(Count=grpc.unary_stream_rpc_method_handler(count)) as served_here,
-        served_here.peer(gives_room=False) as peer,
-    ):
+    async with connected(gives_room=False, Count=unary_stream(count)) as (_, peer):
         peer.call(1, "/t/Count")
         await peer.until(lambda: peer.window == 0)
         await peer.ping()
@@ -227,9 +96,9 @@ async def test_a_client_that_does_not_read_its_socket_stops_the_generator() -> N
             made += 1
             yield bytes(100_000)
 
-    async with (
-        serving(Count=grpc.unary_stream_rpc_method_handler(count)) as served,
-        served.peer(receive_bytes=8_192, gives_room=False) as peer,
+    async with connected(receive_bytes=8_192, gives_room=False, Count=unary_stream(count)) as (
+        served,
+        peer,
     ):
         peer.set((frames.INITIAL_WINDOW_SIZE, 2**30))
         peer.give_room(0, 2**30)
@@ -263,13 +132,10 @@ async def test_a_stream_that_the_handler_leaves_early_is_over(served: Served) ->
             return one
         return b""
 
-    async with (
-        serving(First=grpc.stream_unary_rpc_method_handler(first)) as here,
-        here.peer() as peer,
-    ):
+    async with connected(First=stream_unary(first)) as (here, peer):
         peer.send(peer.headers(1, "/t/First"), data(1, message(b"a") + message(b"b")))
         answer = await peer.over()
         assert answer.messages == [b"a"]
         await peer.ping()
-        assert answer.reset == Code.NO_ERROR
+        assert answer.reset == ErrorCode.NO_ERROR
         assert here.connection._streams == {}

@@ -1,7 +1,5 @@
 """Anything at all: bytes, frames and conversations by lot."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import itertools
@@ -9,22 +7,17 @@ import random
 import socket
 from collections.abc import Sequence
 
-import grpc
 import hpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_sidecar.edge.exposure import Address, Reach
-from backscroll_sidecar.edge.http2.frames import (
-    GOAWAY,
-    PREFACE,
-    Code,
-    frame,
-)
+from backscroll_sidecar.edge.bind_policy import Address, Reach
+from backscroll_sidecar.edge.http2.frames import GOAWAY, PREFACE, ErrorCode, frame
 from backscroll_sidecar.edge.listeners import Listeners
 from tests.integration.edge.http2.peer import CALL, GOOD, HELLO, message
 from tests.integration.edge.http2.serving import SHAPES, until
 from tests.integration.edge.http2.wire import hung_up, settle, wired
+from tests.kit.endpoints import endpoints
 
 
 async def survived(reads: Sequence[bytes]) -> None:
@@ -37,9 +30,11 @@ async def survived(reads: Sequence[bytes]) -> None:
         await asyncio.sleep(0)
     await settle(wire)
     codes = [
-        Code(int.from_bytes(one.body[4:8], "big")) for one in wire.frames() if one.kind == GOAWAY
+        ErrorCode(int.from_bytes(one.body[4:8], "big"))
+        for one in wire.frames()
+        if one.kind == GOAWAY
     ]
-    assert Code.INTERNAL_ERROR not in codes
+    assert ErrorCode.INTERNAL_ERROR not in codes
     assert wire.is_shut == bool(codes)
     for stream in wire.connection._streams.values():
         waits = not stream.has_ended  # for the client to say more
@@ -105,8 +100,7 @@ async def test_a_good_conversation_without_faults_is_answered_whole() -> None:
 
 async def test_what_is_small_is_sent_at_once() -> None:
     """TCP_NODELAY, whatever the loop: asyncio sets it only on sockets that say they are TCP's."""
-    listeners = Listeners()
-    listeners.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("t", SHAPES)])
+    listeners = Listeners(endpoints(**SHAPES))
     target = listeners.bind(Address("127.0.0.1", 0, Reach.LOOPBACK))
     await listeners.start()
     _, writer = await asyncio.open_connection("127.0.0.1", int(target.rsplit(":", 1)[1]))

@@ -1,26 +1,21 @@
 """How a connection begins."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 
 import pytest
 
 from backscroll_sidecar.edge.http2 import frames
-from backscroll_sidecar.edge.http2.connection import (
-    CONNECTION_WINDOW_BYTES,
-    GREETING_S,
-)
+from backscroll_sidecar.edge.http2.connection import CONNECTION_WINDOW_BYTES, GREETING_S
 from backscroll_sidecar.edge.http2.frames import (
     DEFAULT_WINDOW_BYTES,
     PING,
     PREFACE,
     SETTINGS,
-    Code,
+    ErrorCode,
     frame,
 )
-from backscroll_sidecar.edge.http2.headers import MAX_METADATA_BYTES
+from backscroll_sidecar.edge.http2.messages import MAX_METADATA_BYTES
 from backscroll_sidecar.edge.http2.stream import STREAM_WINDOW_BYTES
 from tests.integration.edge.http2.peer import HELLO, Peer
 from tests.integration.edge.http2.serving import Served
@@ -52,7 +47,7 @@ async def test_a_wrong_preface_ends_the_connection_at_its_first_wrong_byte(
     served: Served, hello: bytes
 ) -> None:
     async with served.peer(hello=hello) as peer:
-        assert await peer.fault() is Code.PROTOCOL_ERROR
+        assert await peer.fault() is ErrorCode.PROTOCOL_ERROR
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "OPTIONS"])
@@ -149,4 +144,4 @@ async def test_who_greets_late_but_in_time_is_served(
 async def test_a_preface_without_settings_is_none(served: Served) -> None:
     """RFC 9113, section 3.4: the first frame is SETTINGS."""
     async with served.peer(hello=PREFACE + frame(PING, 0, 0, bytes(8))) as peer:
-        assert await peer.fault() is Code.PROTOCOL_ERROR
+        assert await peer.fault() is ErrorCode.PROTOCOL_ERROR

@@ -1,12 +1,9 @@
 """What the client has room for: answers wait for its windows."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import grpc
 import hpack
 import pytest
 
@@ -20,14 +17,15 @@ from backscroll_sidecar.edge.http2.frames import (
     LEAST_FRAME_BYTES,
     MOST_WINDOW_BYTES,
     PREFACE,
-    Code,
+    ErrorCode,
     frame,
     reset,
     window_update,
 )
 from tests.integration.edge.http2.peer import CALL, Peer, Status, data, message
-from tests.integration.edge.http2.serving import Served, pattern, serving
+from tests.integration.edge.http2.serving import Served, connected, pattern
 from tests.integration.edge.http2.wire import hung_up, said, settle, wired
+from tests.kit.endpoints import unary_stream
 
 
 async def test_an_answer_goes_through_a_window_of_one_byte() -> None:
@@ -102,10 +100,9 @@ async def test_frames_are_as_long_as_the_client_takes_them(served: Served) -> No
 
 
 @pytest.mark.parametrize("value", [0, LEAST_FRAME_BYTES - 1, 2**24, 2**32 - 1])
-async def test_a_frame_size_that_cannot_be_ends_the_connection(served: Served, value: int) -> None:
-    async with served.peer() as peer:
-        peer.send(frames.settings((frames.MAX_FRAME_SIZE, value)))
-        assert await peer.fault() is Code.PROTOCOL_ERROR
+async def test_a_frame_size_that_cannot_be_ends_the_connection(peer: Peer, value: int) -> None:
+    peer.send(frames.settings((frames.MAX_FRAME_SIZE, value)))
+    assert await peer.fault() is ErrorCode.PROTOCOL_ERROR
 
 
 async def test_streams_share_the_window_of_the_connection_and_none_starves(served: Served) -> None:
@@ -127,10 +124,7 @@ async def test_a_stream_without_an_end_leaves_room_for_others() -> None:
         while True:
             yield bytes(50_000)
 
-    async with (
-        serving(Endless=grpc.unary_stream_rpc_method_handler(endless)) as served,
-        served.peer(gives_room=False) as peer,
-    ):
+    async with connected(gives_room=False, Endless=unary_stream(endless)) as (_, peer):
         peer.set((frames.INITIAL_WINDOW_SIZE, 2**30))
         peer.call(1, "/t/Endless")
         await peer.until(lambda: peer.window == 0)
@@ -139,7 +133,7 @@ async def test_a_stream_without_an_end_leaves_room_for_others() -> None:
             peer.give_room(0, 5_000)
             await peer.until(lambda: peer.window == 0 or peer.answer(3).is_over)
         assert peer.answer(3).messages == [pattern(70_000)]
-        peer.send(reset(1, Code.CANCEL))
+        peer.send(reset(1, ErrorCode.CANCEL))
 
 
 async def test_a_stream_that_is_cancelled_gives_its_place_to_others(served: Served) -> None:
@@ -148,53 +142,42 @@ async def test_a_stream_that_is_cancelled_gives_its_place_to_others(served: Serv
         peer.call(1, "/t/Big", b"100000")
         await peer.until(lambda: peer.window == 0)
         peer.call(3, "/t/Echo", b"x")
-        peer.send(reset(1, Code.CANCEL))
+        peer.send(reset(1, ErrorCode.CANCEL))
         await peer.ping()
         peer.give_room(0, 6)
         assert (await peer.over(3)).messages == [b"x"]
 
 
 @pytest.mark.parametrize("stream_id", [0, 1])
-async def test_room_for_nothing_is_an_error(served: Served, stream_id: int) -> None:
-    async with served.peer() as peer:
-        peer.send(peer.headers(1, "/t/Join"), window_update(stream_id, 0))
-        while not peer.answer(1).is_over and await peer.next() is not None:
-            pass
-        found = peer.farewell[1] if peer.farewell else peer.answer(1).reset
-        assert found == Code.PROTOCOL_ERROR
+async def test_room_for_nothing_is_an_error(peer: Peer, stream_id: int) -> None:
+    peer.send(peer.headers(1, "/t/Join"), window_update(stream_id, 0))
+    assert await peer.verdict() == ErrorCode.PROTOCOL_ERROR
 
 
 @pytest.mark.parametrize("stream_id", [0, 1])
-async def test_too_wide_a_window_is_an_error(served: Served, stream_id: int) -> None:
-    async with served.peer() as peer:
-        most = MOST_WINDOW_BYTES - DEFAULT_WINDOW_BYTES
-        peer.send(peer.headers(1, "/t/Join"), window_update(stream_id, most))
-        await peer.ping()
-        peer.send(window_update(stream_id, 1))
-        while not peer.answer(1).is_over and await peer.next() is not None:
-            pass
-        found = peer.farewell[1] if peer.farewell else peer.answer(1).reset
-        assert found == Code.FLOW_CONTROL_ERROR
+async def test_too_wide_a_window_is_an_error(peer: Peer, stream_id: int) -> None:
+    most = MOST_WINDOW_BYTES - DEFAULT_WINDOW_BYTES
+    peer.send(peer.headers(1, "/t/Join"), window_update(stream_id, most))
+    await peer.ping()
+    peer.send(window_update(stream_id, 1))
+    assert await peer.verdict() == ErrorCode.FLOW_CONTROL_ERROR
 
 
-async def test_settings_of_too_wide_a_window_are_an_error(served: Served) -> None:
-    async with served.peer() as peer:
-        peer.send(frames.settings((frames.INITIAL_WINDOW_SIZE, 2**31)))
-        assert await peer.fault() is Code.FLOW_CONTROL_ERROR
+async def test_settings_of_too_wide_a_window_are_an_error(peer: Peer) -> None:
+    peer.send(frames.settings((frames.INITIAL_WINDOW_SIZE, 2**31)))
+    assert await peer.fault() is ErrorCode.FLOW_CONTROL_ERROR
 
 
-async def test_settings_that_make_a_window_too_wide_are_an_error(served: Served) -> None:
+async def test_settings_that_make_a_window_too_wide_are_an_error(peer: Peer) -> None:
     """RFC 9113, section 6.9.2."""
-    async with served.peer() as peer:
-        peer.send(peer.headers(1, "/t/Join"), window_update(1, 2**30))
-        peer.set((frames.INITIAL_WINDOW_SIZE, 2**31 - 1))
-        await peer.until(lambda: peer.farewell)
-        assert peer.farewell[1] is Code.FLOW_CONTROL_ERROR
+    peer.send(peer.headers(1, "/t/Join"), window_update(1, 2**30))
+    peer.set((frames.INITIAL_WINDOW_SIZE, 2**31 - 1))
+    await peer.until(lambda: peer.farewell)
+    assert peer.farewell[1] is ErrorCode.FLOW_CONTROL_ERROR
 
 
-async def test_a_client_that_may_remember_no_headers_is_told_that_none_are(served: Served) -> None:
+async def test_a_client_that_may_remember_no_headers_is_told_that_none_are(peer: Peer) -> None:
     """RFC 7541, section 4.2: an encoder whose table is made smaller says so in its next block."""
-    async with served.peer() as peer:
-        peer.set((1, 0))
-        assert (await peer.ask(1)).messages == [b"x"]
-        assert (await peer.ask(3, "/t/Nothing")).status is Status.UNIMPLEMENTED
+    peer.set((1, 0))
+    assert (await peer.ask(1)).messages == [b"x"]
+    assert (await peer.ask(3, "/t/Nothing")).status is Status.UNIMPLEMENTED

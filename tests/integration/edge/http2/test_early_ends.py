@@ -1,12 +1,9 @@
 """How a call ends before it is answered: cancelled, late, left."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import grpc
 import hpack
 import pytest
 
@@ -17,28 +14,22 @@ from backscroll_sidecar.edge.http2.frames import (
     HEADERS,
     PUSH_PROMISE,
     RST_STREAM,
-    Code,
+    ErrorCode,
     frame,
     reset,
 )
 from tests.integration.edge.http2.peer import CALL, HELLO, Answer, Peer, Status, data, message
-from tests.integration.edge.http2.serving import Gate, flow, serving, until
+from tests.integration.edge.http2.serving import Gate, connected, flow, gated, serving, until
 from tests.integration.edge.http2.wire import hung_up, settle, wired
+from tests.kit.endpoints import stream_unary, unary_stream, unary_unary
 
 
 @pytest.mark.parametrize("path", ["/t/Wait", "/t/Late"])
 async def test_a_client_that_cancels_cancels_the_handler(path: str) -> None:
-    gate = Gate()
-    async with (
-        serving(
-            Wait=grpc.unary_unary_rpc_method_handler(gate.unary),
-            Late=grpc.stream_unary_rpc_method_handler(gate.stream),
-        ) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, served, peer):
         peer.send(peer.headers(1, path), data(1, message(b"x")))
         await until(lambda: gate.started, "it runs")
-        peer.send(reset(1, Code.CANCEL))
+        peer.send(reset(1, ErrorCode.CANCEL))
         await until(lambda: gate.cancelled, "it is cancelled")
         assert served.connection._streams == {}
         assert await peer.is_well(3)
@@ -61,26 +52,22 @@ async def test_a_handler_that_waits_for_requests_or_for_room_is_cancelled_too() 
         finally:
             ends.append("saying")
 
-    async with (
-        serving(
-            Hear=grpc.stream_unary_rpc_method_handler(hearing),
-            Say=grpc.unary_stream_rpc_method_handler(saying),
-        ) as served,
-        served.peer(gives_room=False) as peer,
-    ):
+    async with connected(
+        gives_room=False, Hear=stream_unary(hearing), Say=unary_stream(saying)
+    ) as (_, peer):
         peer.send(peer.headers(1, "/t/Hear"))
         peer.call(3, "/t/Say")
         await peer.until(lambda: peer.window == 0)
         await peer.ping()
-        peer.send(reset(3, Code.CANCEL), reset(1, Code.CANCEL))
+        peer.send(reset(3, ErrorCode.CANCEL), reset(1, ErrorCode.CANCEL))
         await until(lambda: sorted(ends) == ["hearing", "saying"], "both are cancelled")
 
 
 async def test_a_connection_that_is_lost_cancels_its_handlers() -> None:
     gate = Gate()
     async with serving(
-        Wait=grpc.unary_unary_rpc_method_handler(gate.unary),
-        Late=grpc.stream_unary_rpc_method_handler(gate.stream),
+        Wait=unary_unary(gate.unary),
+        Late=stream_unary(gate.stream),
     ) as served:
         async with served.peer() as peer:
             for stream_id in (1, 3):
@@ -92,27 +79,19 @@ async def test_a_connection_that_is_lost_cancels_its_handlers() -> None:
 
 
 async def test_a_fault_of_the_connection_cancels_its_handlers() -> None:
-    gate = Gate()
-    async with (
-        serving(Wait=grpc.unary_unary_rpc_method_handler(gate.unary)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, _, peer):
         peer.call(1, "/t/Wait")
         await until(lambda: gate.started, "it runs")
         peer.send(frame(PUSH_PROMISE, 0, 1, bytes(4)))
-        assert await peer.fault() is Code.PROTOCOL_ERROR
+        assert await peer.fault() is ErrorCode.PROTOCOL_ERROR
         await until(lambda: gate.cancelled, "it is cancelled")
 
 
 @pytest.mark.parametrize("deadline", ["20m", "20000u", "20000000n", "1n", "0n", "0S"])
 async def test_a_deadline_ends_the_call(deadline: str) -> None:
-    gate = Gate()
-    async with (
-        serving(Wait=grpc.unary_unary_rpc_method_handler(gate.unary)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, served, peer):
         answer = await peer.ask(1, "/t/Wait", b"x", ("grpc-timeout", deadline))
-        assert answer.reset == Code.CANCEL or answer.status is Status.DEADLINE_EXCEEDED
+        assert answer.reset == ErrorCode.CANCEL or answer.status is Status.DEADLINE_EXCEEDED
         assert gate.started == gate.cancelled
         assert served.connection._streams == {}
 
@@ -122,13 +101,10 @@ async def test_a_deadline_far_away_ends_nothing(deadline: str) -> None:
     left: list[float] = []
 
     async def ask(request: bytes, context: Any) -> bytes:
-        left.append(context.time_remaining())
+        left.append(context.time_left_s)
         return request
 
-    async with (
-        serving(Left=grpc.unary_unary_rpc_method_handler(ask)) as served,
-        served.peer() as peer,
-    ):
+    async with connected(Left=unary_unary(ask)) as (_, peer):
         answer = await peer.ask(1, "/t/Left", b"x", ("grpc-timeout", deadline))
         assert answer.messages == [b"x"]
         assert left[0] > 15
@@ -138,13 +114,10 @@ async def test_without_a_deadline_none_is_told() -> None:
     left: list[float | None] = []
 
     async def ask(request: bytes, context: Any) -> bytes:
-        left.append(context.time_remaining())
+        left.append(context.time_left_s)
         return request
 
-    async with (
-        serving(Left=grpc.unary_unary_rpc_method_handler(ask)) as served,
-        served.peer() as peer,
-    ):
+    async with connected(Left=unary_unary(ask)) as (_, peer):
         await peer.ask(1, "/t/Left", b"x")
         assert left == [None]
 
@@ -160,7 +133,7 @@ async def test_a_deadline_ends_a_call_whose_request_never_comes(peer: Peer) -> N
     for stream_id, path in ((1, "/t/Echo"), (3, "/t/Join")):
         peer.send(peer.headers(stream_id, path, ("grpc-timeout", "10m")))
         answer = await peer.over(stream_id)
-        assert answer.reset == Code.CANCEL or answer.status is Status.DEADLINE_EXCEEDED
+        assert answer.reset == ErrorCode.CANCEL or answer.status is Status.DEADLINE_EXCEEDED
 
 
 @pytest.mark.parametrize("path", ["/t/Big", "/t/Split"])
@@ -171,20 +144,17 @@ async def test_a_deadline_ends_a_call_whose_answer_nobody_has_room_for(path: str
         peer.call(1, path, b"1000 2000" if path == "/t/Split" else b"1000", ("grpc-timeout", "30m"))
         await peer.until(lambda: len(peer.answer(1).body) == 4)
         answer = await peer.over()
-        assert answer.reset == Code.CANCEL or answer.status is Status.DEADLINE_EXCEEDED
+        assert answer.reset == ErrorCode.CANCEL or answer.status is Status.DEADLINE_EXCEEDED
         assert served.connection._streams == {}
 
 
 async def test_a_deadline_ends_a_call_whose_handler_waits_for_room() -> None:
-    async with (
-        serving(Flow=grpc.unary_stream_rpc_method_handler(flow)) as served,
-        served.peer(gives_room=False) as peer,
-    ):
+    async with connected(gives_room=False, Flow=unary_stream(flow)) as (served, peer):
         peer.set((frames.INITIAL_WINDOW_SIZE, 4))
         peer.call(1, "/t/Flow", b"", ("grpc-timeout", "30m"))
         await peer.until(lambda: len(peer.answer(1).body) == 4)
         answer = await peer.over()
-        assert answer.reset == Code.CANCEL or answer.status is Status.DEADLINE_EXCEEDED
+        assert answer.reset == ErrorCode.CANCEL or answer.status is Status.DEADLINE_EXCEEDED
         assert served.connection._streams == {}
 
 

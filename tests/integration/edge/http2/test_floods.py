@@ -1,27 +1,19 @@
 """Pings, settings and floods of them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
 from collections.abc import Callable
 from typing import Any
 
-import grpc
 import pytest
 
 from backscroll_sidecar.edge.http2 import frames
-from backscroll_sidecar.edge.http2.frames import (
-    ACK,
-    PING,
-    SETTINGS,
-    Code,
-    frame,
-    reset,
-)
-from tests.integration.edge.http2.peer import Peer, Status, data, message
-from tests.integration.edge.http2.serving import Gate, serving, until
+from backscroll_sidecar.edge.http2.frames import ACK, PING, SETTINGS, ErrorCode, frame, reset
+from backscroll_sidecar.edge.status import Code, Refused
+from tests.integration.edge.http2.peer import Peer, data, message
+from tests.integration.edge.http2.serving import connected, gated, until
+from tests.kit.endpoints import unary_unary
 
 
 async def test_pings_are_answered_with_what_they_say(peer: Peer) -> None:
@@ -77,14 +69,10 @@ async def test_a_client_that_floods_and_does_not_read_is_cut_off(
     """What it is owed must not pile up, and its connection must be gone though it reads nothing."""
 
     async def abort(_: bytes, context: Any) -> bytes:
-        await context.abort(Status.NOT_FOUND, "x" * 400)
-        return b""
+        raise Refused(Code.NOT_FOUND, "x" * 400)
 
     most = 0
-    async with (
-        serving(Abort=grpc.unary_unary_rpc_method_handler(abort)) as served,
-        served.peer(receive_bytes=4_096) as peer,
-    ):
+    async with connected(receive_bytes=4_096, Abort=unary_unary(abort)) as (served, peer):
         await until(lambda: served.server.seen, "it is connected")
         transport = served.connection._transport
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
@@ -106,14 +94,10 @@ async def test_a_client_that_floods_and_does_not_read_is_cut_off(
 
 async def test_calls_that_are_cancelled_at_once_leave_nothing() -> None:
     """Rapid reset."""
-    gate = Gate()
-    async with (
-        serving(Wait=grpc.unary_unary_rpc_method_handler(gate.unary)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, served, peer):
         for stream_id in range(1, 4_001, 2):
             peer.call(stream_id, "/t/Wait")
-            peer.send(reset(stream_id, Code.CANCEL))
+            peer.send(reset(stream_id, ErrorCode.CANCEL))
         await peer.ping()
         assert not served.connection._streams
         await until(lambda: gate.started == gate.cancelled, "all are cancelled")

@@ -1,11 +1,8 @@
 """gRPC's own client over this edge."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import random
-import socket
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,6 +11,7 @@ import grpc
 import hpack
 import pytest
 
+from backscroll_sidecar.edge.grpc.handlers import Handlers
 from backscroll_sidecar.edge.http2 import frames
 from backscroll_sidecar.edge.http2.frames import (
     END_HEADERS,
@@ -21,24 +19,25 @@ from backscroll_sidecar.edge.http2.frames import (
     LEAST_FRAME_BYTES,
     PING,
     PREFACE,
-    Code,
+    ErrorCode,
     frame,
     reset,
     window_update,
 )
 from backscroll_sidecar.edge.http2.stream import STREAM_WINDOW_BYTES
-from tests.integration.edge.http2.peer import CALL, MAX_BYTES, PATIENCE_S, Status, data, message
+from tests.integration.edge.http2.peer import CALL, MAX_BYTES, Status, data, message
 from tests.integration.edge.http2.serving import (
-    SHAPES,
     Gate,
     Served,
-    Watched,
+    connected,
+    gated,
     pattern,
     requests,
     serving,
     until,
 )
 from tests.integration.edge.http2.wire import hung_up, said, settle, wired
+from tests.kit.endpoints import endpoints, stream_stream, unary_stream, unary_unary
 
 
 @asynccontextmanager
@@ -82,7 +81,7 @@ async def test_grpc_sends_and_gets_four_megabytes(served: Served) -> None:
 async def test_grpc_has_two_thousand_calls_at_once_on_one_connection() -> None:
     gate = Gate()
     async with (
-        serving(Wait=grpc.unary_unary_rpc_method_handler(gate.unary)) as served,
+        serving(Wait=unary_unary(gate.unary)) as served,
         channel(served.port) as client,
     ):
         wait = client.unary_unary("/t/Wait")
@@ -94,68 +93,18 @@ async def test_grpc_has_two_thousand_calls_at_once_on_one_connection() -> None:
         assert await answers == [b"%d" % number for number in range(2_000)]
 
 
-async def test_grpc_waits_until_the_server_is_there() -> None:
-    bound = socket.socket()
-    bound.bind(("127.0.0.1", 0))  # nobody listens yet
-    bound.setblocking(False)
-    server = Watched()
-    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("t", SHAPES)])
-    async with channel(bound.getsockname()[1]) as client:
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await client.unary_unary("/t/Echo")(b"x")
-        assert caught.value.code() is Status.UNAVAILABLE
-        call = asyncio.ensure_future(client.unary_unary("/t/Echo")(b"x", wait_for_ready=True))
-        server.add_socket(bound)
-        await server.start()
-        assert await call == b"x"
-    await server.stop(1.0)
-
-
-async def test_grpc_is_told_status_text_and_metadata() -> None:
-    told: list[Any] = []
-
-    async def end(_: bytes, context: Any) -> bytes:
-        told.append(dict(context.invocation_metadata()))
-        await context.abort(Status.NOT_FOUND, "没有：100%", (("why-bin", b"\0\xff"), ("k", "v")))
-        return b""
-
-    async with (
-        serving(End=grpc.unary_unary_rpc_method_handler(end)) as served,
-        channel(served.port) as client,
-    ):
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await client.unary_unary("/t/End")(b"", metadata=(("d-bin", b"\1\xfe"), ("k", "v")))
-        assert caught.value.code() is Status.NOT_FOUND
-        assert caught.value.details() == "没有：100%"
-        trailing = dict(tuple(caught.value.trailing_metadata()))
-        assert (trailing["why-bin"], trailing["k"]) == (b"\0\xff", "v")
-        assert (told[0]["d-bin"], told[0]["k"]) == (b"\1\xfe", "v")
-
-
-async def test_grpc_is_told_what_it_asked_wrong(served: Served) -> None:
-    async with channel(served.port) as client:
-        for path, body, code in (
-            ("/t/Nothing", b"", Status.UNIMPLEMENTED),
-            ("/t/Echo", bytes(MAX_BYTES + 1), Status.RESOURCE_EXHAUSTED),
-        ):
-            with pytest.raises(grpc.aio.AioRpcError) as caught:
-                await client.unary_unary(path)(body)
-            assert caught.value.code() is code
-        assert await client.unary_unary("/t/Echo")(b"x") == b"x"
-
-
 async def test_a_handler_is_told_the_same_metadata_as_by_grpc() -> None:
     """The edge must not be told from gRPC's own server by what it adds or leaves out."""
     told: list[Any] = []
 
-    async def hear(request: bytes, context: Any) -> bytes:
-        told.append(tuple((name, value) for name, value in context.invocation_metadata()))
+    async def hear(request: bytes, caller: Any) -> bytes:
+        told.append(tuple((name, value) for name, value in caller.metadata))
         return request
 
-    handlers: dict[str, Any] = {"Hear": grpc.unary_unary_rpc_method_handler(hear)}
+    handlers: dict[str, Any] = {"Hear": unary_unary(hear)}
     async with serving(**handlers) as served:
         theirs = grpc.aio.server()
-        theirs.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("t", handlers),))
+        theirs.add_generic_rpc_handlers((Handlers(endpoints(**handlers)),))
         port = theirs.add_insecure_port("127.0.0.1:0")
         await theirs.start()
         for where in (served.port, port):
@@ -167,37 +116,6 @@ async def test_a_handler_is_told_the_same_metadata_as_by_grpc() -> None:
         del theirs
     ours, others = told
     assert sorted(ours, key=repr) == sorted(others, key=repr)
-
-
-async def test_grpc_cancels_and_times_out() -> None:
-    gate = Gate()
-    async with (
-        serving(Wait=grpc.unary_unary_rpc_method_handler(gate.unary)) as served,
-        channel(served.port) as client,
-    ):
-        call = client.unary_unary("/t/Wait")(b"")
-        await until(lambda: gate.started == 1, "it runs")
-        call.cancel()
-        await until(lambda: gate.cancelled == 1, "it is cancelled")
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await client.unary_unary("/t/Wait")(b"", timeout=0.05)
-        assert caught.value.code() is Status.DEADLINE_EXCEEDED
-        await until(lambda: gate.started == gate.cancelled, "it is cancelled, too")
-
-
-async def test_grpc_ends_its_calls_while_the_server_stops() -> None:
-    gate = Gate()
-    async with (
-        serving(Wait=grpc.unary_unary_rpc_method_handler(gate.unary)) as served,
-        channel(served.port) as client,
-    ):
-        call = asyncio.ensure_future(client.unary_unary("/t/Wait")(b"x"))
-        await until(lambda: gate.started, "it runs")
-        stopping = asyncio.create_task(served.server.stop(PATIENCE_S))
-        await asyncio.sleep(0.02)
-        gate.open.set()
-        assert await call == b"x"
-        await stopping
 
 
 async def test_the_loop_of_the_server_serves_as_well() -> None:
@@ -212,7 +130,7 @@ async def test_the_loop_of_the_server_serves_as_well() -> None:
             await peer.ping()
             stopping = asyncio.create_task(served.server.stop(0.0))
             assert (await peer.over(5)).status is Status.UNAVAILABLE
-            assert await peer.fault() is Code.NO_ERROR
+            assert await peer.fault() is ErrorCode.NO_ERROR
             await stopping
 
     def run() -> None:
@@ -261,45 +179,35 @@ async def test_a_handler_is_cancelled_once_and_may_clean_up() -> None:
             done.append("cleaned up")
         return b""
 
-    async with (
-        serving(Slow=grpc.unary_unary_rpc_method_handler(slow)) as served,
-        served.peer() as peer,
-    ):
+    async with connected(Slow=unary_unary(slow)) as (_, peer):
         peer.call(1, "/t/Slow", b"", ("grpc-timeout", "10m"))
         await until(lambda: done, "the deadline has passed")
-        peer.send(reset(1, Code.CANCEL))
+        peer.send(reset(1, ErrorCode.CANCEL))
         await peer.ping()
         await until(lambda: done == ["begun", "cleaned up"], "it cleans up")
 
 
 async def test_who_writes_a_little_need_not_wait_for_a_reader() -> None:
-    """A handler may hold a lock while it writes, as that of a watch of health does: others would wait for a reader."""
+    """A handler may hold a lock while it writes: others would wait for a reader."""
     written = asyncio.Event()
 
-    async def watch(_: bytes, context: Any) -> None:
+    async def watch(_: bytes, __: Any) -> AsyncIterator[bytes]:
         for _n in range(3):
-            await context.write(b"news")
+            yield b"news"
         written.set()
         await asyncio.Event().wait()
 
-    async with (
-        serving(Watch=grpc.unary_stream_rpc_method_handler(watch)) as served,
-        served.peer(gives_room=False) as peer,
-    ):
+    async with connected(gives_room=False, Watch=unary_stream(watch)) as (_, peer):
         peer.set((frames.INITIAL_WINDOW_SIZE, 0))
         peer.call(1, "/t/Watch", b"")
         await until(written.is_set, "it has written")
-        peer.send(reset(1, Code.CANCEL))
+        peer.send(reset(1, ErrorCode.CANCEL))
         await peer.ping()
 
 
 async def test_messages_without_content_are_not_free() -> None:
     """Whoever does not read them makes the client stop, however small they are."""
-    gate = Gate()
-    async with (
-        serving(Late=grpc.stream_unary_rpc_method_handler(gate.stream)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (_, served, peer):
         peer.send(peer.headers(1, "/t/Late"))
         for _ in range(STREAM_WINDOW_BYTES // LEAST_FRAME_BYTES - 1):
             peer.send(data(1, message(b"") * (LEAST_FRAME_BYTES // 5)))
@@ -307,22 +215,19 @@ async def test_messages_without_content_are_not_free() -> None:
         stream = served.connection._streams[1]
         assert stream._held_bytes >= 64 * len(stream._messages) > 0
         assert peer.allowed.get(1, 0) <= STREAM_WINDOW_BYTES // 2
-        peer.send(reset(1, Code.CANCEL))
+        peer.send(reset(1, ErrorCode.CANCEL))
         await peer.ping()
 
 
 async def test_a_refused_call_that_nobody_reads_keeps_nothing() -> None:
     """Its answer waits for room; what still comes is not kept meanwhile."""
 
-    async def talk(requests: AsyncIterator[bytes], context: Any) -> None:
-        await context.write(bytes(200_000))
+    async def talk(requests: AsyncIterator[bytes], _caller: Any) -> AsyncIterator[bytes]:
+        yield bytes(200_000)
         async for _ in requests:
             pass
 
-    async with (
-        serving(Talk=grpc.stream_stream_rpc_method_handler(talk)) as served,
-        served.peer(gives_room=False) as peer,
-    ):
+    async with connected(gives_room=False, Talk=stream_stream(talk)) as (served, peer):
         peer.set((frames.INITIAL_WINDOW_SIZE, 0))
         peer.send(peer.headers(1, "/t/Talk"))
         await peer.ping()
@@ -343,10 +248,7 @@ async def test_a_call_that_is_broken_off_is_never_well() -> None:
             await asyncio.Event().wait()
         yield b"2"
 
-    async with (
-        serving(Stubborn=grpc.unary_stream_rpc_method_handler(stubborn)) as served,
-        served.peer() as peer,
-    ):
+    async with connected(Stubborn=unary_stream(stubborn)) as (_, peer):
         peer.call(1, "/t/Stubborn", b"", ("grpc-timeout", "20m"))
         answer = await peer.over()
         assert answer.messages == [b"1"]

@@ -1,13 +1,10 @@
 """Requests: headers, messages, compression, sizes."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import zlib
 from typing import Any
 
-import grpc
 import pytest
 
 from backscroll_sidecar.edge.http2.frames import (
@@ -15,10 +12,10 @@ from backscroll_sidecar.edge.http2.frames import (
     END_HEADERS,
     END_STREAM,
     HEADERS,
-    Code,
+    ErrorCode,
     frame,
 )
-from backscroll_sidecar.edge.http2.headers import MAX_METADATA_BYTES
+from backscroll_sidecar.edge.http2.messages import MAX_METADATA_BYTES
 from tests.integration.edge.http2.peer import (
     CALL,
     MAX_BYTES,
@@ -28,7 +25,8 @@ from tests.integration.edge.http2.peer import (
     in_frames,
     message,
 )
-from tests.integration.edge.http2.serving import serving
+from tests.integration.edge.http2.serving import connected
+from tests.kit.endpoints import unary_unary
 
 
 @pytest.mark.parametrize("path", ["/t/Echo", "/t/Split"])
@@ -82,7 +80,7 @@ async def test_an_answer_before_the_end_of_the_request_asks_for_no_more(peer: Pe
     peer.send(peer.headers(1), data(1, message(b"x")))
     await peer.until(lambda: peer.answer(1).reset is not None)
     assert peer.answer(1).is_ended
-    assert peer.answer(1).reset == Code.NO_ERROR
+    assert peer.answer(1).reset == ErrorCode.NO_ERROR
     peer.send(peer.headers(3, "/t/Nothing"))
     await peer.until(lambda: peer.answer(3).reset is not None)
     assert peer.answer(3).status is Status.UNIMPLEMENTED
@@ -152,13 +150,10 @@ async def test_metadata_is_told_to_the_handler() -> None:
     told: list[Any] = []
 
     async def hear(request: bytes, context: Any) -> bytes:
-        told.append(context.invocation_metadata())
+        told.append(context.metadata)
         return request
 
-    async with (
-        serving(Hear=grpc.unary_unary_rpc_method_handler(hear)) as served,
-        served.peer() as peer,
-    ):
+    async with connected(Hear=unary_unary(hear)) as (_, peer):
         raw = bytes(range(256))
         text = base64.b64encode(raw).decode()
         more = [

@@ -1,11 +1,8 @@
 """What the server has room for: windows it grants, and what it holds."""
 
-from __future__ import annotations
-
 import tracemalloc
 import zlib
 
-import grpc
 import pytest
 
 from backscroll_sidecar.edge.http2 import server as server_module
@@ -13,37 +10,30 @@ from backscroll_sidecar.edge.http2.frames import (
     DATA,
     LEAST_FRAME_BYTES,
     PADDED,
-    Code,
+    ErrorCode,
     frame,
     reset,
 )
 from backscroll_sidecar.edge.http2.stream import STREAM_WINDOW_BYTES
 from tests.integration.edge.http2.peer import MAX_BYTES, Peer, Status, data, in_frames, message
-from tests.integration.edge.http2.serving import Gate, pattern, serving, until
+from tests.integration.edge.http2.serving import Gate, connected, gated, pattern, until
+from tests.kit.endpoints import stream_unary
 
 
 async def test_more_than_there_is_room_for_ends_the_connection() -> None:
-    gate = Gate()
-    async with (
-        serving(Late=grpc.stream_unary_rpc_method_handler(gate.stream)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, _, peer):
         peer.send(peer.headers(1, "/t/Late"))
         full = STREAM_WINDOW_BYTES // LEAST_FRAME_BYTES
         peer.send(*[data(1, message(bytes(LEAST_FRAME_BYTES - 5)))] * full)
         await peer.ping()
         for _ in range(full + 1):  # whatever was allowed meanwhile, this is more
             peer.send(data(1, message(bytes(LEAST_FRAME_BYTES - 5))))
-        assert await peer.fault() is Code.FLOW_CONTROL_ERROR
+        assert await peer.fault() is ErrorCode.FLOW_CONTROL_ERROR
         await until(lambda: gate.cancelled, "its handler is cancelled")
 
 
 async def test_a_handler_that_does_not_read_stops_its_client_until_it_does() -> None:
-    gate = Gate()
-    async with (
-        serving(Late=grpc.stream_unary_rpc_method_handler(gate.stream)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, _, peer):
         peer.send(peer.headers(1, "/t/Late"))
         one = message(pattern(10_000))
 
@@ -102,10 +92,7 @@ async def test_packed_messages_that_nobody_reads_take_no_more_memory_than_a_few(
     """64 KB that unpack to 64 MB: what waits for a handler must be bounded as it is held, not as it came."""
     gate = Gate()
     bomb = message(zlib.compress(bytes(2**20), 9), 1)
-    async with (
-        serving(Late=grpc.stream_unary_rpc_method_handler(gate.stream)) as served,
-        served.peer() as peer,
-    ):
+    async with connected(Late=stream_unary(gate.stream)) as (_, peer):
         peer.send(peer.headers(1, "/t/Late", ("grpc-encoding", "deflate")))
         await until(lambda: gate.started, "the handler runs")
         tracemalloc.start()
@@ -116,7 +103,7 @@ async def test_packed_messages_that_nobody_reads_take_no_more_memory_than_a_few(
             held, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        peer.send(reset(1, Code.CANCEL))
+        peer.send(reset(1, ErrorCode.CANCEL))
         assert held < 2 * MAX_BYTES + 4 * 2**20
 
 
@@ -124,11 +111,7 @@ async def test_what_lies_unread_on_all_calls_together_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(server_module, "MOST_HELD_BYTES", 100_000)
-    gate = Gate()
-    async with (
-        serving(Late=grpc.stream_unary_rpc_method_handler(gate.stream)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, _, peer):
         for stream_id in (1, 3):
             peer.send(peer.headers(stream_id, "/t/Late"))
             peer.send(in_frames(stream_id, message(bytes(60_000)), end=False))

@@ -1,25 +1,20 @@
 """How a server stops: GOAWAY, grace, the end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
 from typing import Any
 
-import grpc
 import pytest
 
 from backscroll_sidecar.edge.http2 import frames
 from backscroll_sidecar.edge.http2 import server as server_module
-from backscroll_sidecar.edge.http2.frames import (
-    Code,
-    reset,
-)
+from backscroll_sidecar.edge.http2.frames import ErrorCode, reset
 from backscroll_sidecar.edge.http2.server import LocalServer
 from tests.integration.edge.http2.peer import MAX_BYTES, PATIENCE_S, Answer, Status, data, message
-from tests.integration.edge.http2.serving import Gate, Served, flow, serving, until
+from tests.integration.edge.http2.serving import Served, connected, flow, gated, serving, until
 from tests.integration.edge.http2.wire import hung_up, settle, wire_of
+from tests.kit.endpoints import unary_stream, unary_unary
 
 
 async def test_stopping_closes_idle_connections_with_a_farewell(served: Served) -> None:
@@ -27,28 +22,24 @@ async def test_stopping_closes_idle_connections_with_a_farewell(served: Served) 
         assert await peer.is_well(3)
         await other.ping()
         await served.server.stop(PATIENCE_S)
-        assert await peer.fault() is Code.NO_ERROR
+        assert await peer.fault() is ErrorCode.NO_ERROR
         assert peer.farewell
         assert peer.farewell[0] == 3
-        assert await other.fault() is Code.NO_ERROR
+        assert await other.fault() is ErrorCode.NO_ERROR
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection("127.0.0.1", served.port)
 
 
 async def test_stopping_lets_running_calls_end_and_takes_no_new_ones() -> None:
-    gate = Gate()
-    async with (
-        serving(Wait=grpc.unary_unary_rpc_method_handler(gate.unary)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, served, peer):
         peer.call(1, "/t/Wait", b"answer")
         peer.send(peer.headers(3, "/t/Join"), data(3, message(b"a")))
         await until(lambda: gate.started and len(served.connection._streams) == 2, "both run")
         stopping = asyncio.create_task(served.server.stop(PATIENCE_S))
         await peer.until(lambda: peer.farewell)
-        assert peer.farewell == (3, Code.NO_ERROR, b"")
+        assert peer.farewell == (3, ErrorCode.NO_ERROR, b"")
         peer.call(5, "/t/Wait", b"too late")
-        peer.send(reset(5, Code.CANCEL))
+        peer.send(reset(5, ErrorCode.CANCEL))
         peer.send(data(3, message(b"b"), end=True))
         assert (await peer.over(3)).messages == [b"a+b"]
         await peer.ping()
@@ -63,11 +54,7 @@ async def test_stopping_lets_running_calls_end_and_takes_no_new_ones() -> None:
 
 @pytest.mark.parametrize("grace_s", [None, 0.0, 0.05])
 async def test_calls_that_outlive_the_grace_are_unavailable(grace_s: float | None) -> None:
-    gate = Gate()
-    async with (
-        serving(Wait=grpc.unary_unary_rpc_method_handler(gate.unary)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, served, peer):
         peer.call(1, "/t/Wait")
         peer.send(peer.headers(3, "/t/Join"), peer.headers(5, "/t/Echo"))
         await until(lambda: gate.started and len(served.connection._streams) == 3, "they run")
@@ -83,10 +70,7 @@ async def test_calls_that_outlive_the_grace_are_unavailable(grace_s: float | Non
 @pytest.mark.parametrize("path", ["/t/Echo", "/t/Flow"])
 async def test_an_answer_that_nobody_has_room_for_is_broken_off_with_a_word(path: str) -> None:
     """Its handler is done, or waits for room: UNAVAILABLE or a reset, not just a closed connection."""
-    async with (
-        serving(Flow=grpc.unary_stream_rpc_method_handler(flow)) as served,
-        served.peer(gives_room=False) as peer,
-    ):
+    async with connected(gives_room=False, Flow=unary_stream(flow)) as (served, peer):
         peer.set((frames.INITIAL_WINDOW_SIZE, 4))
         peer.call(1, path, b"text")
         await peer.until(lambda: len(peer.answer(1).body) == 4)
@@ -109,10 +93,7 @@ async def test_a_handler_that_goes_on_though_cancelled_holds_up_no_stop(
                 await gate.wait()
         return request
 
-    async with (
-        serving(Deaf=grpc.unary_unary_rpc_method_handler(deaf)) as served,
-        served.peer() as peer,
-    ):
+    async with connected(Deaf=unary_unary(deaf)) as (served, peer):
         peer.call(1, "/t/Deaf")
         await until(lambda: served.server.seen and served.connection._streams, "it runs")
         async with asyncio.timeout(PATIENCE_S):
@@ -131,7 +112,7 @@ async def test_stopping_twice_and_at_once_is_stopping(served: Served) -> None:
 
 
 async def test_stopping_before_the_start_closes_the_sockets() -> None:
-    server = LocalServer(MAX_BYTES)
+    server = LocalServer((), MAX_BYTES)
     bound = socket.create_server(("127.0.0.1", 0))
     server.add_socket(bound)
     async with asyncio.timeout(PATIENCE_S):
@@ -143,7 +124,7 @@ async def test_stopping_before_the_start_closes_the_sockets() -> None:
 async def test_who_connects_while_the_server_stops_is_closed_too() -> None:
     """The connection is accepted, and made known only after `stop` has told all connections to leave."""
     before = asyncio.all_tasks()
-    server = LocalServer(MAX_BYTES)
+    server = LocalServer((), MAX_BYTES)
     await server.stop(0.0)
     wire = wire_of(server)
     await settle(wire)

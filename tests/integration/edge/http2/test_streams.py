@@ -1,16 +1,11 @@
 """Streams and their numbers."""
 
-from __future__ import annotations
-
-import grpc
 import hpack
 import pytest
 
 from backscroll_sidecar.edge.http2 import connection as connection_module
 from backscroll_sidecar.edge.http2 import frames
-from backscroll_sidecar.edge.http2.connection import (
-    CONNECTION_WINDOW_BYTES,
-)
+from backscroll_sidecar.edge.http2.connection import CONNECTION_WINDOW_BYTES
 from backscroll_sidecar.edge.http2.frames import (
     ACK,
     DATA,
@@ -22,40 +17,39 @@ from backscroll_sidecar.edge.http2.frames import (
     PING,
     RST_STREAM,
     WINDOW_UPDATE,
-    Code,
+    ErrorCode,
     frame,
     reset,
     window_update,
 )
 from tests.integration.edge.http2.peer import Peer, Status, data, message
-from tests.integration.edge.http2.serving import Gate, Served, serving
+from tests.integration.edge.http2.serving import gated
 
 
 @pytest.mark.parametrize("stream_id", [5, 2, 4])
 @pytest.mark.parametrize("kind", [DATA, RST_STREAM, WINDOW_UPDATE])
 async def test_frames_on_a_stream_that_never_was_end_the_connection(
-    served: Served, stream_id: int, kind: int
+    peer: Peer, stream_id: int, kind: int
 ) -> None:
-    async with served.peer() as peer:
-        assert await peer.is_well(3)
-        peer.send(frame(kind, 0, stream_id, b"\0\0\0\x08"))
-        assert await peer.fault() is Code.PROTOCOL_ERROR
+    assert await peer.is_well(3)
+    peer.send(frame(kind, 0, stream_id, b"\0\0\0\x08"))
+    assert await peer.fault() is ErrorCode.PROTOCOL_ERROR
 
 
 async def test_frames_on_a_stream_that_is_over_are_passed_over(peer: Peer) -> None:
     """They may have been sent before the client knew."""
     assert (await peer.ask(1, "/t/None")).status is Status.UNIMPLEMENTED
     for stream_id in (3, 5):
-        peer.send(peer.headers(stream_id, "/t/Join"), reset(stream_id, Code.CANCEL))
+        peer.send(peer.headers(stream_id, "/t/Join"), reset(stream_id, ErrorCode.CANCEL))
     for stream_id in (1, 3, 5):
         peer.send(data(stream_id, bytes(100)), window_update(stream_id, 5))
-        peer.send(reset(stream_id, Code.CANCEL), data(stream_id, b"", end=True))
+        peer.send(reset(stream_id, ErrorCode.CANCEL), data(stream_id, b"", end=True))
     assert await peer.is_well(7)
 
 
 async def test_what_is_sent_to_streams_that_are_over_counts_for_the_connection(peer: Peer) -> None:
     """Else the window of the connection would leak away."""
-    peer.send(peer.headers(1, "/t/Join"), reset(1, Code.CANCEL))
+    peer.send(peer.headers(1, "/t/Join"), reset(1, ErrorCode.CANCEL))
     sent = 0
     await peer.ping()
     while sent <= CONNECTION_WINDOW_BYTES // 2 + 2**20:
@@ -69,13 +63,12 @@ async def test_what_is_sent_to_streams_that_are_over_counts_for_the_connection(p
 
 @pytest.mark.parametrize("stream_id", [1, 3, 5])
 async def test_a_call_on_a_number_that_was_passed_ends_the_connection(
-    served: Served, stream_id: int
+    peer: Peer, stream_id: int
 ) -> None:
     """RFC 9113, section 5.1.1; else its client would wait for ever."""
-    async with served.peer() as peer:
-        assert await peer.is_well(5)
-        peer.call(stream_id, "/t/Echo", b"x")
-        assert await peer.fault() in {Code.PROTOCOL_ERROR, Code.STREAM_CLOSED}
+    assert await peer.is_well(5)
+    peer.call(stream_id, "/t/Echo", b"x")
+    assert await peer.fault() in {ErrorCode.PROTOCOL_ERROR, ErrorCode.STREAM_CLOSED}
 
 
 async def test_numbers_may_be_left_out(peer: Peer) -> None:
@@ -91,22 +84,14 @@ async def test_trailers_of_a_client_end_its_requests(peer: Peer) -> None:
     assert (await peer.over()).messages == [b"a+b"]
 
 
-async def test_headers_again_that_end_nothing_are_an_error(served: Served) -> None:
-    async with served.peer() as peer:
-        peer.send(peer.headers(1, "/t/Join"), peer.headers(1, "/t/Join"))
-        while not peer.answer(1).is_over and await peer.next() is not None:
-            pass
-        found = peer.farewell[1] if peer.farewell else peer.answer(1).reset
-        assert found == Code.PROTOCOL_ERROR
+async def test_headers_again_that_end_nothing_are_an_error(peer: Peer) -> None:
+    peer.send(peer.headers(1, "/t/Join"), peer.headers(1, "/t/Join"))
+    assert await peer.verdict() == ErrorCode.PROTOCOL_ERROR
 
 
 async def test_what_comes_behind_the_end_of_a_stream_is_not_taken() -> None:
     """RFC 9113, section 5.1, half-closed (remote): an error of the stream or of the connection, STREAM_CLOSED."""
-    gate = Gate()
-    async with (
-        serving(Late=grpc.stream_unary_rpc_method_handler(gate.stream)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, _, peer):
         peer.send(peer.headers(1, "/t/Late"), data(1, message(b"a"), end=True))
         peer.send(data(1, message(b"behind the end")), frame(PING, 0, 0, bytes(8)))
         pong = (PING, ACK, 0, bytes(8))
@@ -115,20 +100,16 @@ async def test_what_comes_behind_the_end_of_a_stream_is_not_taken() -> None:
         )
         gate.open.set()
         found = peer.farewell[1] if peer.farewell else peer.answer(1).reset
-        assert found == Code.STREAM_CLOSED
+        assert found == ErrorCode.STREAM_CLOSED
 
 
 async def test_more_streams_than_are_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "MOST_STREAMS", 3)
-    gate = Gate()
-    async with (
-        serving(Wait=grpc.unary_unary_rpc_method_handler(gate.unary)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, _, peer):
         for stream_id in (1, 3, 5, 7, 9):
             peer.call(stream_id, "/t/Wait", b"%d" % stream_id)
-        assert (await peer.over(7)).reset == Code.REFUSED_STREAM
-        assert (await peer.over(9)).reset == Code.REFUSED_STREAM
+        assert (await peer.over(7)).reset == ErrorCode.REFUSED_STREAM
+        assert (await peer.over(9)).reset == ErrorCode.REFUSED_STREAM
         assert peer.settings[frames.MAX_CONCURRENT_STREAMS] == 3
         assert gate.started == 3
         gate.open.set()

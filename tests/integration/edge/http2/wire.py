@@ -1,23 +1,14 @@
 """A connection without a socket: bytes in, bytes out."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
-import grpc
-
-from backscroll_sidecar.edge.http2.connection import (
-    Connection,
-)
-from backscroll_sidecar.edge.http2.frames import (
-    DATA,
-    END_STREAM,
-    HEADERS,
-)
+from backscroll_sidecar.edge.http2.connection import Connection
+from backscroll_sidecar.edge.http2.frames import DATA, END_STREAM, HEADERS
 from backscroll_sidecar.edge.http2.server import LocalServer
 from tests.integration.edge.http2.peer import MAX_BYTES, Answer, Frame
 from tests.integration.edge.http2.serving import SHAPES, no_task_but, until
+from tests.kit.endpoints import endpoints
 
 
 class Wire(asyncio.Transport):
@@ -65,18 +56,14 @@ class Wire(asyncio.Transport):
 
 def wired(max_bytes: int = MAX_BYTES, **handlers: Any) -> Wire:
     """A connection of a server without a socket."""
-    server = LocalServer(max_bytes)
-    server.add_generic_rpc_handlers(
-        [grpc.method_handlers_generic_handler("t", {**SHAPES, **handlers})]
-    )
-    return wire_of(server, max_bytes)
+    return wire_of(LocalServer(endpoints(**SHAPES | handlers), max_bytes), max_bytes)
 
 
 def wire_of(server: LocalServer, max_bytes: int = MAX_BYTES) -> Wire:
     """A connection as the server makes them for its sockets."""
     loop = asyncio.get_running_loop()
     told = server._opened, server._closed, server._hold
-    wire = Wire(Connection(loop, server._find, max_bytes, *told))
+    wire = Wire(Connection(loop, server._endpoints, max_bytes, *told))
     wire.connection.connection_made(wire)
     return wire
 

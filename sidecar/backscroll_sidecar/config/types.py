@@ -1,0 +1,154 @@
+"""How single settings are read and checked: what a variable's text becomes, and what it must be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import orjson
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from backscroll_sidecar.ports import reserved_fields
+from backscroll_sidecar.threads import CORES
+
+MAX_PORT = 65_535
+PROFILE_NAMES = (
+    "balanced", "classic", "chain_recent", "retrieval", "naive", "memory", "hybrid", "hybrid_linear", "room",
+)  # fmt: skip
+
+
+SOURCE_NAMES = (
+    "recent", "window", "thread", "chain", "graph", "semantic", "lexical", "recall", "asker", "mention", "pinned",
+)  # fmt: skip
+"""Sources of messages that are built in."""
+
+
+def parts(value: object) -> object:
+    """Environment variables hold lists separated by commas."""
+    return (
+        [part.strip() for part in value.split(",") if part.strip()]
+        if isinstance(value, str)
+        else value
+    )
+
+
+def table(value: object) -> object:
+    """Environment variables hold tables as JSON."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError:
+        raise ValueError('a table is wanted, as JSON: {"name": "value"}') from None
+
+
+def address(value: str) -> str:
+    """Accept ``host:port``, ``[v6]:port`` and ``unix:path``."""
+    if value.startswith("unix:"):
+        if not value.removeprefix("unix:"):
+            raise ValueError("name the socket after 'unix:'")
+        return value
+    host, colon, port = value.rpartition(":")
+    if not (colon and host and port.isascii() and port.isdigit()):
+        raise ValueError("an address is host:port, [v6 address]:port or unix:path")
+    if int(port) > MAX_PORT:
+        raise ValueError(f"the port is over {MAX_PORT:,}")
+    return value
+
+
+def core(value: int) -> int:
+    """Accept the number of a core this process may use."""
+    if not CORES:
+        raise ValueError("this system does not let threads choose their core")
+    if value not in CORES:
+        raise ValueError(f"this process may use {', '.join(map(str, sorted(CORES)))}")
+    return value
+
+
+def profile_name(value: str) -> str:
+    """Accept the name of a profile."""
+    if value not in PROFILE_NAMES:
+        raise ValueError(f"no such profile; there are {', '.join(PROFILE_NAMES)}")
+    return value
+
+
+def strategy(value: str) -> str:
+    """Accept ``module:Class``; whether it can be imported is seen at start."""
+    if not _is_dotted(value):
+        raise ValueError("a strategy is named module:Class")
+    return value
+
+
+def stage(value: str) -> str:
+    """Accept ``module:Class``, as `strategy` does."""
+    if not _is_dotted(value):
+        raise ValueError("a class of your own is named module:Class")
+    return value
+
+
+def source_name(value: str) -> str:
+    """Accept a built-in source of messages, or ``module:Class``."""
+    if value not in SOURCE_NAMES and not _is_dotted(value):
+        raise ValueError(f"it is one of {', '.join(SOURCE_NAMES)}, or module:Class")
+    return value
+
+
+def _is_dotted(value: str) -> bool:
+    module, colon, name = value.partition(":")
+    return bool(colon) and name.isidentifier() and all(map(str.isidentifier, module.split(".")))
+
+
+def home(value: Path) -> Path:
+    """Let ``~`` be the user's home."""
+    try:
+        return value.expanduser()
+    except RuntimeError:
+        raise ValueError("there is no such user's home") from None
+
+
+def database_file(value: object) -> object:
+    """Accept the URL of a store, too: of SQLite's its path."""
+    if value == "memory:":
+        return ":memory:"
+    if isinstance(value, str) and "://" in value and not value.startswith("sqlite:///"):
+        raise ValueError(f"{value.partition(':')[0]}:// is not there yet, sqlite:///path is")
+    return value.removeprefix("sqlite:///") if isinstance(value, str) else value
+
+
+def number_or_none(value: object) -> object:
+    """Say what is wrong once, not once for each thing it could have been."""
+    if value == "none":
+        return value
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = -1.0
+    if not 0.0 <= number <= 2.0 or isinstance(value, bool):
+        raise ValueError("it is a number from 0 to 2, or none")
+    return number
+
+
+def body_fields(value: Mapping[str, object]) -> Mapping[str, object]:
+    """Accept fields that can be added to a request's body."""
+    if found := reserved_fields(value):
+        raise ValueError(f"{found[0]} is set by the server alone")
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        raise ValueError("it can hold nothing but what JSON can") from None
+    return value
+
+
+UserPath = Annotated[Path, AfterValidator(home)]
+DatabasePath = Annotated[UserPath, BeforeValidator(database_file)]
+Core = Annotated[int, AfterValidator(core)]
+Address = Annotated[str, AfterValidator(address)]
+ProfileName = Annotated[str, AfterValidator(profile_name)]
+StrategyName = Annotated[str, AfterValidator(strategy)]
+StageName = Annotated[str, AfterValidator(stage)]
+SourceName = Annotated[str, AfterValidator(source_name)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Temperature = Annotated[float | Literal["none"], BeforeValidator(number_or_none)]
+Words = BeforeValidator(parts)
+BodyFields = AfterValidator(body_fields)
+Table = BeforeValidator(table)

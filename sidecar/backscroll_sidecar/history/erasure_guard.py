@@ -1,0 +1,67 @@
+"""What channels lost while turns were open, so that no turn brings it back.
+
+A turn holds texts of its channel in memory while a model answers. An erasure deletes its row and cannot reach those;
+what the turn writes afterwards is therefore dropped by the writer, the one place that knows what came before what.
+Turns are only open in this process, and a row that an erasure deleted is gone for the next one: nothing of this needs
+to be stored.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports import (
+    AppendChange,
+    Change,
+    EraseChange,
+    EventsChange,
+    RecordChange,
+    RetractChange,
+    about_message,
+)
+
+REMEMBERED = 2_048
+"""Erasures and retractions kept in mind. A turn that began before the oldest of them counts as hit by one."""
+
+
+class ErasureGuard:
+    """Erasures and retractions in the order of their commits. Used by the writer alone, on its event loop."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._recent: deque[tuple[int, ChannelKey, str]] = deque(maxlen=REMEMBERED)
+        self.published = 0
+        """How many of them every reader sees: what is read from now on holds nothing of what they took."""
+
+    def admits(self, change: Change) -> bool:
+        """Take note of a change about to be committed; False: it must not be, it would undo an earlier one."""
+        match change:
+            case EraseChange():
+                self._note(change.key, "")
+            case RetractChange():
+                self._note(change.key, change.message_id)
+            case RecordChange() if change.turn is not None:
+                return not self._lost(change.key, change.turn.since, change.named_ids)
+            case AppendChange() | EventsChange() if change.turn is not None:
+                return not self._lost(change.key, change.turn.since)
+        return True
+
+    def publish(self) -> None:
+        """Everything noted so far is committed and published."""
+        self.published = self._count
+
+    def _note(self, key: ChannelKey, message_id: str) -> None:
+        self._count += 1
+        self._recent.append((self._count, key, message_id))
+
+    def _lost(self, key: ChannelKey, since: int, named_ids: Sequence[str] = ()) -> bool:
+        if since < self._count - len(self._recent):
+            return True
+        for number, where, message_id in reversed(self._recent):
+            if number <= since:
+                return False
+            if where == key and (not message_id or about_message(message_id) in named_ids):
+                return True
+        return False

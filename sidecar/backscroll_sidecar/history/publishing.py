@@ -1,0 +1,107 @@
+"""What is told of a committed group: to whom, in what order, in pieces small enough for the event loop. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Protocol
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports import AppendChange, Applied, Change
+
+PUBLISH_SLICE = 32
+
+
+class ChannelPublisher(Protocol):
+    """Is told what every committed change did, before whoever asked for the change is."""
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        """Take over at most `PUBLISH_SLICE` rows and as many members. On the event loop, so cheap and without I/O.
+
+        A long change comes in several calls, in order; read `stored`, `members`, `vectors`, `record`, `is_erasure`,
+        `erased_ids`. A publisher that cannot take them must forget the channel, so that its next use loads it from the
+        store; what it raises is logged and counted, the commit stands.
+        """
+
+
+class FanOut:
+    """Publishes to several publishers. One that raises does not keep the rows from the others."""
+
+    def __init__(self, *publishers: ChannelPublisher) -> None:
+        self._publishers = publishers
+
+    def add(self, *publishers: ChannelPublisher) -> None:
+        """Publish to these, too, from now on."""
+        self._publishers += publishers
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        failures: list[Exception] = []
+        for publisher in self._publishers:
+            try:
+                publisher.publish(key, applied)
+            except Exception as failure:  # noqa: BLE001 - all of them are raised below
+                failures.append(failure)
+        if failures:
+            raise ExceptionGroup("publishers failed", failures)
+
+
+def joined_by_channel(
+    done: Iterable[tuple[Change, Applied]],
+) -> Iterator[tuple[ChannelKey, Applied]]:
+    """What a group did, in the order of each channel; appends to a channel that follow each other as one.
+
+    To publish costs much more by the call than by the row.
+    """
+    appended: dict[ChannelKey, list[Applied]] = {}
+    for change, applied in done:
+        if isinstance(change, AppendChange):
+            appended.setdefault(change.key, []).append(applied)
+            continue
+        if change.key in appended:
+            yield change.key, _joined(appended.pop(change.key))
+        yield change.key, applied
+    for key, several in appended.items():
+        yield key, _joined(several)
+
+
+def _joined(appended: list[Applied]) -> Applied:
+    """Appends to one channel as one; what was answered to each is left out."""
+    if len(appended) == 1:
+        return appended[0]
+    last = {row.seq: row for one in appended for row in one.stored}  # a late parent moves others
+    return Applied(
+        stored=tuple(last[seq] for seq in sorted(last)),
+        members=tuple(member for one in appended for member in one.members),
+        vectors=tuple(vector for one in appended for vector in one.vectors),
+        aliases=tuple(alias for one in appended for alias in one.aliases),
+    )
+
+
+def publish_slices(applied: Applied) -> Iterator[Applied]:
+    """What one change did, in pieces small enough for the event loop; nothing when nothing changed.
+
+    Erased ids go with the first piece; rows follow in order of `seq`, members and vectors beside them; last aliases.
+    """
+    if applied.error is not None:
+        return
+    rows, members, vectors = applied.stored, applied.members, applied.vectors
+    if not (rows or members or vectors or applied.aliases or applied.record or applied.is_erasure):
+        return
+    count = max(len(rows), len(members), len(vectors))
+    if count <= PUBLISH_SLICE:
+        yield applied
+        return
+    first = slice(PUBLISH_SLICE)
+    yield replace(
+        applied,
+        append_results=(),
+        aliases=(),
+        stored=rows[first],
+        members=members[first],
+        vectors=vectors[first],
+    )
+    for start in range(PUBLISH_SLICE, count, PUBLISH_SLICE):
+        part = slice(start, start + PUBLISH_SLICE)
+        yield Applied(stored=rows[part], members=members[part], vectors=vectors[part])
+    if applied.aliases:
+        yield Applied(aliases=applied.aliases)

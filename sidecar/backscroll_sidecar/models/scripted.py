@@ -1,0 +1,56 @@
+"""A model whose answers the caller makes, for the tests of a bot: `backscroll.testing` serves one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import aclosing, asynccontextmanager
+
+from backscroll_sidecar.models.faults import failed
+from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest, TextDelta
+
+Answer = Sequence[ModelEvent | ModelError]
+"""The events of one answer; a `ModelError` is raised where it stands."""
+
+
+class ScriptedModel:
+    """`ChatModel` that asks a function for the answer to each request."""
+
+    def __init__(self, answer: Callable[[ModelRequest], Answer]) -> None:
+        self._answer = answer
+        self._is_closed = False
+
+    @asynccontextmanager
+    async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
+        if self._is_closed:
+            raise failed(ModelFault.CONNECTION)
+        if request.timeout_s is not None and request.timeout_s <= 0:
+            raise failed(ModelFault.TIMEOUT)
+        async with aclosing(_played(self._answer(request))) as events:
+            yield events
+
+    async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
+        async with self.stream(request) as events:
+            return joined([event async for event in events])
+
+    async def close(self) -> None:
+        self._is_closed = True
+
+
+async def _played(answer: Answer) -> AsyncGenerator[ModelEvent, None]:
+    for step in answer:
+        await asyncio.sleep(0)
+        if isinstance(step, ModelError):
+            raise step
+        yield step
+
+
+def joined(events: Iterable[ModelEvent]) -> list[ModelEvent]:
+    """The events of an answer that was not streamed: its text is one."""
+    text, rest = "", list[ModelEvent]()
+    for event in events:
+        if isinstance(event, TextDelta):
+            text += event.text
+        else:
+            rest.append(event)
+    return [TextDelta(text), *rest] if text else rest

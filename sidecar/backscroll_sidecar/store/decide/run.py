@@ -1,0 +1,254 @@
+"""What a run of changes does, decided once for every store. Pure: facts in, plan out.
+
+A store looks up `needs_of(run)`, calls `decide`, writes down the plan. Later changes of a run see earlier ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from backscroll_sidecar.domain import (
+    Event,
+    Member,
+    MessageState,
+)
+from backscroll_sidecar.errors import BackscrollError, Conflict, Gone, NotFound, Reason
+from backscroll_sidecar.ports import (
+    AliasChange,
+    AppendChange,
+    Applied,
+    Change,
+    EditChange,
+    EventsChange,
+    KeptVector,
+    MembersChange,
+    RecordChange,
+    RetractChange,
+    SegmentsChange,
+    StoredVector,
+    VectorsChange,
+)
+from backscroll_sidecar.store.decide.appends import Appends, given_vectors
+from backscroll_sidecar.store.decide.people import added, upserted
+from backscroll_sidecar.store.decide.revisions import emptied, is_known_edit
+from backscroll_sidecar.store.facts import (
+    Facts,
+    MessageRow,
+    Named,
+    Person,
+    Place,
+    Plan,
+    drawer_of,
+    messages_named,
+)
+
+EDITED = "message.edited"
+RECALLED = "message.recalled"
+_NOTHING = Applied()
+
+
+def decide(changes: Sequence[Change], facts: Facts) -> Plan:
+    """What these changes do.
+
+    Parameters
+    ----------
+    changes : sequence of Change
+        A run without erasures, in the order in which they came.
+    facts : Facts
+        Everything `needs_of(changes)` asked for, as it stands before the run.
+
+    Returns
+    -------
+    Plan
+        One `Applied` a change, and what to write. A change that is refused writes nothing.
+    """
+    run = _Run(facts)
+    for change in changes:
+        run.plan.applied.append(run.apply(change))
+    return run.plan
+
+
+class _Run(Appends):
+    """The facts of one run, brought forward change by change, and the plan that grows with them."""
+
+    def apply(self, change: Change) -> Applied:
+        match change:
+            case AppendChange():
+                return self.append(change)
+            case EditChange():
+                return self._edit(change)
+            case RetractChange():
+                return self._retract(change)
+            case AliasChange():
+                return self._alias(change)
+            case MembersChange():
+                return self._members(change)
+            case VectorsChange():
+                return self._embedded(change)
+            case RecordChange():
+                return self._record(change)
+            case EventsChange():
+                here = change.key
+                self.plan.events += [(here, change.context_id, event) for event in change.events]
+            case SegmentsChange():
+                self.plan.segments.append(change)
+            case _:
+                raise ValueError("an erasure is a run of its own")
+        return _NOTHING
+
+    # --- edit, retract, alias -----------------------------------------------------------------
+
+    def _alias(self, change: AliasChange) -> Applied:
+        here, alias_id = change.key, change.alias_id
+        true_id = self._places.true_id(here, change.message_id)
+        record = self._rows.get((*here, true_id))
+        if record is None or record.stored.state is MessageState.RECALLED:
+            return Applied(error=self._missing((*here, true_id)))
+        if true_id == self._places.true_id(here, alias_id):
+            return _NOTHING  # known already
+        alias = (*here, alias_id)
+        restorable = self._facts.erased.get(alias, True)  # it may have gone with its channel
+        if alias in self._rows or alias in self._places.aliases or not restorable:
+            taken = Conflict(
+                "alias_id is the id of another message: if it is a copy of this one, recall it",
+                field="alias_id",
+            )
+            return Applied(error=taken)
+        if alias in self._facts.erased:
+            self.plan.restored[alias] = None
+        self._echoes.note_alias(here, true_id)
+        moved = self._places.alias(here, alias_id, true_id)
+        moved.sort(key=lambda row: row.seq)
+        return Applied(stored=tuple(moved), aliases=((alias_id, true_id),))
+
+    def _edit(self, change: EditChange) -> Applied:
+        here = change.key
+        named = (*here, self._places.true_id(here, change.message.id))
+        record = self._rows.get(named)
+        if record is None or record.stored.state is MessageState.RECALLED:
+            return Applied(error=self._missing(named))
+        stored, edit = record.stored, change.message
+        if is_known_edit(record, change):
+            return _NOTHING
+        revision = stored.revision + 1
+        replaced = next(record.contents())
+        edited = replace(
+            stored,
+            message=replace(stored.message, parts=edit.parts, mentions=edit.mentions),
+            analysis=change.analysis,
+            revision=revision,
+        )
+        older = (*record.older, replaced)
+        self._change(named, MessageRow(edited, record.received_at_ms, change.edited_at_ms, older))
+        self.plan.old_revisions.setdefault(named, []).append(replaced)
+        if edit.embeddings:
+            vectors = self.plan.vectors.setdefault(named, [])
+            vectors += [(revision, embedding) for embedding in edit.embeddings]
+        self._tell(named, EDITED, revision, change.edited_at_ms)
+        return Applied(stored=(edited,), vectors=tuple(given_vectors(edit, edited)))
+
+    def _retract(self, change: RetractChange) -> Applied:
+        here = change.key
+        named = (*here, self._places.true_id(here, change.message_id))
+        record = self._rows.get(named)
+        if record is None:
+            return Applied(error=self._missing(named))
+        if record.stored.state is MessageState.RECALLED:
+            return _NOTHING
+        recalled = emptied(record)
+        self._change(named, recalled)
+        if new := self.plan.old_revisions.get(named):
+            self.plan.old_revisions[named] = list(recalled.older[-len(new) :])
+        self.plan.vectors.pop(named, None)
+        self.plan.embedded.pop(named, None)
+        self.plan.emptied[named] = None
+        self._tell(named, RECALLED, recalled.stored.revision, change.retracted_at_ms)
+        return Applied(stored=(recalled.stored,))
+
+    # --- vectors -----------------------------------------------------------------------------
+
+    def _embedded(self, change: VectorsChange) -> Applied:
+        kept: list[KeptVector] = []
+        for vector in change.vectors:
+            named = (change.key.tenant, change.key.channel, vector.message_id)
+            record = self._rows.get(named)
+            if record is None or record.stored.state is MessageState.RECALLED:
+                continue
+            stored = record.stored
+            if stored.revision == vector.revision:
+                made = (vector.revision, change.embedder_id, vector.values)
+                self.plan.embedded.setdefault(named, []).append(made)
+                kept.append(
+                    KeptVector(
+                        change.embedder_id,
+                        StoredVector(stored.seq, vector.message_id, vector.values),
+                    )
+                )
+        return Applied(vectors=tuple(kept))
+
+    def _missing(self, named: Named) -> BackscrollError:
+        if named in self._rows or named in self._facts.erased:
+            return Gone("the message was recalled or erased")
+        return NotFound("no such message in this channel", reason=Reason.MESSAGE_NOT_FOUND)
+
+    def _change(self, named: Named, record: MessageRow) -> None:
+        self._rows[named] = record
+        self.plan.put(named, record)
+
+    def _tell(self, named: Named, type_: str, revision: int, at_ms: int) -> None:
+        tenant, channel, message_id = named
+        event = Event(
+            id=f"{type_}:{message_id}:{revision}",
+            type=type_,
+            level="agent",
+            at_ms=at_ms,
+            payload={"message_id": message_id, "revision": revision},
+            message_id=message_id,
+        )
+        self.plan.events.append(((tenant, channel), "", event))
+
+    # --- records -----------------------------------------------------------------------------
+
+    def _record(self, change: RecordChange) -> Applied:
+        for named in messages_named(change):
+            record = self._rows.get(named)
+            if record is None or record.stored.state is MessageState.RECALLED:
+                return Applied(error=self._missing(named))
+        ids = self._drawers.get(
+            drawer_of(change), {}
+        )  # of no drawer that nobody asks for anything is known
+        live = {id_ for id_, ends_ms in ids.items() if not 0 < ends_ms <= change.at_ms}
+        if change.body is None:
+            gone = [id_ for id_ in ids if change.id in ("", id_)]
+            for id_ in gone:
+                del ids[id_]
+            self.plan.records.append(change)
+            return Applied(record=change, deleted_records=len(live.intersection(gone)))
+        if change.limit and len(live | {change.id}) > change.limit:
+            return Applied(error=Conflict(f"there are {len(live)} already, and no more may be"))
+        ids[change.id] = change.expires_at_ms
+        self.plan.records.append(change)
+        return Applied(record=change)
+
+    # --- people ------------------------------------------------------------------------------
+
+    def _members(self, change: MembersChange) -> Applied:
+        here = change.key
+        self.plan.last_seqs[here] = self._last_seqs.setdefault(here, 0)
+        changed: dict[str, Member] = {}
+        tell = added if change.only_adds else upserted
+        for given in change.members:
+            person = self._people.get((*here, given.user_id))
+            member = self._put(here, person, tell(person, given, change.at_ms))
+            if member is not None:
+                changed[member.user_id] = member
+        return Applied(members=tuple(changed.values()))
+
+    def _put(self, here: Place, before: Person | None, after: Person) -> Member | None:
+        """Keep the person; return the member if others can see a difference."""
+        if after is before:
+            return None
+        named = (*here, after.member.user_id)
+        self._people[named] = self.plan.people[named] = after
+        return None if before is not None and before.member is after.member else after.member

@@ -1,0 +1,350 @@
+"""History in dictionaries: for tests, demos and as the plain twin of the SQLite store. Nothing outlives the process.
+
+Decides through the same `decide` as SQLite; only looking up and writing down are its own, and they are the plainest
+that are right. Safe from any task of one event loop: no method gives way half-way.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from backscroll_sidecar.domain import ChannelKey, MessageState, Role
+from backscroll_sidecar.ports import (
+    ANY_ERASURE,
+    ANY_RETRACTION,
+    EVERYWHERE,
+    Applied,
+    Change,
+    EraseChange,
+    EraseReceipt,
+    RecordChange,
+    RecordedEvent,
+    StoredRecord,
+    about_message,
+    about_user,
+    count_by_part,
+)
+from backscroll_sidecar.store.decide import decide, needs_of, runs
+from backscroll_sidecar.store.facts import (
+    PURGED_AT_ONCE,
+    Drawer,
+    Facts,
+    Holder,
+    MessageRow,
+    Named,
+    Needs,
+    Place,
+    Plan,
+    dedupe_digest,
+    drawer_of,
+    float32_bytes,
+)
+from backscroll_sidecar.store.memory.reads import Channel, InMemoryReader, KeptRecord, Tombstone
+from backscroll_sidecar.turn_ids import answer_marks, is_said
+
+
+class InMemoryStore(InMemoryReader):
+    """`HistoryStore` in memory."""
+
+    maintenance = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._homes: dict[Place, set[str]] = defaultdict(set)
+        """(tenant, message id): the channels that have a row of it."""
+
+    async def close(self) -> None:
+        self._closed = True
+
+    async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
+        self._check_open()
+        applied: list[Applied] = []
+        for run in runs(changes):
+            if isinstance(run[0], EraseChange):
+                applied.append(self._erase(run[0]))
+                continue
+            plan = decide(run, self._facts(needs_of(run)))
+            self._write(plan)
+            applied += plan.applied
+        return applied
+
+    def _facts(self, needs: Needs) -> Facts:
+        facts = Facts()
+        for here in needs.places:
+            facts.last_seqs[here] = self._at(here).last_seq
+        for named in needs.ids:
+            channel = self._at(named[:2])
+            if named[2] in channel.by_id:
+                facts.rows[named] = channel.by_id[named[2]]
+            if named[2] in channel.erased:
+                facts.erased[named] = channel.erased[named[2]].with_channel
+            self._find_alias(named, facts)
+        for named in needs.dedupe_keys:
+            if (holder := self._holder(named)) is not None:
+                facts.holders[named] = holder
+        self._find_replies(needs, facts)
+        self._find_followers(needs, facts)
+        self._find_said(needs, facts)
+        for named in needs.people:
+            if (person := self._at(named[:2]).people.get(named[2])) is not None:
+                facts.people[named] = person
+        for drawer in needs.drawers:
+            kept = self._drawers.get(drawer, {})
+            facts.drawers[drawer] = {id_: one.stored.expires_at_ms for id_, one in kept.items()}
+        return facts
+
+    def _find_replies(self, needs: Needs, facts: Facts) -> None:
+        for tenant, channel_id, parent in needs.parents:
+            homes = self._homes.get((tenant, parent), set())
+            true_id = self._find_alias((tenant, channel_id, parent), facts)
+            record = self._at((tenant, channel_id)).by_id.get(true_id)
+            if record is not None:
+                facts.parents[tenant, channel_id, true_id] = record.stored.rank_time_ms
+            elif homes:
+                facts.strangers.add((tenant, channel_id, parent))
+        facts.children.update(n for n in needs.replying if self._at(n[:2]).children.get(n[2]))
+        if facts.children:
+            facts.edges.update(self._edges(needs))
+
+    def _find_alias(self, named: Named, facts: Facts) -> str:
+        """The id of the message that has this one; what is known of it becomes known."""
+        channel = self._at(named[:2])
+        true_id = channel.aliases.get(named[2])
+        if true_id is None:
+            return named[2]
+        facts.aliases[named] = true_id
+        facts.rows[(*named[:2], true_id)] = channel.by_id[true_id]
+        return true_id
+
+    def _find_followers(self, needs: Needs, facts: Facts) -> None:
+        for here in dict.fromkeys(named[:2] for named in needs.ids):
+            channel = self._at(here)
+            ahead = [
+                id_
+                for *place, id_ in needs.ids
+                if tuple(place) == tuple(here) and id_ not in channel.by_id
+            ]
+            while ahead:
+                parent = ahead.pop()
+                children = list(channel.children.get(parent, ()))
+                if children and (*here, parent) not in facts.followers:
+                    facts.followers[(*here, parent)] = children
+                    facts.rows.update({(*here, id_): channel.by_id[id_] for id_ in children})
+                    ahead += children
+
+    def _find_said(self, needs: Needs, facts: Facts) -> None:
+        for tenant, channel_id, author_id in needs.speaking:
+            channel = self._at((tenant, channel_id))
+            facts.said[tenant, channel_id, author_id] = [
+                record
+                for id_, record in channel.by_id.items()
+                if is_said(id_)
+                and record.stored.message.author.id == author_id
+                and id_ not in channel.aliases.values()
+            ]
+        for tenant, channel_id, question in needs.answered:
+            channel = self._at((tenant, channel_id))
+            for row in channel.told(channel.live()):
+                message = row.message
+                if message.reply is None or message.reply.message_id != question:
+                    continue
+                what = (tenant, channel_id, question, message.author.id)
+                marks = answer_marks((message.id, *row.alias_ids))
+                for mark in marks:
+                    facts.answers.setdefault((*what, mark), message.id)
+                if not marks and message.role is Role.ASSISTANT and not is_said(message.id):
+                    facts.early.setdefault(what, []).append(channel.by_id[message.id])
+
+    def _holder(self, named: Named) -> Holder | None:
+        channel, key = self._at(named[:2]), named[2]
+        if (message_id := channel.dedupe_keys.get(key)) is not None:
+            state = channel.by_id[message_id].stored.state
+            return Holder(message_id, gone=state is MessageState.RECALLED)
+        for message_id, one in channel.erased.items():
+            if one.digest == dedupe_digest(key):
+                return Holder(message_id, gone=True, restorable=one.with_channel)
+        return None
+
+    def _edges(self, needs: Needs) -> Iterator[tuple[Named, str]]:
+        for tenant, channel_id in dict.fromkeys(named[:2] for named in needs.parents):
+            for message_id, record in self._at((tenant, channel_id)).by_id.items():
+                if (reply := record.stored.message.reply) is not None:
+                    yield (tenant, channel_id, message_id), reply.message_id
+
+    def _write(self, plan: Plan) -> None:
+        for here, last_seq in plan.last_seqs.items():
+            channel = self._channels.setdefault(here, Channel())
+            channel.last_seq, channel.is_known = last_seq, True
+        for (tenant, channel_id, message_id), record in plan.inserted.items():
+            channel, message = self._channels[tenant, channel_id], record.stored.message
+            channel.erased.pop(message_id, None)
+            channel.by_id[message_id] = record
+            self._homes[tenant, message_id].add(channel_id)
+            if message.dedupe_key:
+                channel.dedupe_keys[message.dedupe_key] = message_id
+            if message.reply is not None:
+                channel.children[message.reply.message_id].add(message_id)
+        for named, record in plan.updated.items():
+            channel = self._channels[named[:2]]
+            before, now = channel.by_id[named[2]].stored.message, record.stored.message
+            channel.by_id[named[2]] = record
+            if before.reply is not None and before.reply is not now.reply:
+                assert now.reply is not None
+                channel.children[before.reply.message_id].discard(named[2])
+                channel.children[now.reply.message_id].add(named[2])
+        for named, message_id in plan.aliases.items():
+            self._channels[named[:2]].aliases[named[2]] = message_id
+        self._write_vectors(plan)
+        for named, person in plan.people.items():
+            self._channels[named[:2]].people[named[2]] = person
+        for here, context_id, event in plan.events:
+            events = self._channels.setdefault(here, Channel()).events
+            if (context_id, event.id) not in events:
+                self._event_count += 1
+                recorded = RecordedEvent(self._event_count, context_id, event)
+                events[context_id, event.id] = recorded
+        self._write_records(plan)
+
+    def _write_records(self, plan: Plan) -> None:
+        for change in plan.records:
+            self._write_record(change)
+        for named in plan.emptied:
+            self._forget_records(named[:2], {about_message(named[2]), ANY_RETRACTION})
+
+    def _write_vectors(self, plan: Plan) -> None:
+        for named in plan.emptied:
+            self._drop_vectors(self._channels[named[:2]], named[2])
+        for named, vectors in plan.vectors.items():
+            for revision, embedding in vectors:
+                kept = self._channels[named[:2]].vectors
+                key = (named[2], revision, embedding.embedder_id)
+                kept.setdefault(key, float32_bytes(embedding))
+        for named, made in plan.embedded.items():
+            for revision, embedder_id, values in made:
+                kept, key = self._channels[named[:2]].vectors, (named[2], revision, embedder_id)
+                if len(kept.get(key, b"")) != len(values):
+                    kept[key] = values
+
+    def _write_record(self, change: RecordChange) -> None:
+        drawer = self._drawers.setdefault(drawer_of(change), {})
+        if change.body is None:
+            for id_ in [id_ for id_ in drawer if change.id in ("", id_)]:
+                del drawer[id_]
+            return
+        self._drop_expired(drawer_of(change), change.at_ms)
+        before = drawer.get(change.id)
+        taken = [one.stored.number for kept in self._drawers.values() for one in kept.values()]
+        stored = StoredRecord(
+            max(taken, default=0) + 1 if before is None else before.stored.number,
+            change.key.channel,
+            change.owner,
+            change.id,
+            change.body,
+            change.at_ms if before is None else before.stored.created_at_ms,
+            change.at_ms,
+            change.expires_at_ms,
+        )
+        drawer[change.id] = KeptRecord(stored, change.named_ids)
+        self._drop_expired_of(change.key.tenant, change.at_ms)
+
+    def _drop_expired(self, drawer: Drawer, at_ms: int) -> None:
+        kept = self._drawers[drawer]
+        for id_ in [i for i, one in kept.items() if 0 < one.stored.expires_at_ms <= at_ms]:
+            del kept[id_]
+
+    def _drop_expired_of(self, tenant: str, at_ms: int) -> None:
+        expired = sorted(
+            (one.stored.expires_at_ms, one.stored.number, drawer, id_)
+            for drawer, kept in self._drawers.items()
+            if drawer[0] == tenant
+            for id_, one in kept.items()
+            if 0 < one.stored.expires_at_ms <= at_ms
+        )
+        for *_, drawer, id_ in expired[:PURGED_AT_ONCE]:
+            del self._drawers[drawer][id_]
+
+    def _forget_records(self, here: Place, names: set[str] | None) -> list[str]:
+        """Delete the records of a channel that are about one of these, None: all of them; the kind of each."""
+        kinds: list[str] = []
+        for (*place, kind, _), kept in self._drawers.items():
+            if tuple(place) == tuple(here):
+                gone = [i for i, one in kept.items() if names is None or names & {*one.named_ids}]
+                for id_ in gone:
+                    del kept[id_]
+                kinds += [kind] * len(gone)
+        return kinds
+
+    def _erase_records(self, change: EraseChange, ids: set[str]) -> list[str]:
+        if not change.message_ids and not change.user_id:
+            return self._forget_records(change.key, None)
+        names = {ANY_ERASURE, *map(about_message, ids)}
+        if change.message_ids:
+            return self._forget_records(change.key, names)
+        user = about_user(change.user_id)
+        everywhere = (change.key.tenant, EVERYWHERE)
+        return self._forget_records(change.key, {*names, user}) + self._forget_records(
+            everywhere, {user}
+        )
+
+    def _erase(self, change: EraseChange) -> Applied:
+        channel = self._at(change.key)
+        whole = not change.message_ids and not change.user_id
+        asked = {channel.aliases.get(one, one) for one in change.message_ids}
+        victims = [
+            record
+            for message_id, record in channel.by_id.items()
+            if whole
+            or message_id in asked
+            or (not change.message_ids and record.stored.message.author.id == change.user_id)
+        ]
+        ids = {record.stored.message.id for record in victims}
+        for message_id in channel.erased.keys() & change.message_ids:
+            channel.erased[message_id] = replace(channel.erased[message_id], with_channel=False)
+        told = [key for key, one in channel.events.items() if whole or one.event.message_id in ids]
+        for record in victims:
+            self._forget(change.key, channel, record, with_channel=whole)
+        for key in told:
+            del channel.events[key]
+        gone = 0
+        if whole:
+            gone = len(channel.people)
+            channel.people.clear()
+        elif not change.message_ids:
+            gone = channel.people.pop(change.user_id, None) is not None
+        kinds = self._erase_records(change, ids)
+        counts = {
+            "aliases": sum(self._forget_aliases(channel, id_) for id_ in ids),
+            "events": len(told),
+            "members": int(gone),
+            "messages": len(victims),
+            "revisions": sum(len(record.older) for record in victims),
+            **count_by_part(kinds),
+        }
+        erased_ids = tuple(record.stored.message.id for record in victims)
+        return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))
+
+    def _forget(
+        self, key: ChannelKey, channel: Channel, record: MessageRow, *, with_channel: bool
+    ) -> None:
+        message = record.stored.message
+        del channel.by_id[message.id]
+        restorable = with_channel and record.stored.state is not MessageState.RECALLED
+        channel.erased[message.id] = Tombstone(dedupe_digest(message.dedupe_key), restorable)
+        channel.dedupe_keys.pop(message.dedupe_key, None)
+        self._homes[key.tenant, message.id].discard(key.channel)
+        if message.reply is not None:
+            channel.children[message.reply.message_id].discard(message.id)
+        self._drop_vectors(channel, message.id)
+
+    def _forget_aliases(self, channel: Channel, message_id: str) -> int:
+        gone = [alias_id for alias_id, id_ in channel.aliases.items() if id_ == message_id]
+        for alias_id in gone:
+            del channel.aliases[alias_id]
+            channel.erased[alias_id] = replace(channel.erased[message_id], digest="")
+        return len(gone)
+
+    def _drop_vectors(self, channel: Channel, message_id: str) -> None:
+        for key in [key for key in channel.vectors if key[0] == message_id]:
+            del channel.vectors[key]
