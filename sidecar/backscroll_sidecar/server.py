@@ -18,10 +18,10 @@ from backscroll_sidecar.edge.bind_policy import check_exposure, check_metrics
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord, log_call
 from backscroll_sidecar.edge.grpc.platform import Health, platform_endpoints
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
+from backscroll_sidecar.edge.services import Servicer, methods_of
 from backscroll_sidecar.edge.services.admin import AdminServicer
 from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer
 from backscroll_sidecar.edge.services.history import HistoryServicer
-from backscroll_sidecar.edge.services.methods import Servicer, methods_of
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
 from backscroll_sidecar.errors import StartRefused

@@ -152,9 +152,9 @@ def test_every_rpc_is_documented() -> None:
     """Every RPC has its words in the contract and at its handler."""
     import inspect
 
+    from backscroll_sidecar.edge.services import snake_case
     from backscroll_sidecar.edge.services.context import ContextServicer
     from backscroll_sidecar.edge.services.history import HistoryServicer
-    from backscroll_sidecar.edge.services.methods import snake_case
     from backscroll_sidecar.edge.services.preference import PreferenceServicer
 
     for module in (context_pb2_grpc, history_pb2_grpc):

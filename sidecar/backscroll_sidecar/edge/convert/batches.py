@@ -15,8 +15,7 @@ from backscroll_sidecar.domain import (
     Message,
     RefusalCode,
 )
-from backscroll_sidecar.edge.convert.checks import check_time, required_id
-from backscroll_sidecar.edge.convert.enums import OUTCOME_NUMBERS
+from backscroll_sidecar.edge.convert.fields import OUTCOME_NUMBERS, check_time, required_id
 from backscroll_sidecar.edge.convert.history import members_from_proto, result_fields
 from backscroll_sidecar.edge.convert.messages import message_from_proto
 from backscroll_sidecar.edge.convert.parsing import Batch

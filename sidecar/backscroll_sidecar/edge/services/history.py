@@ -11,7 +11,9 @@ from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey, SearchScope, StoredMessage
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.batches import ImportSource, append_batch, encode_results
-from backscroll_sidecar.edge.convert.checks import (
+from backscroll_sidecar.edge.convert.codec import encode_stored
+from backscroll_sidecar.edge.convert.fields import (
+    SEARCH_SCOPE_WORDS,
     check_count,
     check_id,
     check_range,
@@ -21,8 +23,6 @@ from backscroll_sidecar.edge.convert.checks import (
     invalid,
     required_id,
 )
-from backscroll_sidecar.edge.convert.codec import encode_stored
-from backscroll_sidecar.edge.convert.enums import SEARCH_SCOPE_WORDS
 from backscroll_sidecar.edge.convert.history import (
     channel_to_proto,
     check_erase,

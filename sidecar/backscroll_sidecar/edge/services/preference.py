@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backscroll.v1 import preference_pb2 as pb
 from backscroll_sidecar.edge.call_pipeline import Call
-from backscroll_sidecar.edge.convert.checks import check_id, check_text, missing, required_id
+from backscroll_sidecar.edge.convert.fields import check_id, check_text, missing, required_id
 from backscroll_sidecar.edge.limits import MAX_PREFERENCE_BYTES, MAX_PREFERENCE_ID_BYTES
 from backscroll_sidecar.history.preferences import Preference, PreferenceService
 
