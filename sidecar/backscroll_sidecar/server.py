@@ -18,14 +18,14 @@ from backscroll_sidecar.edge.bind_policy import check_exposure, check_metrics
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord, log_call
 from backscroll_sidecar.edge.grpc.platform import Health, platform_endpoints
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
+from backscroll_sidecar.edge.services import Servicer, methods_of
 from backscroll_sidecar.edge.services.admin import AdminServicer
 from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer
 from backscroll_sidecar.edge.services.history import HistoryServicer
-from backscroll_sidecar.edge.services.methods import Servicer, methods_of
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
 from backscroll_sidecar.errors import StartRefused
-from backscroll_sidecar.history.preferences import Preferences
+from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache, Metrics, MetricsServer
 
@@ -40,7 +40,7 @@ class App(Protocol):
         """Stores and reads messages."""
 
     @property
-    def preferences(self) -> Preferences:
+    def preferences(self) -> PreferenceService:
         """Stores and reads what is known of people."""
 
     @property

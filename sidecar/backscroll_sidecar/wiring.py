@@ -20,6 +20,7 @@ from backscroll_sidecar.chat import ChatService
 from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.config.derived import chat_settings, context_settings
 from backscroll_sidecar.config.settings import Settings
+from backscroll_sidecar.configured_models import chat_model, configured_embedder
 from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.profiles import PROFILES
@@ -29,17 +30,14 @@ from backscroll_sidecar.edge.convert.built import JoiningCodec
 from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
-from backscroll_sidecar.history.preferences import Preferences
+from backscroll_sidecar.history.preferences import PreferenceService
+from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.secure_delete import SecureDelete
 from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.service import HistoryService
-from backscroll_sidecar.history.writer import FanOut, Writer
+from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.models.echo import EchoModel
-from backscroll_sidecar.models.local_embedder import LocalEmbedder
-from backscroll_sidecar.models.openai import OpenAIModel
-from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
-from backscroll_sidecar.models.options import DEFAULT_BASE_URL, OpenAIOptions
 from backscroll_sidecar.own_parts import OwnStages, own_stages, own_strategies
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import (
@@ -52,7 +50,7 @@ from backscroll_sidecar.ports import (
 )
 from backscroll_sidecar.recording import Recorder
 from backscroll_sidecar.store.opening import open_store
-from backscroll_sidecar.strategies import BUILTIN, Semantic
+from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
 from backscroll_sidecar.threads import pool
 from backscroll_sidecar.vectors.backlog import Backlog
@@ -92,7 +90,7 @@ class App:
     ahead: Ahead
     writer: Writer
     history: HistoryService
-    preferences: Preferences
+    preferences: PreferenceService
     builder: ContextBuilder
     chat: ChatService
     embedding: Embedding | None
@@ -193,7 +191,7 @@ async def _assemble(
     rosters = Rosters(store)
     publishers = FanOut(channels, rosters)
     writer = Writer(store, publishers)
-    preferences = Preferences(store, writer, clock)
+    preferences = PreferenceService(store, writer, clock)
     publishers.add(preferences)
     await writer.start()
     stack.push_async_callback(writer.close)
@@ -204,24 +202,19 @@ async def _assemble(
     await ahead.start()
     stack.push_async_callback(ahead.close)
     publishers.add(ahead)
-    embedding: Embedding | None = None
-    permitted = {t: SearchScope[name.upper()] for t, name in settings.search_scopes.items()}
     embedder = embedder or configured_embedder(settings)
+    embedding: Embedding | None = None
     if embedder is not None:
         stack.push_async_callback(embedder.close)
-        embedding = Embedding.over(embedder, store, writer, executor, settings, permitted)
+        embedding = Embedding.over(embedder, store, writer, executor, settings)
         stack.push_async_callback(embedding.vectors.close)
         stack.push_async_callback(embedding.backlog.close)
         publishers.add(embedding.vectors, embedding.backlog)
     dims_of = any_dims if embedding is None else embedding.dims_of
     analyzer = analyze.Analyzer()
-    own = own_strategies(settings)
     events: EventSink = writer if settings.memory.enable_async_data_collection else NoEvents()
-    sources = {**BUILTIN, **({} if embedding is None else {"semantic": embedding.semantic}), **own}
-    if stages.provider is not None:
-        sources[stages.provider.name] = stages.provider
-    if recorder is not None:
-        sources = {name: recorder.strategy(one) for name, one in sources.items()}
+    own = own_strategies(settings)
+    sources = _sources(own, stages, embedding, recorder)
     builder = ContextBuilder(
         channels,
         store,
@@ -244,7 +237,7 @@ async def _assemble(
         executor,
         embedding=None if embedding is None else embedding.backlog,
         dims_of=dims_of,
-        semantic_search=SemanticSearch(store, permitted)
+        semantic_search=SemanticSearch(store, _permitted(settings))
         if embedding is None
         else embedding.semantic_search,
     )
@@ -276,6 +269,26 @@ async def _assemble(
         embedding,
         analyzer,
     )
+
+
+def _sources(
+    own: Mapping[str, Strategy],
+    stages: OwnStages,
+    embedding: Embedding | None,
+    recorder: Recorder | None,
+) -> dict[str, Strategy]:
+    """All sources by name: the built-in ones, and the operator's own."""
+    sources = {**BUILTIN, **({} if embedding is None else {"semantic": embedding.semantic}), **own}
+    if stages.provider is not None:
+        sources[stages.provider.name] = stages.provider
+    if recorder is not None:
+        sources = {name: recorder.strategy(one) for name, one in sources.items()}
+    return sources
+
+
+def _permitted(settings: Settings) -> dict[str, SearchScope]:
+    """How far each tenant may search."""
+    return {t: SearchScope[name.upper()] for t, name in settings.search_scopes.items()}
 
 
 async def _keep_files(
@@ -313,7 +326,6 @@ class Embedding:
         writer: Writer,
         executor: ThreadPoolExecutor,
         settings: Settings,
-        permitted: Mapping[str, SearchScope],
     ) -> Embedding:
         """Put them together. Nothing runs before `start`."""
         vectors = Vectors(
@@ -326,7 +338,7 @@ class Embedding:
             max_bytes=settings.vector_bytes,
         )
         backlog = Backlog(store, writer.submit, embedder)
-        semantic_search = SemanticSearch(store, permitted, embedder, vectors)
+        semantic_search = SemanticSearch(store, _permitted(settings), embedder, vectors)
         semantic = Semantic(embedder, vectors, wide=semantic_search)
         return cls(embedder, vectors, backlog, semantic, semantic_search)
 
@@ -339,83 +351,3 @@ class Embedding:
     def dims_of(self, embedder_id: str) -> int:
         """The size of an embedder's vectors, 0 when it is not known."""
         return self.embedder.dims if embedder_id == self.embedder.id else 0
-
-
-def configured_embedder(settings: Settings) -> Embedder | None:
-    """The embedder of the settings; None when there shall be none."""
-    if settings.embedder == "local":
-        return LocalEmbedder()
-    if settings.embedder == "none":
-        return None
-    try:
-        options = _embedder_options(settings)
-    except ValueError as error:
-        log.warning("there is no semantic source: %s", _of_embedder(error))
-        return None
-    model, dims = settings.embedder_model, settings.embedder_dimensions
-    return OpenAIEmbedder(options, model=model, dims=dims)
-
-
-def embedder_problem(settings: Settings) -> str:
-    """Why the configured embedder could never be called; empty when it could. Nothing is called."""
-    try:
-        if settings.embedder == "openai":
-            _embedder_options(settings)
-    except ValueError as error:
-        return _of_embedder(error)
-    return ""
-
-
-def _embedder_options(settings: Settings) -> OpenAIOptions:
-    key = settings.embedder_api_key
-    return OpenAIOptions(
-        api_key=key.get_secret_value() if key else "",
-        base_url=settings.embedder_base_url or DEFAULT_BASE_URL,
-    )
-
-
-def _of_embedder(error: ValueError) -> str:
-    return str(error).replace("the model's", "the embedder's")
-
-
-def chat_model(settings: Settings, pacer: Pacer | None = None) -> ChatModel:
-    """The configured model; without key and address an echo, which says that it is one.
-
-    An echo as well where the model could never be called: OpenAI shall not get what was meant for another.
-    """
-    if not _has_model(settings):
-        return EchoModel(settings.wordings())
-    try:
-        return OpenAIModel(_model_options(settings), pacer)
-    except ValueError as error:
-        log.warning("there is no model, an echo answers: %s", error)
-        return EchoModel(settings.wordings())
-
-
-def model_problem(settings: Settings) -> str:
-    """Why the configured model could never be called; empty when it could. Nothing is called."""
-    try:
-        if _has_model(settings):
-            _model_options(settings)
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
-def _has_model(settings: Settings) -> bool:
-    return settings.model_base_url is not None or settings.model_api_key is not None
-
-
-def _model_options(settings: Settings) -> OpenAIOptions:
-    key = settings.model_api_key
-    return OpenAIOptions(
-        api_key=key.get_secret_value() if key else "",
-        base_url=settings.model_base_url or DEFAULT_BASE_URL,
-        headers={name: one.get_secret_value() for name, one in settings.model_headers.items()},
-        query=settings.model_query,
-        idle_s=settings.model_idle_seconds,
-        include_usage=settings.model_stream_options,
-        extra_body=settings.model_extra_body,
-        thoughts=settings.model_thoughts,
-        max_tokens_field=settings.model_max_tokens_field,
-    )

@@ -6,6 +6,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.models.scripted import joined
 from backscroll_sidecar.ports import (
@@ -16,6 +17,7 @@ from backscroll_sidecar.ports import (
     ModelFault,
     ModelRequest,
     TextDelta,
+    ToolCallDelta,
 )
 
 T = TypeVar("T")
@@ -39,6 +41,14 @@ Step = str | ModelEvent | Wait | Refuse | ModelError
 """A text is a `TextDelta`; a `ModelError` is raised between events."""
 
 Script = Sequence[Step]
+
+
+STOP, LENGTH = Finished(FinishReason.STOP), Finished(FinishReason.LENGTH)
+CALLS = Finished(FinishReason.TOOL_CALLS)
+
+
+def call(id: str, name: str = "weather", arguments: str = "{}") -> ToolCallDelta:
+    return ToolCallDelta(ToolCallPart(id, name, arguments))
 
 
 @dataclass(slots=True)
@@ -171,3 +181,8 @@ async def _by(deadline: float | None, awaited: Awaitable[T]) -> T:
             return await awaited
     except TimeoutError:
         raise failed(ModelFault.TIMEOUT) from None
+
+
+def always(*script: Step) -> FakeModel:
+    """A model that plays one script again and again."""
+    return FakeModel(answer=lambda _: script)

@@ -86,9 +86,8 @@ def stored(one: Message, seq: int = 1, **fields) -> StoredMessage:
     return StoredMessage(one, analysis(one.text), seq, one.sent_at_ms, **fields)
 
 
-def events_change(count: int = 1) -> EventsChange:
-    events = tuple(Event(f"e{i}", "turn.started", "turn", NOW_MS) for i in range(count))
-    return EventsChange(KEY, "c1", events)
+def events(count: int) -> list[Event]:
+    return [Event(f"e{i}", "turn.started", "turn", NOW_MS) for i in range(count)]
 
 
 class FakeClock:

@@ -25,7 +25,7 @@ from backscroll_bench.speed.stats import Absent, Rounds, Wrong
 from backscroll_scoring import hnsw, warm
 from backscroll_scoring.index import VectorIndex, normalised
 from backscroll_sidecar.ports import StoredVector
-from backscroll_sidecar.vectors.block import Block
+from backscroll_sidecar.vectors.block import VectorBlock
 from backscroll_sidecar.vectors.service import GRAPH_ROWS, SIGN_ROWS
 
 LIMIT = 20
@@ -181,7 +181,7 @@ class Raw:
 
 def server_index(rows: Floats) -> VectorIndex:
     """What a server with default settings would search a channel of these vectors with."""
-    block = Block(rows.shape[1])
+    block = VectorBlock(rows.shape[1])
     block.add([StoredVector(n, "", one.tobytes()) for n, one in enumerate(rows, 1)])
     by_signs = len(rows) >= SIGN_ROWS
     if by_signs:

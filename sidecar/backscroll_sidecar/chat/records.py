@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import structlog
 
@@ -39,10 +38,10 @@ from backscroll_sidecar.errors import (
     NotFound,
     Reason,
 )
+from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import (
     TURN,
-    Applied,
-    Change,
     Clock,
     HistoryReader,
     RecordChange,
@@ -57,33 +56,13 @@ CUT_ARGUMENTS = '{"cut": true}'
 KEPT = {AppendOutcome.STORED, AppendOutcome.DUPLICATE}
 
 
-class Appender(Protocol):
-    """The part of the history service a turn writes through."""
-
-    async def append(
-        self, key: ChannelKey, messages: Sequence[Message], *, turn: TurnMark | None = None
-    ) -> Sequence[AppendResult]:
-        """Store a batch of one channel; durable when it returns."""
-
-
-class Changes(Protocol):
-    """The part of the writer a turn is kept through."""
-
-    async def submit(self, change: Change, deadline_s: float | None = None) -> Applied:
-        """Make one change durable."""
-
-    @property
-    def erasures_seen(self) -> int:
-        """How many erasures and retractions no reader can miss any more."""
-
-
 class ChatHistory:
-    """Writes what turns leave behind. Ids are made from the turn's, so a retry stores nothing twice (law 1)."""
+    """Writes what turns leave behind. Ids are made from the turn's, so a retry stores nothing twice."""
 
     def __init__(
         self,
-        history: Appender,
-        writer: Changes,
+        history: HistoryService,
+        writer: Writer,
         reader: HistoryReader,
         clock: Clock,
         wordings: Wordings = NEUTRAL,
@@ -148,7 +127,7 @@ class ChatHistory:
     ) -> tuple[Sequence[ToolResultPart], bool]:
         """The results of the turn's open calls that count, and whether an earlier try of the round stored them.
 
-        The first ones win, as everywhere (law 1): history and model never hear of different ones.
+        The first ones win, as everywhere: history and model never hear of different ones.
 
         Raises
         ------

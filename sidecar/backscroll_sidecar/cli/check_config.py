@@ -86,14 +86,14 @@ def _at_start(settings: Settings) -> Iterator[Problem]:
         yield Problem("wrong value", error.setting, "start", str(error), fatal=True)
     if settings.model_base_url is not None or settings.model_api_key is not None:
         prepare_process(settings)
-        from backscroll_sidecar.wiring import model_problem
+        from backscroll_sidecar.configured_models import model_problem
 
         if said := model_problem(settings):
             names = "model_base_url, model_api_key, model_headers, model_query"
             yield Problem("wrong value", names, "start", said)
     if settings.embedder == "openai":
         prepare_process(settings)
-        from backscroll_sidecar.wiring import embedder_problem
+        from backscroll_sidecar.configured_models import embedder_problem
 
         if said := embedder_problem(settings):
             yield Problem("wrong value", "embedder_base_url, embedder_api_key", "start", said)

@@ -27,12 +27,12 @@ from backscroll.v1 import (
 from backscroll_sidecar.edge.bind_policy import parse_address
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners
+from backscroll_sidecar.edge.services import Servicer, methods_of
 from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer
 from backscroll_sidecar.edge.services.history import HistoryServicer
-from backscroll_sidecar.edge.services.methods import Servicer, methods_of
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.tenants import OneTenant
-from backscroll_sidecar.history.preferences import Preferences
+from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.service import HistoryService
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ _is_warm = False
 
 async def warm_up(
     history: HistoryService,
-    preferences: Preferences,
+    preferences: PreferenceService,
     builder: Builder,
     chat: Chat,
     profiles: Iterable[str],

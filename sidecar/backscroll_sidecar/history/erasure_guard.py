@@ -1,4 +1,4 @@
-"""What channels lost while turns were open, so that no turn brings it back (N-10).
+"""What channels lost while turns were open, so that no turn brings it back.
 
 A turn holds texts of its channel in memory while a model answers. An erasure deletes its row and cannot reach those;
 what the turn writes afterwards is therefore dropped by the writer, the one place that knows what came before what.

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Mappin
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from backscroll_sidecar.domain import (
     AppendOutcome,
@@ -19,6 +19,7 @@ from backscroll_sidecar.domain import (
     WarningCode,
 )
 from backscroll_sidecar.errors import Conflict, Gone, InvalidRequest, NotFound, Overloaded
+from backscroll_sidecar.history.service import HistoryService
 
 CHUNK_ITEMS = 250
 MAX_PROBLEMS = 100
@@ -28,35 +29,14 @@ T = TypeVar("T")
 _STORED, _DUPLICATE = AppendOutcome.STORED, AppendOutcome.DUPLICATE
 
 
-class History(Protocol):
-    """What of `HistoryService` an import needs."""
-
-    def append(
-        self,
-        key: ChannelKey,
-        messages: Sequence[Message],
-        *,
-        restores_erased: bool,
-        rank_times_ms: Sequence[int],
-    ) -> Awaitable[list[AppendResult]]: ...
-
-    def alias(self, key: ChannelKey, message_id: str, alias_id: str) -> Awaitable[None]: ...
-
-    def retract(self, key: ChannelKey, message_id: str) -> Awaitable[None]: ...
-
-    def add_members(
-        self, key: ChannelKey, members: Sequence[Member], at_ms: int | None
-    ) -> Awaitable[object]: ...
-
-
-class Marks(NamedTuple):
+class ImportMarks(NamedTuple):
     """What an export tells of a message beside its content."""
 
     alias_ids: Sequence[str] = ()
     is_recalled: bool = False
 
 
-class People(NamedTuple):
+class ImportMembers(NamedTuple):
     """Whom an export tells of, and as of when; None: now."""
 
     channel: str
@@ -74,12 +54,12 @@ class ImportBatch(NamedTuple):
     messages: Sequence[Message]
     restores_erased: bool = False
     rank_times_ms: Sequence[int] = ()
-    marks: Mapping[int, Marks] = {}
-    people: People | None = None
+    marks: Mapping[int, ImportMarks] = {}
+    people: ImportMembers | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ImportProblem:
     """A message that was refused or is in conflict. `position` counts the messages of the import from 0."""
 
     position: int
@@ -93,7 +73,7 @@ class ImportReport:
 
     outcomes: Counter[AppendOutcome] = field(default_factory=Counter)
     warnings: Counter[WarningCode] = field(default_factory=Counter)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ImportProblem] = field(default_factory=list)
     message_count: int = 0
     warned_count: int = 0
 
@@ -110,11 +90,11 @@ class ImportReport:
     def complain(self, channel: str, result: AppendResult, place: int = 0) -> None:
         """Keep what is wrong with a message, `place` behind those that are counted, while there is room."""
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(self.message_count + place, channel, result))
+            self.problems.append(ImportProblem(self.message_count + place, channel, result))
 
 
 async def import_batches(
-    tenant: str, batches: AsyncIterable[ImportBatch], history: History
+    tenant: str, batches: AsyncIterable[ImportBatch], history: HistoryService
 ) -> ImportReport:
     """Append every batch before the next one is read.
 
@@ -146,17 +126,19 @@ async def import_batches(
     return report
 
 
-async def _import_people(tenant: str, people: People | None, history: History) -> None:
+async def _import_people(
+    tenant: str, people: ImportMembers | None, history: HistoryService
+) -> None:
     if people is not None:
         key = ChannelKey(tenant, people.channel)
         await _patient(partial(history.add_members, key, people.members, people.at_ms))
 
 
 async def _marked(
-    history: History,
+    history: HistoryService,
     key: ChannelKey,
     results: Sequence[AppendResult],
-    marks: Mapping[int, Marks],
+    marks: Mapping[int, ImportMarks],
     report: ImportReport,
 ) -> list[AppendResult]:
     """Give messages their other ids and take them back, where they are those of the export; what became of all."""

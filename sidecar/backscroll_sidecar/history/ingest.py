@@ -1,4 +1,4 @@
-"""From messages as sent to messages as stored: checked, analysed, and the event loop never held for long (law 9)."""
+"""From messages as sent to messages as stored: checked, analysed, and the event loop never held for long."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import Protocol
 
+from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.domain import (
     Analysis,
     AppendOutcome,
@@ -19,9 +19,8 @@ from backscroll_sidecar.domain import (
     RefusalCode,
 )
 from backscroll_sidecar.history.lane import Lane, LoopSlices
-from backscroll_sidecar.history.requests import check_batch_bytes
-from backscroll_sidecar.history.rosters import BatchRoster, ChannelRoster, RosterOverTime, Rosters
-from backscroll_sidecar.history.validate import Accepted, Refused, check_message
+from backscroll_sidecar.history.rosters import BatchRoster, ChannelRoster, Rosters
+from backscroll_sidecar.history.validate import Accepted, Refused, check_batch_bytes, check_message
 
 logger = logging.getLogger(__name__)
 
@@ -45,22 +44,6 @@ def any_dims(embedder_id: str) -> int:
     return 0
 
 
-class MessageAnalyzer(Protocol):
-    """Finds out about one message what is stored with it. Pure; safe to call from any thread."""
-
-    def analyze(
-        self,
-        message: Message,
-        roster: RosterOverTime,
-        *,
-        parent_is_question: Callable[[str], bool | None] | None = None,
-    ) -> Analysis:
-        """Depends on its arguments only. `parent_is_question` tells of a message id whether that one asks."""
-
-    def analyze_text(self, text: str) -> tuple[str, ...]:
-        """The keywords of a question."""
-
-
 class Ingest:
     """Checks and analyses. Safe to call from any task; texts over `EXECUTOR_BYTES` are analysed in `executor`.
 
@@ -72,7 +55,7 @@ class Ingest:
 
     def __init__(
         self,
-        analyzer: MessageAnalyzer,
+        analyzer: Analyzer,
         rosters: Rosters,
         executor: Executor | None = None,
         *,
@@ -157,7 +140,7 @@ class Ingest:
         try:
             return self._analyzer.analyze(message, roster, parent_is_question=roster.is_question)
         except Exception:
-            # An analyzer that fails costs the message its keywords, not its place in history (law 5).
+            # An analyzer that fails costs the message its keywords, not its place in history.
             self.failed_analyses += 1
             logger.exception("the analysis of a message failed")
             return plain_analysis(message)

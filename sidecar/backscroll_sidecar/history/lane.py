@@ -1,4 +1,4 @@
-"""How long work on the event loop may go on, and which of several batches goes first (law 9).
+"""How long work on the event loop may go on, and which of several batches goes first.
 
 Predicted microseconds are counted, not measured ones: the same input is cut in the same places on every machine.
 """

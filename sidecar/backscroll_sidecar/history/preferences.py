@@ -45,7 +45,7 @@ class Preference:
     updated_at_ms: int
 
 
-class Preferences:
+class PreferenceService:
     """Keeps preferences and remembers them; one of the writer's publishers. Safe from any task of one event loop.
 
     `deadline_s` is everywhere a time on the clock of `time.monotonic`, as `Writer.submit` takes it.

@@ -9,7 +9,57 @@ from collections import deque
 from dataclasses import dataclass
 
 from backscroll_sidecar.errors import Overloaded
-from backscroll_sidecar.history.groups import Pending
+from backscroll_sidecar.ports import (
+    AppendChange,
+    Applied,
+    Change,
+    EditChange,
+    EventsChange,
+    MembersChange,
+    RecordChange,
+    VectorsChange,
+)
+from backscroll_sidecar.values import quick
+
+ITEM_BYTES = 1_024
+
+
+@quick
+@dataclass(frozen=True, slots=True, eq=False)
+class Pending:
+    """A change on its way to the store, and who waits for it (nobody waits for events)."""
+
+    change: Change
+    items: int
+    bytes: int
+    future: asyncio.Future[Applied] | None
+
+
+def pend(change: Change, future: asyncio.Future[Applied] | None = None) -> Pending:
+    """A change with its size: how many rows it is about, at least 1, and about how much memory it holds.
+
+    That is a flat sum a row, and its texts as Python stores them.
+    """
+    items, texts = 1, 0
+    match change:
+        case AppendChange():
+            items = len(change.messages)
+            texts = sum([analysis.text.__sizeof__() for analysis in change.analyses])
+        case MembersChange():
+            items = len(change.members)
+        case EventsChange():
+            items = len(change.events)
+        case VectorsChange():
+            items = len(change.vectors)
+            texts = sum([len(vector.values) for vector in change.vectors])
+        case EditChange():
+            texts = change.analysis.text.__sizeof__()
+        case RecordChange():
+            texts = len(change.body or b"")
+        case _:
+            pass
+    items = max(items, 1)
+    return Pending(change, items, items * ITEM_BYTES + texts, future)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +74,9 @@ class QueueLimits:
     max_bytes: int = 64 * 1024 * 1024
     max_waiting: int = 1_000
     max_wait_s: float = 2.0
+
+
+USUAL_LIMITS = QueueLimits()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.domain import (
+    MAX_BATCH_ITEMS,
     MAX_PINNED,
     MAX_QUERY_BYTES,
     MAX_SEARCH_HITS,
     ChannelKey,
     Member,
     MessageState,
+    Reply,
     StoredMessage,
 )
 from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
-from backscroll_sidecar.history.answered import with_answered
-from backscroll_sidecar.history.ingest import MessageAnalyzer
 from backscroll_sidecar.history.lane import LoopSlices
-from backscroll_sidecar.history.requests import check_id, check_ids, check_key
+from backscroll_sidecar.history.validate import check_id, check_ids, check_key
 from backscroll_sidecar.ports import (
     PIN,
     ChannelInfo,
@@ -54,7 +55,7 @@ class HistoryReads:
     def __init__(
         self,
         reader: HistoryReader,
-        analyzer: MessageAnalyzer,
+        analyzer: Analyzer,
         embedding: EmbeddingProgress | None = None,
     ) -> None:
         self._reader = reader
@@ -62,7 +63,7 @@ class HistoryReads:
         self._embedding = embedding
 
     async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
-        """A page of a channel (S1-01, S3-08)."""
+        """A page of a channel."""
         check_key(key)
         _check_query(query)
         page = await self._reader.list_messages(key, query)
@@ -118,7 +119,7 @@ class HistoryReads:
         return found
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo:
-        """Where a channel stands, so that a bot that was down appends only what is missing (P-26)."""
+        """Where a channel stands, so that a bot that was down appends only what is missing."""
         check_key(key)
         info = await self._require_channel(key)
         if self._embedding is None:
@@ -137,7 +138,7 @@ class HistoryReads:
     async def latest_of_user(
         self, tenant: str, user_id: str, channels: Sequence[str] = (), limit: int = 100
     ) -> Sequence[StoredMessage]:
-        """The newest messages of one author across channels, oldest first (S1-03); none is no error."""
+        """The newest messages of one author across channels, oldest first; none is no error."""
         check_id(user_id, "author_id")
         check_ids(channels, "channels")
         _check_limit(limit, MAX_PAGE)
@@ -145,7 +146,7 @@ class HistoryReads:
         return await with_answered(self._reader, tenant, rows)
 
     async def members(self, key: ChannelKey) -> Sequence[Member]:
-        """Everybody known in a channel (P-27)."""
+        """Everybody known in a channel."""
         check_key(key)
         members = await self._reader.members(key)
         if not members:
@@ -234,10 +235,53 @@ class HistoryReads:
         return info
 
 
+async def with_answered(
+    reader: HistoryReader, tenant: str, rows: Sequence[StoredMessage]
+) -> list[StoredMessage]:
+    """The rows, of whatever channels; each edge names the author of its message, where that is stored.
+
+    Else it names whom the sender said. Raises `StoreUnavailable`.
+    """
+    authors = {(row.message.channel, row.message.id): row.message.author.id for row in rows}
+    wanted: dict[str, dict[str, None]] = {}
+    for row in rows:
+        reply, channel = row.analysis.reply, row.message.channel
+        if reply is not None and (channel, reply.message_id) not in authors:
+            wanted.setdefault(channel, {})[reply.message_id] = None
+    for channel, ids in wanted.items():
+        names, key = list(ids), ChannelKey(tenant, channel)
+        for start in range(0, len(names), MAX_BATCH_ITEMS):
+            found = await reader.get_messages(key, names[start : start + MAX_BATCH_ITEMS])
+            authors |= {(channel, id_): one.message.author.id for id_, one in found.items()}
+
+    def told(channel: str, reply: Reply | None) -> Reply | None:
+        author = None if reply is None else authors.get((channel, reply.message_id))
+        if reply is None or author is None or author == reply.user_id:
+            return reply
+        return replace(reply, user_id=author)
+
+    out = []
+    for row in rows:
+        message, analysis = row.message, row.analysis
+        named = told(message.channel, analysis.reply)
+        if named is analysis.reply:
+            out.append(row)
+            continue
+        sent = told(message.channel, message.reply)
+        out.append(
+            replace(
+                row,
+                message=replace(message, reply=sent),
+                analysis=replace(analysis, reply=named),
+            )
+        )
+    return out
+
+
 class _Matcher:
     """Decides whether a row answers a query: all its keywords, or the query itself as part of the text."""
 
-    def __init__(self, query: str, analyzer: MessageAnalyzer) -> None:
+    def __init__(self, query: str, analyzer: Analyzer) -> None:
         self._keywords = frozenset(analyzer.analyze_text(query))
         self._raw = query.strip().casefold()
 

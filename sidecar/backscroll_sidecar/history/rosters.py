@@ -1,4 +1,4 @@
-"""Who is known in a channel, so that analysis finds the people a text names (P-27).
+"""Who is known in a channel, so that analysis finds the people a text names.
 
 A roster is a cache of the store: loaded once a channel (one load at a time), kept right by what the writer publishes,
 dropped when it is the least recently used or when keeping it right would cost more than loading it.

@@ -1,4 +1,4 @@
-"""What was erased or recalled goes from the files, too, behind the answer (N-10).
+"""What was erased or recalled goes from the files, too, behind the answer.
 
 A deleted row leaves copies: in the log until it is written into the database, and in pages that were split.
 

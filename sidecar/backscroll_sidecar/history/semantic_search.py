@@ -19,8 +19,8 @@ from backscroll_sidecar.errors import (
     Reason,
     StoreUnavailable,
 )
-from backscroll_sidecar.history.answered import with_answered
-from backscroll_sidecar.history.requests import check_id
+from backscroll_sidecar.history.reads import with_answered
+from backscroll_sidecar.history.validate import check_id
 from backscroll_sidecar.ports import (
     Embedder,
     HistoryReader,

@@ -5,10 +5,11 @@ append: validate.check_message → analyse → AppendChange → Writer.submit �
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
+from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.domain import (
     MAX_PINNED,
     AppendResult,
@@ -22,17 +23,19 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.history.importing import ImportBatch, ImportReport, import_batches
 from backscroll_sidecar.history.ingest import (
     DimsOf,
     Ingest,
-    MessageAnalyzer,
     any_dims,
     merge_results,
 )
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.reads import HistoryReads
-from backscroll_sidecar.history.requests import (
+from backscroll_sidecar.history.rosters import Rosters
+from backscroll_sidecar.history.semantic_search import SemanticSearch
+from backscroll_sidecar.history.validate import (
+    Accepted,
+    Refused,
     check_id,
     check_ids,
     check_item_count,
@@ -40,9 +43,6 @@ from backscroll_sidecar.history.requests import (
     check_member,
     check_time,
 )
-from backscroll_sidecar.history.rosters import Rosters
-from backscroll_sidecar.history.semantic_search import SemanticSearch
-from backscroll_sidecar.history.validate import Accepted, Refused
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import (
     PIN,
@@ -81,7 +81,7 @@ class HistoryService(HistoryReads):
         reader: HistoryReader,
         writer: Writer,
         rosters: Rosters,
-        analyzer: MessageAnalyzer,
+        analyzer: Analyzer,
         clock: Clock,
         executor: Executor | None = None,
         *,
@@ -105,7 +105,7 @@ class HistoryService(HistoryReads):
         restores_erased: bool = False,
         rank_times_ms: Sequence[int] = (),
     ) -> list[AppendResult]:
-        """Store messages of one channel; one result each, in the order sent, once all of it is durable (N-08).
+        """Store messages of one channel; one result each, in the order sent, once all of it is durable.
 
         A message that can never be stored is refused alone, by code and field. `turn` is set on what a turn writes.
         `restores_erased` stores again what went because the whole channel was erased. `rank_times_ms` ranks what comes
@@ -266,7 +266,7 @@ class HistoryService(HistoryReads):
     async def upsert_members(
         self, key: ChannelKey, members: Sequence[Member], *, deadline_s: float | None = None
     ) -> tuple[Member, ...]:
-        """Insert or update people; returns them as they now stand. An old name stays findable (P-27)."""
+        """Insert or update people; returns them as they now stand. An old name stays findable."""
         return await self._tell_members(key, members, self._clock.now_ms(), deadline_s=deadline_s)
 
     async def add_members(
@@ -325,7 +325,3 @@ class HistoryService(HistoryReads):
         change = EraseChange(key, tuple(message_ids), user_id, self._clock.now_ms())
         applied = await self._writer.submit(change, deadline_s)
         return applied.receipt or EraseReceipt({})
-
-    async def import_stream(self, tenant: str, batches: AsyncIterable[ImportBatch]) -> ImportReport:
-        """Append any number of batches of any channels, each before the next is read; counts and first problems."""
-        return await import_batches(tenant, batches, self)

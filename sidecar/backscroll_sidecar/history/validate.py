@@ -8,24 +8,32 @@ One that can be stored with a correction is stored with a warning. Fields carry 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from backscroll_sidecar.analyze.sanitise import clean_text, has_nul
 from backscroll_sidecar.domain import (
+    MAX_BATCH_BYTES,
+    MAX_BATCH_ITEMS,
     MAX_DIMENSIONS,
     MAX_ID_BYTES,
+    MAX_ROLE_BYTES,
+    MAX_STAYS,
     MAX_TEXT_BYTES,
     ChannelKey,
     MediaPart,
+    Member,
     Mention,
     Message,
     Part,
     RefusalCode,
+    Stay,
     TextPart,
     ToolCallPart,
     ToolResultPart,
     WarningCode,
 )
+from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.times import looks_like_microseconds, looks_like_seconds
 from backscroll_sidecar.values import quick
 
@@ -56,7 +64,7 @@ class Refused:
     bytes: int = 0
 
 
-class Refusal(Exception):
+class Unstorable(Exception):
     """Raised inside the checks of one item; `check_message` turns it into `Refused`."""
 
     def __init__(self, code: RefusalCode, field: str, size: int = 0) -> None:
@@ -83,7 +91,7 @@ def check_message(key: ChannelKey, message: Message, received_at_ms: int) -> Acc
             _check_length(message.parts)
             cleaned = _clean(message)
             size = _check_content(cleaned)
-        except Refusal as refusal:
+        except Unstorable as refusal:
             return Refused(message.id, refusal.code, refusal.field, refusal.size)
     rank_time_ms, warnings = rank_time(message.sent_at_ms, received_at_ms)
     if cleaned is not message:
@@ -131,12 +139,12 @@ def _plain_bytes(key: ChannelKey, message: Message) -> int | None:
 
 def _check_ids(key: ChannelKey, message: Message) -> None:
     if not message.id:
-        raise Refusal(RefusalCode.MISSING_ID, "id")
+        raise Unstorable(RefusalCode.MISSING_ID, "id")
     check_word(message.id, "id")
     if message.channel != key.channel:
-        raise Refusal(RefusalCode.WRONG_CHANNEL, "channel")
+        raise Unstorable(RefusalCode.WRONG_CHANNEL, "channel")
     if not message.author.id:
-        raise Refusal(RefusalCode.MISSING_AUTHOR, "author.id")
+        raise Unstorable(RefusalCode.MISSING_AUTHOR, "author.id")
     check_word(message.author.id, "author.id")
     for value, field in (
         (message.thread_id, "thread_id"),
@@ -152,22 +160,22 @@ def _check_ids(key: ChannelKey, message: Message) -> None:
     for i, mention in enumerate(message.mentions):
         check_word(mention.user_id, f"mentions[{i}].user_id")
     if not 0 <= message.sent_at_ms <= MAX_TIME_MS:
-        raise Refusal(RefusalCode.NEGATIVE_TIME, "sent_at_ms")
+        raise Unstorable(RefusalCode.NEGATIVE_TIME, "sent_at_ms")
 
 
 def check_word(value: str, field: str, max_bytes: int = MAX_ID_BYTES) -> None:
     """Refuse an id, name or link that is too long or no plain text."""
     if has_nul(value):
-        raise Refusal(RefusalCode.NUL_CHARACTER, field)
+        raise Unstorable(RefusalCode.NUL_CHARACTER, field)
     if len(value) > max_bytes:
-        raise Refusal(RefusalCode.ID_TOO_LONG, field, len(value))
+        raise Unstorable(RefusalCode.ID_TOO_LONG, field, len(value))
     if not value.isascii():
         try:
             size = len(value.encode())
         except UnicodeEncodeError:
-            raise Refusal(RefusalCode.BAD_UTF8, field) from None
+            raise Unstorable(RefusalCode.BAD_UTF8, field) from None
         if size > max_bytes:
-            raise Refusal(RefusalCode.ID_TOO_LONG, field, size)
+            raise Unstorable(RefusalCode.ID_TOO_LONG, field, size)
 
 
 def _check_length(parts: tuple[Part, ...]) -> None:
@@ -182,7 +190,7 @@ def _check_length(parts: tuple[Part, ...]) -> None:
             case ToolCallPart():
                 characters += len(part.arguments_json)
     if characters > MAX_TEXT_BYTES:
-        raise Refusal(RefusalCode.TEXT_TOO_LARGE, "parts", characters)
+        raise Unstorable(RefusalCode.TEXT_TOO_LARGE, "parts", characters)
 
 
 def _check_content(message: Message) -> int:
@@ -193,17 +201,17 @@ def _check_content(message: Message) -> int:
     size = sum(_check_part(part, f"parts[{i}]") for i, part in enumerate(message.parts))
     text = message.text
     if has_nul(text):
-        raise Refusal(RefusalCode.NUL_CHARACTER, "parts")
+        raise Unstorable(RefusalCode.NUL_CHARACTER, "parts")
     text_bytes = len(text) if text.isascii() else len(text.encode())
     if text_bytes > MAX_TEXT_BYTES:
-        raise Refusal(RefusalCode.TEXT_TOO_LARGE, "parts", text_bytes)
+        raise Unstorable(RefusalCode.TEXT_TOO_LARGE, "parts", text_bytes)
     for i, embedding in enumerate(message.embeddings):
         check_word(embedding.embedder_id, f"embeddings[{i}].embedder_id")
         values = embedding.values
         # hypot is 0 for the zero vector and an empty one, inf or NaN as soon as one value is.
         good = len(values) <= MAX_DIMENSIONS and 0 < math.hypot(*values) < math.inf
         if not good or not embedding.embedder_id:
-            raise Refusal(RefusalCode.BAD_EMBEDDING, f"embeddings[{i}]")
+            raise Unstorable(RefusalCode.BAD_EMBEDDING, f"embeddings[{i}]")
         size += 4 * len(values)
     return size + text_bytes
 
@@ -271,3 +279,110 @@ def _clean_part(part: Part) -> Part:
 def _clean_mention(mention: Mention) -> Mention:
     name, changed = clean_text(mention.name)
     return replace(mention, name=name) if changed else mention
+
+
+# --- what a request says besides messages: all raise `InvalidRequest` ---------------------------------
+
+
+def check_item_count(count: int, field: str = "messages") -> None:
+    """Refuse a batch of more than 1,000 items as a whole."""
+    if count > MAX_BATCH_ITEMS:
+        raise InvalidRequest(
+            f"{field} holds {count} items, more than {MAX_BATCH_ITEMS}",
+            field=field,
+            reason=Reason.BATCH_TOO_LARGE,
+        )
+
+
+def check_batch_bytes(size: int) -> None:
+    """Refuse a batch of more than 4 MiB as a whole."""
+    if size > MAX_BATCH_BYTES:
+        raise InvalidRequest(
+            f"messages hold more than {MAX_BATCH_BYTES} bytes",
+            field="messages",
+            reason=Reason.BATCH_TOO_LARGE,
+        )
+
+
+def check_id(value: str, field: str) -> None:
+    """Refuse a request whose id or name `field` is empty, too long, or no plain text."""
+    if not value:
+        raise InvalidRequest(f"{field} is missing", field=field, reason=Reason.MISSING_FIELD)
+    try:
+        check_word(value, field)
+    except Unstorable as refusal:
+        raise InvalidRequest(f"{field} is refused: {refusal.code.value}", field=field) from None
+
+
+def check_ids(values: Sequence[str], field: str) -> None:
+    """Refuse a request with over 1,000 ids, or with one that cannot exist."""
+    check_item_count(len(values), field)
+    for i, value in enumerate(values):
+        check_id(value, f"{field}[{i}]")
+
+
+def check_key(key: ChannelKey) -> None:
+    """Refuse a request that names no channel, or one that cannot exist."""
+    check_id(key.channel, "channel")
+
+
+def check_time(at_ms: int, field: str) -> None:
+    """Refuse a request whose time is before 1970 or no 64-bit number."""
+    if not 0 <= at_ms <= MAX_TIME_MS:
+        raise InvalidRequest(f"{field} is not a time", field=field)
+
+
+def _check_stays(stays: Sequence[Stay], field: str) -> None:
+    """Refuse stays that overlap or are not in order of time: only the first has no beginning, only the last no end."""
+    if len(stays) > MAX_STAYS:
+        raise InvalidRequest(f"{field} holds more than {MAX_STAYS} entries", field=field)
+    for i, (joined_at_ms, left_at_ms) in enumerate(stays):
+        where = f"{field}[{i}]"
+        for name, at_ms in (("joined_at_ms", joined_at_ms), ("left_at_ms", left_at_ms)):
+            if at_ms is not None:
+                check_time(at_ms, f"{where}.{name}")
+        before_ms = stays[i - 1].left_at_ms if i else 0
+        if i and (before_ms is None or joined_at_ms is None or joined_at_ms < before_ms):
+            raise InvalidRequest(
+                f"{where} begins before the one ahead of it ends", field=f"{where}.joined_at_ms"
+            )
+        if left_at_ms is not None and joined_at_ms is not None and left_at_ms < joined_at_ms:
+            raise InvalidRequest(f"{where} ends before it begins", field=f"{where}.left_at_ms")
+
+
+def check_member(member: Member, field: str) -> Member:
+    """A member as it may be stored: names without lone surrogates.
+
+    Raises
+    ------
+    InvalidRequest
+        Naming the field below `field`.
+    """
+    check_id(member.user_id, f"{field}.user_id")
+    if member.has_all_stays:
+        _check_stays(member.stays, f"{field}.stays")
+    for name, at_ms in (("joined_at_ms", member.joined_at_ms), ("left_at_ms", member.left_at_ms)):
+        if at_ms is not None:
+            check_time(at_ms, f"{field}.{name}")
+    check_item_count(len(member.aliases), f"{field}.aliases")
+    cleaned = replace(
+        member,
+        name=clean_text(member.name)[0],
+        role=clean_text(member.role)[0],
+        aliases=tuple(clean_text(alias)[0] for alias in member.aliases if alias),
+        former_names=tuple(clean_text(name)[0] for name in member.former_names if name),
+    )
+    if len(cleaned.role.encode()) > MAX_ROLE_BYTES:
+        raise InvalidRequest(
+            f"{field}.role exceeds {MAX_ROLE_BYTES} bytes",
+            field=f"{field}.role",
+            reason=Reason.TOO_LARGE,
+        )
+    for words, where in (
+        ((cleaned.name,), "name"),
+        (cleaned.aliases, "aliases"),
+        (cleaned.former_names, "former_names"),
+    ):
+        for name in filter(None, words):
+            check_id(name, f"{field}.{where}")
+    return cleaned

@@ -14,21 +14,18 @@ import asyncio
 import copy
 import logging
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from backscroll_sidecar.domain import ChannelKey, Event
 from backscroll_sidecar.errors import BackscrollError, DeadlineExceeded, Gone, StoreUnavailable
 from backscroll_sidecar.history.erasure_guard import ErasureGuard
-from backscroll_sidecar.history.groups import (
+from backscroll_sidecar.history.publishing import (
     PUBLISH_SLICE,
-    GroupReport,
-    Pending,
+    ChannelPublisher,
     joined_by_channel,
-    pend,
     publish_slices,
 )
-from backscroll_sidecar.history.queue import QueueLimits, WriteQueue
+from backscroll_sidecar.history.queue import USUAL_LIMITS, Pending, QueueLimits, WriteQueue, pend
 from backscroll_sidecar.ports import Applied, Change, EventsChange, HistoryStore, TurnMark
 
 logger = logging.getLogger(__name__)
@@ -42,43 +39,10 @@ as somebody who was just answered needs to ask again."""
 GATHERED_ITEMS = 32
 """A group of so many rows shares what a commit costs by itself among enough."""
 
-# The event loop holds its tasks weakly: without this a writer that nobody names could be collected (S5-56).
+# The event loop holds its tasks weakly: without this a writer that nobody names could be collected.
 _running: set[asyncio.Task[None]] = set()
 
 Outcome = Applied | BackscrollError
-
-
-class ChannelPublisher(Protocol):
-    """Is told what every committed change did, before whoever asked for the change is (law 1)."""
-
-    def publish(self, key: ChannelKey, applied: Applied) -> None:
-        """Take over at most `PUBLISH_SLICE` rows and as many members. On the event loop, so cheap and without I/O.
-
-        A long change comes in several calls, in order; read `stored`, `members`, `vectors`, `record`, `is_erasure`,
-        `erased_ids`. A publisher that cannot take them must forget the channel, so that its next use loads it from the
-        store; what it raises is logged and counted, the commit stands.
-        """
-
-
-class FanOut:
-    """Publishes to several publishers. One that raises does not keep the rows from the others."""
-
-    def __init__(self, *publishers: ChannelPublisher) -> None:
-        self._publishers = publishers
-
-    def add(self, *publishers: ChannelPublisher) -> None:
-        """Publish to these, too, from now on."""
-        self._publishers += publishers
-
-    def publish(self, key: ChannelKey, applied: Applied) -> None:
-        failures: list[Exception] = []
-        for publisher in self._publishers:
-            try:
-                publisher.publish(key, applied)
-            except Exception as failure:  # noqa: BLE001 - all of them are raised below
-                failures.append(failure)
-        if failures:
-            raise ExceptionGroup("publishers failed", failures)
 
 
 class Writer:
@@ -90,29 +54,17 @@ class Writer:
         Only this writer calls its `apply`.
     publisher
         Told of every change after its commit and before its caller.
-    max_queued_items, max_queued_bytes, max_waiting, max_wait_s
-        See `QueueLimits`.
-    on_group
-        Called with a `GroupReport` after every group, for metrics.
     """
 
     def __init__(
         self,
         store: HistoryStore,
         publisher: ChannelPublisher,
-        *,
-        max_queued_items: int = 20_000,
-        max_queued_bytes: int = 64 * 1024 * 1024,
-        max_waiting: int = 1_000,
-        max_wait_s: float = 2.0,
-        on_group: Callable[[GroupReport], None] | None = None,
+        limits: QueueLimits = USUAL_LIMITS,
     ) -> None:
         self._store = store
         self._publisher = publisher
-        self._queue = WriteQueue(
-            QueueLimits(max_queued_items, max_queued_bytes, max_waiting, max_wait_s)
-        )
-        self._on_group = on_group
+        self._queue = WriteQueue(limits)
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
         self._guard = ErasureGuard()
@@ -168,17 +120,6 @@ class Writer:
         finally:
             timer.cancel()
 
-    def submit_nowait(self, change: EventsChange) -> bool:
-        """Queue events to be recorded, or drop and count them; never wait, never raise (S5-21).
-
-        Events fill at most half of the queue: the other half belongs to those who wait for an answer.
-        """
-        accepting = self._task is not None and not self._stopping
-        if accepting and self._queue.put_nowait(pend(change)):
-            return True
-        self.dropped_events += len(change.events)
-        return False
-
     def emit(
         self,
         key: ChannelKey,
@@ -186,8 +127,14 @@ class Writer:
         events: Sequence[Event],
         turn: TurnMark | None = None,
     ) -> None:
-        """Record events: the writer is an `EventSink`."""
-        self.submit_nowait(EventsChange(key, context_id, tuple(events), turn))
+        """Queue events to be recorded, or drop and count them: the writer is an `EventSink`.
+
+        Events fill at most half of the queue: the other half belongs to those who wait for an answer.
+        """
+        pending = pend(EventsChange(key, context_id, tuple(events), turn))
+        accepting = self._task is not None and not self._stopping
+        if not accepting or not self._queue.put_nowait(pending):
+            self.dropped_events += len(events)
 
     # --- life --------------------------------------------------------------------------------------
 
@@ -245,9 +192,7 @@ class Writer:
         group = self._admitted(group)
         if not group:
             return
-        started = time.perf_counter()
         outcomes = await self._apply(group)
-        seconds = time.perf_counter() - started
         await self._publish(group, outcomes)
         self._guard.publish()
         for start in range(0, len(group), RESOLVE_SLICE):
@@ -255,11 +200,6 @@ class Writer:
                 await asyncio.sleep(0)
             end = start + RESOLVE_SLICE
             self._resolve(group[start:end], outcomes[start:end])
-        if self._on_group is not None:
-            failed = sum(isinstance(outcome, BackscrollError) for outcome in outcomes)
-            items = sum(pending.items for pending in group)
-            size = sum(pending.bytes for pending in group)
-            self._on_group(GroupReport(len(group), items, size, seconds, failed, self._queue.items))
 
     def _admitted(self, group: list[Pending]) -> list[Pending]:
         """The group without what a turn would bring back of what its channel has lost."""

@@ -107,7 +107,7 @@ class EraseChange:
 
 @dataclass(frozen=True, slots=True)
 class EventsChange:
-    """Record events (S3-16). Never part of what a caller waits for."""
+    """Record events. Never part of what a caller waits for."""
 
     key: ChannelKey
     context_id: str

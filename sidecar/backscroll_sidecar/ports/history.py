@@ -23,7 +23,7 @@ class LastMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChannelInfo:
-    """Where a channel stands (P-26). `unembedded_count` is the backlog of the semantic source.
+    """Where a channel stands. `unembedded_count` is the backlog of the semantic source.
 
     `newest_sent_at_ms` is the time its newest message is ranked by: never later than it came.
     """
@@ -88,7 +88,7 @@ class HistoryReader(Protocol):
         """
 
     async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
-        """The newest `limit` live rows by (rank_time_ms, seq), oldest first (S3-08)."""
+        """The newest `limit` live rows by (rank_time_ms, seq), oldest first."""
 
     async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
         """A page ordered by `seq`, partial rows included; `newest_first` takes the end, newest first."""
@@ -96,7 +96,7 @@ class HistoryReader(Protocol):
     async def latest_of_user(
         self, tenant: str, user_id: str, channels: Sequence[str], limit: int
     ) -> Sequence[StoredMessage]:
-        """The newest `limit` live rows of one author across these channels (none named: all), oldest first (S1-03)."""
+        """The newest `limit` live rows of one author across these channels (none named: all), oldest first."""
 
     async def get_messages(
         self, key: ChannelKey, message_ids: Sequence[str]

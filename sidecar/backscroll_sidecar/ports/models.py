@@ -41,7 +41,7 @@ class ModelFault(StrEnum):
 
 
 class ModelError(Exception):
-    """A model call that failed. `safe_reason` may be shown to users: no driver text, no address, no key (S5-32).
+    """A model call that failed. `safe_reason` may be shown to users: no driver text, no address, no key.
 
     `told` holds the vendor's own short words, by the name of their field, as far as they are fit for a log.
     """

@@ -10,7 +10,7 @@ from backscroll_sidecar.domain import Member, StoredMessage
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of a channel as bytes that the store does not look into: a cache of its rows (law 2).
+    """A stretch of a channel as bytes that the store does not look into: a cache of its rows.
 
     It holds every row from `first_seq` to `last_seq`: `row_count` of them, with these sums of their revision numbers
     and moves, and of recalled ones. Rows never come into such a stretch later, and an edit, a move, a retraction and

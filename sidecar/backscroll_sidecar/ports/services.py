@@ -47,7 +47,7 @@ class FragmentCodec(Protocol):
 
 
 class EventSink(Protocol):
-    """Takes events and counts what it must drop; never blocks, never raises (S5-21)."""
+    """Takes events and counts what it must drop; never blocks, never raises."""
 
     def emit(
         self,

@@ -50,7 +50,7 @@ class OldRevision:
     edited_at_ms: int
 
 
-class Record(NamedTuple):
+class MessageRow(NamedTuple):
     """A stored message with what only the store knows of it. `edited_at_ms` belongs to the current revision."""
 
     stored: StoredMessage
@@ -116,13 +116,13 @@ class Facts:
 
     `followers` are the stored rows that name an id without a row as their parent, and those that answer these, by
     parent: all that may have to move when it comes. Where the id may become an alias it is all of them. Each of them is
-    among `records`, as are the messages of `aliases`. `answers`: the live whole reply of a turn by (tenant, channel,
+    among `rows`, as are the messages of `aliases`. `answers`: the live whole reply of a turn by (tenant, channel,
     answered message, author, mark of what was asked). `said`: what turns said of late and no alias is known of, in
     order of arrival.
     """
 
     last_seqs: dict[Place, int] = field(default_factory=dict)
-    records: dict[Named, Record] = field(default_factory=dict)
+    rows: dict[Named, MessageRow] = field(default_factory=dict)
     erased: dict[Named, bool] = field(default_factory=dict)
     """Whether each may be restored: it went with its whole channel."""
     holders: dict[Named, Holder] = field(default_factory=dict)
@@ -136,8 +136,8 @@ class Facts:
     followers: dict[Named, list[str]] = field(default_factory=dict)
     aliases: dict[Named, str] = field(default_factory=dict)
     answers: dict[tuple[str, str, str, str, str], str] = field(default_factory=dict)
-    said: dict[Named, list[Record]] = field(default_factory=dict)
-    early: dict[tuple[str, str, str, str], list[Record]] = field(default_factory=dict)
+    said: dict[Named, list[MessageRow]] = field(default_factory=dict)
+    early: dict[tuple[str, str, str, str], list[MessageRow]] = field(default_factory=dict)
     """What may be the platform's copy of a reply that is not stored yet, by the same."""
 
 
@@ -147,10 +147,10 @@ class Plan:
 
     applied: list[Applied] = field(default_factory=list)
     last_seqs: dict[Place, int] = field(default_factory=dict)
-    inserted: dict[Named, Record] = field(default_factory=dict)
+    inserted: dict[Named, MessageRow] = field(default_factory=dict)
     restored: dict[Named, None] = field(default_factory=dict)
     """Those inserted whose tombstones go."""
-    updated: dict[Named, Record] = field(default_factory=dict)
+    updated: dict[Named, MessageRow] = field(default_factory=dict)
     old_revisions: dict[Named, list[OldRevision]] = field(default_factory=dict)
     emptied: dict[Named, None] = field(default_factory=dict)
     vectors: dict[Named, list[tuple[int, Embedding]]] = field(default_factory=dict)
@@ -165,7 +165,7 @@ class Plan:
     records: list[RecordChange] = field(default_factory=list)
     """In order: each is kept, then expired ones of its tenant go."""
 
-    def put(self, named: Named, record: Record) -> None:
+    def put(self, named: Named, record: MessageRow) -> None:
         """Write a known row as it now stands."""
         kept = self.inserted if named in self.inserted else self.updated
         kept[named] = record
@@ -198,7 +198,7 @@ def dedupe_digest(dedupe_key: str) -> str:
 
 def named_among(taken: Iterable[Named], facts: Facts) -> list[Named]:
     """Of ids that something stored names: those that are of no row and no alias that is known."""
-    return [one for one in taken if one not in facts.records and one not in facts.aliases]
+    return [one for one in taken if one not in facts.rows and one not in facts.aliases]
 
 
 def drawer_of(change: RecordChange) -> Drawer:

@@ -49,7 +49,7 @@ class MadeSigns:
     until_seq: int
 
 
-class Block:
+class VectorBlock:
     """Vectors by slot. Owned by the event loop; what `index` returned never changes.
 
     Parameters

@@ -32,7 +32,7 @@ from backscroll_sidecar.ports import (
     StoredVector,
 )
 from backscroll_sidecar.threads import pool
-from backscroll_sidecar.vectors.block import Block
+from backscroll_sidecar.vectors.block import VectorBlock
 from backscroll_sidecar.vectors.files import IndexFiles, IndexRecord
 from backscroll_sidecar.vectors.sweep import sweep
 
@@ -48,17 +48,17 @@ GRAPH_ROWS = 500_000
 GRAPH_TAIL_ROWS, GRAPH_TAIL_SHARE = 256, 0.1
 """A graph is made again when its exact tail is longer than both."""
 SIGN_ROWS = 2_000
-"""From here on signs take less than half of a look at every row (bench/test_vectors.py)."""
+"""From here on signs take less than half of a look at every row."""
 INLINE_US = 300.0
 SIGNS_US, US_PER_FAST_ROW, US_PER_EXACT_ROW, US_PER_ROW = 25.0, 0.004, 0.05, 0.004
-"""Predicted cost of a search: above `INLINE_US` it leaves the event loop (law 9; bench/test_vectors.py)."""
+"""Predicted cost of a search: above `INLINE_US` it leaves the event loop."""
 
 
 @dataclass(slots=True)
 class _Channel:
     """One channel's vectors, what is searched, and what is being made of them."""
 
-    block: Block
+    block: VectorBlock
     index: VectorIndex | None = None
     """What searches the block as it stands; None after a change."""
     signs: asyncio.Task[None] | None = None
@@ -185,7 +185,7 @@ class Vectors:
     async def _ready(self, key: ChannelKey, dims: int) -> tuple[_Channel, VectorIndex]:
         """A channel and what searches it: by signs from `SIGN_ROWS` vectors on, never exactly until they are made.
 
-        The same vectors are always searched in the same way: a restart, or who asks first, changes no answer (law 2).
+        The same vectors are always searched in the same way: a restart, or who asks first, changes no answer.
         """
         channel = await self._channel(key, dims)
         while self._lacks_signs(channel.block):
@@ -195,7 +195,7 @@ class Vectors:
             channel.index = channel.block.index(by_signs=self._goes_by_signs(channel.block))
         return channel, channel.index
 
-    def _us(self, block: Block, rows: int) -> float:
+    def _us(self, block: VectorBlock, rows: int) -> float:
         """What a look at so many rows of a block is predicted to take."""
         if self._goes_by_signs(block):
             return SIGNS_US + len(block) * US_PER_FAST_ROW
@@ -214,7 +214,7 @@ class Vectors:
             task = self._loads[key] = asyncio.create_task(self._load(key, dims))
             task.add_done_callback(_retrieve_exception)
         channel = await asyncio.shield(task)
-        return channel if channel.block.dims == dims else _Channel(Block(dims))
+        return channel if channel.block.dims == dims else _Channel(VectorBlock(dims))
 
     async def _load(self, key: ChannelKey, dims: int) -> _Channel:
         try:
@@ -247,7 +247,7 @@ class Vectors:
         stored: Sequence[StoredVector],
         record: IndexRecord | None,
     ) -> _Channel:
-        block = Block(dims, stored)
+        block = VectorBlock(dims, stored)
         if self._lacks_signs(block):
             block.take_signs(block.signs_work()())
         if self._files is not None and self._wants_graph(block):
@@ -261,13 +261,13 @@ class Vectors:
 
     # --- indexes -----------------------------------------------------------------------------------
 
-    def _goes_by_signs(self, block: Block) -> bool:
+    def _goes_by_signs(self, block: VectorBlock) -> bool:
         return self._index != "exact" and len(block) >= SIGN_ROWS
 
-    def _lacks_signs(self, block: Block) -> bool:
+    def _lacks_signs(self, block: VectorBlock) -> bool:
         return self._goes_by_signs(block) and not block.has_signs
 
-    def _wants_graph(self, block: Block) -> bool:
+    def _wants_graph(self, block: VectorBlock) -> bool:
         """Whether a graph should be made: none where there should be one, or one with too long a tail."""
         if not self._has_graphs:
             return False

@@ -9,12 +9,11 @@ from backscroll import AsyncClient, Client, ContextEvent, Delta, End, NotFound, 
 from backscroll_sidecar import wiring
 from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.echo import EchoModel
-from backscroll_sidecar.ports import Finished, FinishReason, ToolCallDelta
-from tests.kit.fake_model import FakeModel, Wait
+from backscroll_sidecar.ports import ToolCallDelta
+from tests.kit.fake_model import CALLS, STOP, FakeModel, Wait
 from tests.kit.served import served
 
 pytestmark = pytest.mark.slow
-STOP, CALLS = Finished(FinishReason.STOP), Finished(FinishReason.TOOL_CALLS)
 
 
 def asks(number, **arguments):

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import pytest
 
 from backscroll_sidecar.analyze.analyzer import Analyzer
+from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.service import HistoryService
-from backscroll_sidecar.history.writer import FanOut, Writer
+from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import Applied, Change
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
@@ -50,10 +51,10 @@ class History:
     clock: FakeClock
 
 
-async def build(store, **writer_options) -> History:
+async def build(store) -> History:
     faulty = FaultyStore(store)
     recorder, rosters, clock = Recorder(), Rosters(faulty), FakeClock()
-    writer = Writer(faulty, FanOut(recorder, rosters), **writer_options)
+    writer = Writer(faulty, FanOut(recorder, rosters))
     await writer.start()
     service = HistoryService(faulty, writer, rosters, Analyzer(), clock)
     return History(faulty, recorder, rosters, writer, service, clock)
@@ -65,12 +66,12 @@ async def open_history(request, tmp_path):
     kept = InMemoryStore()
     opened: list[History] = []
 
-    async def open_history(**writer_options) -> History:
+    async def open_history() -> History:
         if request.param == "memory":
             store = kept
         else:
             store = await SqliteStore.open(tmp_path / "history.db", durability="normal")
-        opened.append(await build(store, **writer_options))
+        opened.append(await build(store))
         return opened[-1]
 
     async def close(history: History) -> None:

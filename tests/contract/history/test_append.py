@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from backscroll_sidecar.domain import (
     Author,
     AuthorKind,
@@ -20,7 +18,6 @@ from backscroll_sidecar.domain import (
     ToolResultPart,
     WarningCode,
 )
-from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.ports import ListQuery
 from tests.kit.history import (
     CONFLICT,
@@ -131,25 +128,6 @@ class TestOutcomes:
         assert (first.outcome, again.outcome) == (STORED, DUPLICATE)
         assert first.warnings == again.warnings == (WarningCode.TEXT_SANITISED,)
         assert (await service.get_message(KEY, "m1")).message.text == "half \ufffd"
-
-    @pytest.mark.parametrize(
-        ("batch", "field"),
-        [
-            ([message(f"m{i}") for i in range(1_001)], "messages"),
-            ([message(f"m{i}", "x" * 65_000) for i in range(65)], "messages"),
-        ],
-        ids=["items", "bytes"],
-    )
-    async def test_a_batch_too_large_is_refused_as_a_whole(self, service, history, batch, field):
-        with pytest.raises(InvalidRequest) as caught:
-            await service.append(KEY, batch)
-        assert (caught.value.reason, caught.value.field) == (Reason.BATCH_TOO_LARGE, field)
-        assert history.store.calls["apply"] == 0
-
-    async def test_a_full_batch_is_taken(self, service):
-        results = await service.append(KEY, [message(f"m{i}", f"text {i}") for i in range(1_000)])
-        assert outcomes(results) == [STORED] * 1_000
-        assert len(await listed(service)) == 1_000
 
 
 class TestPeople:

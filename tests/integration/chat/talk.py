@@ -98,6 +98,22 @@ class Bot:
         except NotFound:
             return []
 
+    async def open_turn(self, **fields) -> str:
+        """Ask with tools; the id of the turn, which waits for their results."""
+        return (await self.ask(turn(tools=True, **fields))).end.turn_id
+
+    def hold_commits(self) -> tuple[asyncio.Event, asyncio.Event]:
+        """Let no commit go on before the second event is set; the first says that one is asked for."""
+        apply, committing, go = self.app.store.apply, asyncio.Event(), asyncio.Event()
+
+        async def slow(changes):
+            committing.set()
+            await go.wait()
+            return await apply(changes)
+
+        self.app.store.apply = slow
+        return committing, go
+
     async def idle(self) -> None:
         """Wait until nothing is left of any turn."""
         async with asyncio.timeout(ENOUGH_S):
@@ -127,6 +143,13 @@ async def talk_to(
         server.replies[:] = replies
         async with talk(database=database, model_base_url=server.url, **settings) as bot:
             yield bot, server
+
+
+def refused(heard: Heard) -> tuple[str, str, str]:
+    """Code, reason and field of a stream that was refused before its first event."""
+    assert heard.events == []
+    assert heard.refusal is not None
+    return heard.refusal.code.name, heard.refusal.reason, heard.refusal.field
 
 
 def turn(question: str = "hello?", *, tools: bool = False, **fields) -> pb.StreamChatRequest:

@@ -7,10 +7,10 @@ import pytest
 from backscroll import Message
 from backscroll_sidecar.domain import Role
 from backscroll_sidecar.models.faults import failed
-from backscroll_sidecar.ports import Finished, FinishReason, ModelFault
+from backscroll_sidecar.ports import ModelFault
 from tests.integration.chat.talk import Bot, Heard, talk, text_of, turn
 from tests.kit.chats import StillClock
-from tests.kit.fake_model import FakeModel
+from tests.kit.fake_model import STOP, FakeModel
 
 T0 = 1_795_176_000_000
 SAID = "and now? 现在呢？"
@@ -18,7 +18,7 @@ OTHER = Message("m1", "u2", "we meet at six", T0)
 
 
 def model(*script) -> FakeModel:
-    said = script or ("hm", Finished(FinishReason.STOP))
+    said = script or ("hm", STOP)
     return FakeModel(answer=lambda _: said)
 
 

@@ -10,8 +10,8 @@ from backscroll_sidecar.domain import MAX_TEXT_BYTES
 from backscroll_sidecar.texts import DESIGNS, ENGLISH
 from tests.contract.models.sse_server import Reply, said, stopped
 from tests.integration.chat.causes import FILTER_BYTES, LENGTH_BYTES, ROWS, SECRET, Row
-from tests.integration.chat.talk import ROOM, Bot, Heard, talk, text_of, turn
-from tests.integration.chat.upstream import upstream
+from tests.integration.chat.talk import ROOM, Bot, Heard, text_of, turn
+from tests.integration.chat.upstream import designed
 
 OTHER = "other room"
 QUESTION = "问？"
@@ -26,10 +26,7 @@ async def test_cause_events_ending_and_what_is_stored(cause: str, httpserver: HT
     sockets (`upstream.py`).
     """
     row = ROWS[cause]
-    async with (
-        upstream(httpserver, [row.reply]) as model,
-        talk(model_base_url=model.url, wording="designs", **row.settings) as bot,
-    ):
+    async with designed(httpserver, [row.reply], **row.settings) as (bot, model):
         streamed = await bot.ask(turn(QUESTION))
         # END follows the commits: nothing is waited for here.
         await check_stored(bot, ROOM, row, streamed.end)
@@ -107,10 +104,8 @@ async def test_a_refusal_says_what_the_vendor_disliked(
     """
     told = {"type": "invalid_request_error", "code": "unsupported_value", "param": "temperature"}
     body = json.dumps({"error": {"message": SECRET, **told}}).encode()
-    async with (
-        upstream(httpserver, [Reply([body], 400, {"content-type": "application/json"})]) as model,
-        talk(model_base_url=model.url, wording="designs", error_prefix="Sorry: ") as bot,
-    ):
+    reply = Reply([body], 400, {"content-type": "application/json"})
+    async with designed(httpserver, [reply], error_prefix="Sorry: ") as (bot, _):
         heard = await bot.ask(turn())
     assert heard.errors[0].message == (
         "Sorry: the model refused the request (unsupported_value: temperature): "
@@ -129,10 +124,7 @@ async def test_an_answer_larger_than_a_message_is_heard_whole_and_stored_cut(
     """S2-19, law 5: what the history cannot take costs the history only, and is marked there."""
     piece = "猫" * 4_000
     replies = [Reply([*[said(piece)] * 7, stopped()])]
-    async with (
-        upstream(httpserver, replies) as model,
-        talk(model_base_url=model.url, wording="designs") as bot,
-    ):
+    async with designed(httpserver, replies) as (bot, _):
         heard = await bot.ask(turn())
         question, reply = await bot.stored()
     assert (heard.text, heard.reason, heard.errors) == (piece * 7, "COMPLETE", [])

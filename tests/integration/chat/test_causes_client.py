@@ -8,8 +8,8 @@ from pytest_httpserver import HTTPServer
 from backscroll import ChatAnswer, Client, ContextEvent, Delta, End, ErrorEvent, Notice
 from backscroll_sidecar.texts import DESIGNS
 from tests.integration.chat.causes import ROWS, Row
-from tests.integration.chat.talk import ROOM, Bot, talk, text_of
-from tests.integration.chat.upstream import upstream
+from tests.integration.chat.talk import ROOM, Bot, text_of
+from tests.integration.chat.upstream import designed
 
 pytestmark = pytest.mark.slow
 
@@ -49,10 +49,7 @@ async def say(bot: Bot, kind: str, name: str, **options):
 async def test_streams(cause: str, kind: str, httpserver: HTTPServer) -> None:
     """Law 8, S5-31, S5-32: events and the end in the client's own types; nothing is raised."""
     row = ROWS[cause]
-    async with (
-        upstream(httpserver, [row.reply]) as model,
-        talk(model_base_url=model.url, wording="designs", **row.settings) as bot,
-    ):
+    async with designed(httpserver, [row.reply], **row.settings) as (bot, model):
         context, *events, end = await say(bot, kind, "stream_chat")
         _, *replies = await bot.stored()
     assert isinstance(context, ContextEvent)
@@ -75,10 +72,7 @@ async def test_streams(cause: str, kind: str, httpserver: HTTPServer) -> None:
 async def test_whole_answers(cause: str, kind: str, httpserver: HTTPServer) -> None:
     """The same in one answer."""
     row = ROWS[cause]
-    async with (
-        upstream(httpserver, [row.reply]) as model,
-        talk(model_base_url=model.url, wording="designs", **row.settings) as bot,
-    ):
+    async with designed(httpserver, [row.reply], **row.settings) as (bot, model):
         answer = await say(bot, kind, "chat")
     assert isinstance(answer, ChatAnswer)
     assert answer.text == row.text + row.notice.decode()
@@ -111,10 +105,7 @@ async def test_without_a_registry_the_reply_goes_on(
 ) -> None:
     """S5-49: the registry raises RuntimeError: the model is sent no tools, and the reply continues."""
     row = ROWS["stop"]
-    async with (
-        upstream(httpserver, [row.reply]) as model,
-        talk(model_base_url=model.url, wording="designs") as bot,
-    ):
+    async with designed(httpserver, [row.reply]) as (bot, model):
         answer = await say(bot, kind, name, tools=Registry(weather=str))
     end = answer.end if name == "chat" else answer[-1]
     assert end.reason == "complete"

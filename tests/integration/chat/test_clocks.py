@@ -7,14 +7,10 @@ import pytest
 
 from backscroll import Author, Message
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.ports import Finished, FinishReason, ToolCallDelta
 from tests.integration.chat.talk import Bot, answers, talk, text_of, turn
-from tests.kit.fake_model import FakeModel
+from tests.kit.fake_model import CALLS, LENGTH, STOP, FakeModel, call
 
-STOP = Finished(FinishReason.STOP)
-CALLS = Finished(FinishReason.TOOL_CALLS)
-CALL = ToolCallDelta(ToolCallPart("c1", "weather"))
+CALL = call("c1", arguments="")
 NOON = 1_795_176_000_000
 BOT = Author("bot", "Cat", "bot")
 ANN, BEN = Author("u1", "Ann"), Author("u2", "Ben")
@@ -58,7 +54,7 @@ async def test_rounds_stand_in_their_order(ahead_s: int) -> None:
     model = FakeModel(["a", CALL, CALLS], ["b", CALL, CALLS], ["c", STOP])
     async with talk(model) as bot:
         await bot.tell(Message("q1", ANN, "which day?", at_ms))
-        turn_id = (await bot.ask(turn(tools=True, context=TRIGGER))).end.turn_id
+        turn_id = await bot.open_turn(context=TRIGGER)
         for said in ("one", "two"):
             await bot.ask(answers(turn_id, c1=said))
         rows = sorted(await bot.stored(), key=lambda row: (row.rank_time_ms, row.sequence))
@@ -102,7 +98,7 @@ async def items(bot: Bot, trigger: str, profile: str) -> list[str]:
 async def test_going_on_by_a_clock_that_is_behind() -> None:
     """What broke off is found though it is ranked behind the wish to go on; what came after that is not looked at."""
     at_ms = now_ms() - 3_000
-    async with talk(FakeModel(["A heron is", Finished(FinishReason.LENGTH)])) as bot:
+    async with talk(FakeModel(["A heron is", LENGTH])) as bot:
         await bot.tell(Message("q1", ANN, "which bird is that?", at_ms))
         reply = (await bot.ask(turn(context=TRIGGER))).end.reply_message_id
         await bot.tell(Message("q2", ANN, "go on", at_ms + 1_000))

@@ -7,26 +7,13 @@ from pathlib import Path
 import pytest
 
 from backscroll import Message
-from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.ports import Finished, FinishReason, ToolCallDelta
-from tests.integration.chat.talk import ROOM, Bot, Heard, answers, talk, text_of, turn
-from tests.kit.fake_model import FakeModel, Wait
+from tests.integration.chat.talk import ROOM, Bot, Heard, answers, refused, talk, text_of, turn
+from tests.kit.fake_model import CALLS, STOP, FakeModel, Wait, call
 
-STOP, CALLS = Finished(FinishReason.STOP), Finished(FinishReason.TOOL_CALLS)
 SECRET = Message("m1", "u2", "my secret is 4711", 1_795_176_000_000)
 OTHER = Message("m2", "u2", "unrelated", 1_795_176_001_000)
 GONE = ("NOT_FOUND", "TURN_NOT_FOUND", "turn_id")
 Act = Callable[[Bot], Awaitable[object]]
-
-
-def call(id: str) -> ToolCallDelta:
-    return ToolCallDelta(ToolCallPart(id, "weather", "{}"))
-
-
-def refused(heard: Heard) -> tuple[str, str, str]:
-    assert heard.events == []
-    assert heard.refusal is not None
-    return heard.refusal.code.name, heard.refusal.reason, heard.refusal.field
 
 
 async def meanwhile(bot: Bot, model: FakeModel, request, act: Act, go: asyncio.Event) -> Heard:
@@ -129,7 +116,7 @@ async def test_a_recalled_result_of_a_tool_ends_the_turn() -> None:
     """The rows of a round are messages like others."""
     model = FakeModel([call("c1"), CALLS], [call("c2"), CALLS])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         await bot.ask(answers(turn_id, c1="4711"))
         (row,) = [one for one in await bot.stored() if one.message.parts[0].HasField("tool_result")]
         await bot.client.recall_message(ROOM, row.message.id)
@@ -142,7 +129,7 @@ async def test_what_a_turn_does_not_show_may_be_recalled(*, waiting: bool) -> No
     go = asyncio.Event()
     model = FakeModel([call("c1"), CALLS], [Wait(go), call("c2"), CALLS], ["sunny", STOP])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         await bot.tell(Message("later", "u2", "a typo", 1_795_176_002_000))
         if waiting:
             await recall_other(bot)

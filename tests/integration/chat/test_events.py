@@ -7,16 +7,13 @@ import pytest
 from backscroll import Author, Message, Overrides
 from backscroll.errors import InvalidRequest, NotFound
 from backscroll.v1 import admin_pb2 as pb
-from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.faults import failed
-from backscroll_sidecar.ports import Finished, FinishReason, ModelFault, ToolCallDelta
+from backscroll_sidecar.ports import ModelFault
 from tests.integration.chat.talk import ENOUGH_S, Bot, answers, talk, turn
-from tests.kit.fake_model import FakeModel
+from tests.kit.fake_model import CALLS, STOP, FakeModel, call
 
 T0 = 1_795_176_000_000
-STOP = Finished(FinishReason.STOP)
-CALLS = Finished(FinishReason.TOOL_CALLS)
-CALL = ToolCallDelta(ToolCallPart("c1", "weather"))
+CALL = call("c1", arguments="")
 LINES = [Message(f"m{n}", Author("u1", "Ann"), f"secret line {n}", T0 + n) for n in range(40)]
 TRIGGER = {"question": "", "trigger_message_id": "m39"}
 
@@ -97,7 +94,7 @@ async def test_rounds_failures_and_who_leaves() -> None:
     broken = ["su", failed(ModelFault.SERVER_ERROR)]
     async with talk(FakeModel([CALL, CALLS], broken, ["sunny", STOP])) as bot:
         await bot.tell(*LINES)
-        turn_id = (await bot.ask(turn(tools=True, context=TRIGGER))).end.turn_id
+        turn_id = await bot.open_turn(context=TRIGGER)
         for _ in range(2):
             await bot.ask(answers(turn_id, c1="sun"))
         found = await events(bot)

@@ -10,12 +10,11 @@ import pytest
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat import ChatEnd, Delta, EndReason, Notice
 from backscroll_sidecar.edge.convert.chat import chat_request
-from backscroll_sidecar.ports import Finished, FinishReason, TextDelta
+from backscroll_sidecar.ports import TextDelta
 from tests.contract.models.sse_server import HANG, Reply, SseServer, said, stopped
 from tests.integration.chat.talk import ENOUGH_S, Bot, Heard, answers, talk, talk_to, text_of, turn
-from tests.kit.fake_model import FakeModel, Wait
+from tests.kit.fake_model import LENGTH, STOP, FakeModel, Wait
 
-STOP = Finished(FinishReason.STOP)
 SLOW = Reply([step for n in range(40) for step in (said(f"{n} "), 0.002)] + [stopped(), HANG])
 GONE_S = 60.0
 """On a machine that does other things; the proof measures the 250 ms."""
@@ -93,7 +92,7 @@ async def test_leaving_two_hundred_times() -> None:
 
 async def test_leaving_while_the_notice_is_on_its_way() -> None:
     """A caller who goes away behind the last delta loses nothing: the reply is whole and stored so."""
-    model = FakeModel(["half", Finished(FinishReason.LENGTH)])
+    model = FakeModel(["half", LENGTH])
     async with talk(model) as bot:
         events = bot.app.chat.run(chat_request(turn(), "default", None))
         async for event in events:
@@ -108,14 +107,7 @@ async def test_leaving_while_the_notice_is_on_its_way() -> None:
 async def test_leaving_while_commits_are_awaited() -> None:
     """Cancelling the wait for the commits cancels no commit."""
     async with talk(FakeModel(["six", STOP])) as bot:
-        apply, committing, go = bot.app.store.apply, asyncio.Event(), asyncio.Event()
-
-        async def slow(changes):
-            committing.set()
-            await go.wait()
-            return await apply(changes)
-
-        bot.app.store.apply = slow
+        committing, go = bot.hold_commits()
         call = bot.stub.StreamChat(turn())
         reading = asyncio.create_task(call.read())
         await committing.wait()

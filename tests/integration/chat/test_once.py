@@ -6,15 +6,12 @@ import pytest
 
 from backscroll import Author, Message
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.faults import failed
-from backscroll_sidecar.ports import Finished, FinishReason, ModelFault, ToolCallDelta
+from backscroll_sidecar.ports import ModelFault
 from tests.integration.chat.talk import Bot, answers, talk, text_of, turn
-from tests.kit.fake_model import FakeModel
+from tests.kit.fake_model import CALLS, LENGTH, STOP, FakeModel, call
 
 T0 = 1_795_176_000_000
-STOP = Finished(FinishReason.STOP)
-CALLS = Finished(FinishReason.TOOL_CALLS)
 LINE = Message("m1", Author("u1", "Ann"), "which day?", T0)
 BY_TRIGGER = turn(context={"question": "", "trigger_message_id": "m1"})
 BY_QUESTION = turn("which day?", question_message_id="q1")
@@ -46,7 +43,7 @@ async def test_asked_again_after_the_answer(by: str) -> None:
 
 async def test_a_cut_answer_ends_the_same_again() -> None:
     """LENGTH and its notice come again, too."""
-    async with talk(FakeModel(["Thurs", Finished(FinishReason.LENGTH)])) as bot:
+    async with talk(FakeModel(["Thurs", LENGTH])) as bot:
         await bot.tell(LINE)
         first, again = [await bot.ask(BY_TRIGGER) for _ in range(2)]
     assert (again.reason, again.notices) == ("LENGTH", first.notices)
@@ -94,8 +91,8 @@ async def test_two_bots_answer_one_question() -> None:
 
 async def test_two_open_turns_store_one_answer() -> None:
     """Whoever answers first; the other is told the answer that is stored, and that its own is not."""
-    call = ToolCallDelta(ToolCallPart("c1", "weather"))
-    model = FakeModel([call, CALLS], [call, CALLS], ["sun", STOP], ["rain", STOP])
+    ask = [call("c1", arguments=""), CALLS]
+    model = FakeModel(ask, ask, ["sun", STOP], ["rain", STOP])
     asked = turn(tools=True, context={"question": "", "trigger_message_id": "m1"})
     async with talk(model) as bot:
         await bot.tell(LINE)

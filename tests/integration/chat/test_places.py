@@ -6,13 +6,11 @@ from backscroll import Author, Message
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.faults import failed
-from backscroll_sidecar.ports import Finished, FinishReason, ModelFault, ToolCallDelta
+from backscroll_sidecar.ports import ModelFault, ToolCallDelta
 from tests.integration.chat.talk import Bot, answers, talk, turn
-from tests.kit.fake_model import FakeModel
+from tests.kit.fake_model import CALLS, STOP, FakeModel
 
 T0 = 1_795_176_000_000
-STOP = Finished(FinishReason.STOP)
-CALLS = Finished(FinishReason.TOOL_CALLS)
 LINE = Message("m1", Author("u1", "Ann"), "where is the key?", T0, thread_id="A", session_id="S")
 TRIGGER = {"question": "", "trigger_message_id": "m1"}
 WHERE = {
@@ -53,7 +51,7 @@ async def test_every_round_and_a_reply_that_broke_off() -> None:
     model = FakeModel([call, CALLS], [call, CALLS], broken, ["sunny", STOP])
     async with talk(model) as bot:
         await bot.tell(LINE)
-        turn_id = (await bot.ask(turn(tools=True, context=TRIGGER))).end.turn_id
+        turn_id = await bot.open_turn(context=TRIGGER)
         for _ in range(3):
             await bot.ask(answers(turn_id, c1="sun"))
         stored = await places(bot)

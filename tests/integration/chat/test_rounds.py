@@ -12,37 +12,23 @@ from backscroll.v1 import context_pb2_grpc
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.chat import ChatEnd, Delta
 from backscroll_sidecar.chat.storing import NOT_STORED_YET
-from backscroll_sidecar.domain import MAX_TEXT_BYTES, Role, ToolCallPart
+from backscroll_sidecar.domain import MAX_TEXT_BYTES, Role
 from backscroll_sidecar.edge.convert.chat import chat_request
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import (
-    Finished,
-    FinishReason,
     ModelFault,
     ModelRequest,
     RecordChange,
-    ToolCallDelta,
 )
 from backscroll_sidecar.server import start_server
 from backscroll_sidecar.texts import CHINESE
 from tests.contract.models.sse_server import DONE, Reply, chunk, data, said, stopped
-from tests.integration.chat.talk import Bot, Heard, answers, talk, talk_to, text_of, turn
+from tests.integration.chat.talk import Bot, answers, refused, talk, talk_to, text_of, turn
 from tests.kit.chats import NOON_MS, StillClock
-from tests.kit.fake_model import FakeModel, Wait
+from tests.kit.fake_model import CALLS, STOP, FakeModel, Wait, call
 
-STOP, CALLS = Finished(FinishReason.STOP), Finished(FinishReason.TOOL_CALLS)
 BROKEN = failed(ModelFault.CONNECTION)
-
-
-def call(id: str, name: str = "weather", arguments: str = "{}") -> ToolCallDelta:
-    return ToolCallDelta(ToolCallPart(id, name, arguments))
-
-
-def refused(heard: Heard) -> tuple[str, str, str]:
-    assert heard.events == []
-    assert heard.refusal is not None
-    return heard.refusal.code.name, heard.refusal.reason, heard.refusal.field
 
 
 def results_told(request: ModelRequest) -> list[str]:
@@ -74,7 +60,7 @@ async def test_a_call_that_closes_late_frees_no_other() -> None:
     go = asyncio.Event()
     model = FakeModel([call("c1"), CALLS], [call("c2"), CALLS], [Wait(go), "sunny", STOP])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         first = bot.app.chat.run(chat_request(answers(turn_id, c1="a"), "default", None))
         async for event in first:
             if isinstance(event, ChatEnd):
@@ -94,14 +80,8 @@ async def test_who_leaves_before_the_commit_keeps_the_turn_until_it() -> None:
     """A retry waits for what is being stored: one model call, history and replay say the same."""
     model = FakeModel([call("c1"), CALLS], ["sunny", STOP], ["rain", STOP])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
-        apply, go = bot.app.store.apply, asyncio.Event()
-
-        async def slow(changes):
-            await go.wait()
-            return await apply(changes)
-
-        bot.app.store.apply = slow
+        turn_id = await bot.open_turn()
+        _, go = bot.hold_commits()
         request = chat_request(answers(turn_id, c1="a"), "default", None)
         leaving = asyncio.create_task(anext_end(bot, request))
         while not (len(model.calls) == 2 and model.calls[1].whole):  # noqa: ASYNC110
@@ -129,7 +109,7 @@ async def test_the_reply_that_was_stored_is_the_turns() -> None:
     """The reply got through, the turn did not (a crash between them): a retry replays what the history has."""
     model = FakeModel([call("c1"), CALLS], ["sunny", STOP], ["rain", STOP])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         apply = bot.app.store.apply
         refuse(bot, StoreUnavailable("away"))
         first = await bot.ask(answers(turn_id, c1="a"))
@@ -234,7 +214,7 @@ async def test_a_result_stands_behind_its_call() -> None:
     clock.now_ms = lambda: next(now_ms)
     model = FakeModel([call("c1"), call("c2"), CALLS], ["sunny", STOP])
     async with talk(model, clock=clock) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         await bot.ask(answers(turn_id, c1="sun", c2="wind"))
         asked, *results = [row for row in await bot.stored() if ":" in row.message.id][-4:-1]
     assert [part.WhichOneof("content") for part in asked.message.parts] == ["tool_call"] * 2
@@ -247,13 +227,7 @@ async def test_a_result_stands_behind_its_call() -> None:
 async def test_a_store_that_hangs_costs_nobody_the_end(timeout_s: float) -> None:
     """Law 8, S5-29: the answer was heard; that it is not stored yet is said inside the caller's time; then it is."""
     async with talk(FakeModel(["sunny", STOP])) as bot:
-        apply, go = bot.app.store.apply, asyncio.Event()
-
-        async def hanging(changes):
-            await go.wait()
-            return await apply(changes)
-
-        bot.app.store.apply = hanging
+        _, go = bot.hold_commits()
         heard = await bot.ask(turn("well?"), timeout_s=timeout_s)
         go.set()
         await bot.idle()
@@ -269,7 +243,7 @@ async def test_a_round_that_cannot_be_stored_is_told() -> None:
     """The answer comes all the same (law 5), and the stream says what the history lacks."""
     model = FakeModel([call("c1", name="n" * 600), CALLS], ["sunny", STOP])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         heard = await bot.ask(answers(turn_id, c1="a"))
         assert await results_stored(bot) == []
     assert (heard.text, heard.reason) == ("sunny", "COMPLETE")
@@ -362,7 +336,7 @@ async def test_a_round_that_cannot_fit_is_refused() -> None:
     """BUDGET_TOO_SMALL names what would do; no model call, nothing stored, the turn stays."""
     model = FakeModel([call("c1", arguments='{"x": "%s"}' % ("word " * 500)), CALLS])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True, context={"token_budget": 300}))).end.turn_id
+        turn_id = await bot.open_turn(context={"token_budget": 300})
         before = await bot.stored()
         for _ in range(2):
             heard = await bot.ask(answers(turn_id, c1="a"))
@@ -377,7 +351,7 @@ async def test_a_deadline_in_a_continued_round() -> None:
     """Law 8: DEADLINE comes in time, what was said is kept as partial, and the round can be tried again."""
     model = FakeModel([call("c1"), CALLS], ["sun", Wait()], ["sunny", STOP])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         request = chat_request(answers(turn_id, c1="25"), "default", 2.0)
         async with asyncio.timeout(60):
             events = [event async for event in bot.app.chat.run(request)]

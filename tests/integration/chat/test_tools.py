@@ -13,14 +13,21 @@ from backscroll_sidecar.chat import ChatEnd
 from backscroll_sidecar.domain import Role, ToolCallPart
 from backscroll_sidecar.edge.convert.chat import chat_request
 from backscroll_sidecar.models.faults import failed
-from backscroll_sidecar.ports import Finished, FinishReason, ModelFault, ToolCallDelta
+from backscroll_sidecar.ports import Finished, ModelFault, ToolCallDelta
 from backscroll_sidecar.wiring import SystemClock
 from tests.contract.models.sse_server import DONE, Reply, chunk, data, said, stopped
-from tests.integration.chat.talk import TOOLS, Bot, Heard, answers, talk, talk_to, text_of, turn
-from tests.kit.fake_model import FakeModel, Wait
-
-STOP, CALLS = Finished(FinishReason.STOP), Finished(FinishReason.TOOL_CALLS)
-LENGTH = Finished(FinishReason.LENGTH)
+from tests.integration.chat.talk import (
+    TOOLS,
+    Bot,
+    Heard,
+    answers,
+    refused,
+    talk,
+    talk_to,
+    text_of,
+    turn,
+)
+from tests.kit.fake_model import CALLS, LENGTH, STOP, FakeModel, Wait
 
 
 def call(id: str, name: str = "weather", arguments: str = '{"city": "北京"}') -> ToolCallDelta:
@@ -34,12 +41,6 @@ def asked(*ids: str) -> bytes:
         for i, id in enumerate(ids)
     ]
     return data(chunk({"tool_calls": calls}))
-
-
-def refused(heard: Heard) -> tuple[str, str, str]:
-    assert heard.events == []
-    assert heard.refusal is not None
-    return heard.refusal.code.name, heard.refusal.reason, heard.refusal.field
 
 
 WRONG = ("INVALID_ARGUMENT", "INVALID_FIELD", "tool_results")
@@ -114,7 +115,7 @@ async def test_results_that_do_not_fit_the_calls(given: dict[str, str]) -> None:
     """Refused by field, nothing is stored, and the turn goes on with the right ones."""
     model = FakeModel([call("c1"), call("c2"), CALLS], ["sunny", STOP])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         before = len(await bot.stored())
         assert refused(await bot.ask(answers(turn_id, **given))) == WRONG
         assert len(await bot.stored()) == before
@@ -127,7 +128,7 @@ async def test_results_that_do_not_fit_the_calls(given: dict[str, str]) -> None:
 async def test_one_result_twice() -> None:
     model = FakeModel([call("c1"), CALLS])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         twice = [pb.ToolResult(call_id="c1", text="a")] * 2
         again = pb.StreamChatRequest(turn_id=turn_id, tool_results=twice)
         assert refused(await bot.ask(again)) == WRONG
@@ -161,7 +162,7 @@ async def test_a_turn_that_has_ended_says_its_reply_again(finish: Finished, reas
     """The same turn_id after the end gives the stored reply, notice included; no model, nothing stored twice."""
     model = FakeModel([call("c1"), CALLS], ["sunny, ", "晴", finish])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         first = await bot.ask(answers(turn_id, c1="25"))
         rows = await bot.stored()
         for again in (answers(turn_id, c1="25"), answers(turn_id)):
@@ -178,7 +179,7 @@ async def test_two_calls_at_once_on_one_turn() -> None:
     go = asyncio.Event()
     model = FakeModel([call("c1"), CALLS], [Wait(go), "sunny", STOP])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         both = [asyncio.create_task(bot.ask(answers(turn_id, c1="25"))) for _ in range(2)]
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         go.set()
@@ -203,7 +204,7 @@ async def test_the_turn_is_free_before_its_end_is_heard() -> None:
     """The bot may be back before the server has closed the stream it heard the end on."""
     model = FakeModel([call("c1"), CALLS], [call("c2"), CALLS], ["sunny", STOP])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         async with aclosing(
             bot.app.chat.run(chat_request(answers(turn_id, c1="a"), "default", None))
         ) as events:
@@ -250,7 +251,7 @@ async def test_a_round_that_failed_can_be_tried_again() -> None:
     """The model breaks off after the results: a partial reply is kept; the same results then bring the whole one."""
     model = FakeModel([call("c1"), CALLS], ["sun", failed(ModelFault.CONNECTION)], ["sunny", STOP])
     async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        turn_id = await bot.open_turn()
         broken = await bot.ask(answers(turn_id, c1="25"))
         assert (broken.reason, broken.end.partial) == ("UPSTREAM_ERROR", True)
         heard = await bot.ask(answers(turn_id, c1="25"))

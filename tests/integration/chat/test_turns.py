@@ -11,22 +11,16 @@ from backscroll import Message
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.domain import Role
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
-from backscroll_sidecar.ports import Finished, FinishReason
 from tests.contract.models.sse_server import DONE, Reply, said, stopped
 from tests.integration.chat.talk import ROOM, TOOLS, talk, talk_to, text_of, turn
-from tests.kit.fake_model import FakeModel, Wait
+from tests.kit.fake_model import STOP, FakeModel, Wait, always
 
-STOP = Finished(FinishReason.STOP)
 T0 = 1_795_176_000_000
 LINES = [
     Message("m1", "ann", "we meet at six", T0),
     Message("m2", "ben", "在哪里？🐟", T0 + 1_000, reply_to="m1"),
     Message("bot1", "bot", "At the pond.", T0 + 2_000, role="assistant"),
 ]
-
-
-def always(*script) -> FakeModel:
-    return FakeModel(answer=lambda _: script)
 
 
 @pytest.mark.row("S5-30")

@@ -10,6 +10,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from tests.contract.models.sse_server import Reply, Step, sse_server
+from tests.integration.chat.talk import Bot, talk
 
 
 @dataclass
@@ -53,6 +54,18 @@ async def upstream(httpserver: HTTPServer, replies: Sequence[Reply]) -> AsyncIte
             yield playing
     else:
         yield on_httpserver(httpserver, replies)
+
+
+@asynccontextmanager
+async def designed(
+    httpserver: HTTPServer, replies: Sequence[Reply], **settings: object
+) -> AsyncIterator[tuple[Bot, Upstream]]:
+    """A bot of such a model, in the wording of the designs."""
+    async with (
+        upstream(httpserver, replies) as model,
+        talk(model_base_url=model.url, wording="designs", **settings) as bot,
+    ):
+        yield bot, model
 
 
 def on_httpserver(httpserver: HTTPServer, replies: Sequence[Reply]) -> Upstream:

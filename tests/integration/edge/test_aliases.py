@@ -12,9 +12,8 @@ from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.ports import Finished, FinishReason, ToolCallDelta
 from tests.integration.chat.talk import Bot, answers, talk, text_of, turn
-from tests.kit.fake_model import FakeModel, Wait
+from tests.kit.fake_model import STOP, FakeModel, Wait
 
-STOP = Finished(FinishReason.STOP)
 ANN, BEN, CAT = Author("u1", "Ann"), Author("u2", "Ben"), Author("bot", "Cat", kind="bot")
 SAID = "We meet on **Thursday**."
 TRIGGER = {"question": "", "trigger_message_id": "q1"}

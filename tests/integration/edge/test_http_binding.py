@@ -13,9 +13,9 @@ from backscroll.v1 import context_pb2, history_pb2
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord, Method
 from backscroll_sidecar.edge.limits import AdmissionLimits
+from backscroll_sidecar.edge.services import methods_of
 from backscroll_sidecar.edge.services.context import ContextServicer
 from backscroll_sidecar.edge.services.history import HistoryServicer
-from backscroll_sidecar.edge.services.methods import methods_of
 from backscroll_sidecar.edge.status import Code, Refused
 from backscroll_sidecar.edge.tenants import TokenTenants
 from backscroll_sidecar.errors import InvalidRequest, Reason

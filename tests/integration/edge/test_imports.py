@@ -9,8 +9,8 @@ import pytest
 
 from backscroll.v1 import history_pb2 as hpb
 from backscroll.v1 import message_pb2 as pb
+from backscroll_sidecar.domain import AppendResult
 from backscroll_sidecar.edge.convert.wire import LENGTH, lengthed, tag
-from backscroll_sidecar.history.importing import ImportBatch, ImportReport
 from tests.integration.edge.chats import flat, lines, pages
 from tests.integration.edge.conftest import EdgeApp, Served, serving, text
 
@@ -185,13 +185,10 @@ class OneAtATime:
         self.taken = asyncio.Event()
         self.go = asyncio.Event()
 
-    async def import_stream(self, tenant: str, batches: AsyncIterator[ImportBatch]) -> ImportReport:
-        report = ImportReport()
-        async for batch in batches:
-            report.message_count += len(batch.messages)
-            self.taken.set()
-            await self.go.wait()
-        return report
+    async def append(self, *_: object, **__: object) -> list[AppendResult]:
+        self.taken.set()
+        await self.go.wait()
+        return []
 
 
 async def test_an_import_waits_for_the_store() -> None:

@@ -50,14 +50,6 @@ async def test_an_import_has_the_same_limits(served: Served, name: str) -> None:
     assert counted.message_count == 2
 
 
-async def test_one_text_above_64_kib_costs_itself(served: Served, name: str) -> None:
-    big, small = await served.append(name, text("x" * (64 * KIB + 1), "big"), text("x", "small"))
-    assert big.refusal == hpb.APPEND_REFUSAL_TEXT_TOO_LARGE
-    assert small.outcome == hpb.APPEND_OUTCOME_STORED
-    (full,) = await served.append(name, text("x" * 64 * KIB, "full"))
-    assert full.outcome == hpb.APPEND_OUTCOME_STORED
-
-
 @pytest.mark.parametrize("size", [8 * MIB + 1, 20 * MIB])
 async def test_above_8_mib_grpc_refuses_and_the_connection_lives(
     served: Served, name: str, size: int

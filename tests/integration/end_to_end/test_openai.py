@@ -8,60 +8,28 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from backscroll import AsyncClient, Author, Message
+from tests.golden import by_hand
 from tests.kit.served import served
 
-SYSTEM = (
-    "你是一个有用的助手，用中文回答问题。不要使用Markdown格式，不要使用任何格式化符号"
-    "（如*、_、`、#等），输出纯文本，适合Telegram消息。"
-)
-CONTENT = (
-    "User Preferences: 用户偏好喝茶。\n\n"
-    "Conversation (recent):\n"
-    "User: 狗吃什么\n"
-    "Assistant: 狗可以吃狗粮、肉类和部分蔬菜。\n"
-    "User: 猫吃什么\n"
-    "Assistant: 猫是肉食动物，适合吃猫粮、鱼肉和煮熟的鸡肉。\n\n"
-    "Relevant reference (semantic):\n"
-    "User: 我家的猫喜欢鱼\n"
-    "Assistant: 可以适量喂鱼，注意去刺。\n\n"
-    "用户提问: 那猫呢？"
-)
 USER, BOT = Author("u1"), Author("bot", kind="bot")
 NOON_MS = 1_795_132_800_000
 
 
 async def tell_the_story(client: AsyncClient) -> None:
     """The messages of section 5.2; the reference is a day older."""
-    told = [
-        ("ref1", USER, "我家的猫喜欢鱼", -86_000_000),
-        ("ref2", BOT, "可以适量喂鱼，注意去刺。", -85_999_000),
-        ("m1", USER, "狗吃什么", -4_000),
-        ("m2", BOT, "狗可以吃狗粮、肉类和部分蔬菜。", -3_000),
-        ("m3", USER, "猫吃什么", -2_000),
-        ("m4", BOT, "猫是肉食动物，适合吃猫粮、鱼肉和煮熟的鸡肉。", -1_000),
-    ]
-    report = await client.append(
-        "cats",
-        [
-            Message(i, who, text, NOON_MS + at, role="assistant" if who is BOT else "user")
-            for i, who, text, at in told
-        ],
-    )
-    assert report.stored == len(told)
+    told = [(f"ref{n}", *said, n - 86_000_000) for n, said in enumerate(by_hand.SEMANTIC)]
+    told += [(f"m{n}", *said, n - 4_000) for n, said in enumerate(by_hand.RECENT)]
+    who = {"user": USER, "assistant": BOT}
+    lines = [Message(id, who[role], text, NOON_MS + at, role=role) for id, role, text, at in told]
+    assert (await client.append("cats", lines)).stored == len(told)
 
 
 async def ask(client: AsyncClient):
     return await client.build_context(
-        "cats",
-        "那猫呢？",
-        asker="u1",
-        asked_at=NOON_MS,
-        profile="retrieval",
+        "cats", by_hand.QUESTION, asker="u1", asked_at=NOON_MS, profile="retrieval", layout="single_user",
         overrides={"sources": ["recent", "reference", "preferences"], "recent_limit": 4},
-        layout="single_user",
-        preferences=["用户偏好喝茶。"],
-        model="gpt-3.5-turbo",
-    )
+        preferences=[by_hand.PREFERENCE], model="gpt-3.5-turbo",
+    )  # fmt: skip
 
 
 @pytest.mark.row("S1-05", "S1-15", "S1-17", "S1-18", "S2-23")
@@ -70,14 +38,8 @@ async def test_the_worked_example_comes_out_byte_for_byte() -> None:
     async with served(strategies=("tests.kit.own:Reference",), wording="designs") as (client, _):
         await tell_the_story(client)
         context = await ask(client)
-        assert json.loads(context.payload_bytes) == {
-            "model": "gpt-3.5-turbo",
-            "messages": [
-                {"role": "system", "content": SYSTEM},
-                {"role": "user", "content": CONTENT},
-            ],
-        }
-        assert [m["content"] for m in context.messages] == [CONTENT]
+        assert json.loads(context.payload_bytes) == by_hand.BODY_OF_5_2
+        assert [m["content"] for m in context.messages] == [by_hand.CONTENT_OF_5_2]
 
 
 @pytest.mark.row("S1-18")

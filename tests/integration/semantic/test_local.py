@@ -5,7 +5,7 @@ import pytest
 from backscroll import Author, Message
 from backscroll_sidecar.cli.doctor import _embedder
 from backscroll_sidecar.config.settings import Settings
-from backscroll_sidecar.wiring import configured_embedder, embedder_problem
+from backscroll_sidecar.configured_models import configured_embedder, embedder_problem
 from tests.integration.semantic.test_semantic import NOON, degraded, semantic
 from tests.kit.served import served
 

@@ -11,7 +11,7 @@ from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.compress import CUT_MARK, cut_text
 from backscroll_sidecar.domain import Layout, Member, Reply, Role, SpeakerStyle, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
-from backscroll_sidecar.history.groups import publish_slices
+from backscroll_sidecar.history.publishing import publish_slices
 from backscroll_sidecar.ports import EraseChange, MembersChange
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.strategies import Preferences

@@ -37,7 +37,7 @@ from backscroll_sidecar.domain import (
     TokenizerName,
 )
 from backscroll_sidecar.edge.convert.built import encode_built, encode_items, encode_message
-from backscroll_sidecar.edge.convert.enums import SOURCE_NUMBERS
+from backscroll_sidecar.edge.convert.fields import SOURCE_NUMBERS
 from backscroll_sidecar.strategies import BUILTIN
 from tests.unit.edge.builders import chat_message
 

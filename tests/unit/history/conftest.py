@@ -5,6 +5,7 @@ import gc
 
 import pytest
 
+from backscroll_sidecar.history.queue import QueueLimits
 from backscroll_sidecar.history.writer import Writer
 from tests.kit.history import Recorder, ScriptedStore
 
@@ -36,7 +37,8 @@ async def make(store, recorder):
     made: list[Writer] = []
 
     async def make(**options) -> Writer:
-        writer = Writer(options.pop("store", store), options.pop("publisher", recorder), **options)
+        store_, publisher = options.pop("store", store), options.pop("publisher", recorder)
+        writer = Writer(store_, publisher, QueueLimits(**options))
         made.append(writer)
         await writer.start()
         return writer

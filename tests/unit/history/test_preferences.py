@@ -7,8 +7,9 @@ import pytest
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.history import preferences as module
-from backscroll_sidecar.history.preferences import Preferences
-from backscroll_sidecar.history.writer import FanOut, Writer
+from backscroll_sidecar.history.preferences import PreferenceService
+from backscroll_sidecar.history.publishing import FanOut
+from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import EraseChange
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.wiring import SystemClock
@@ -41,10 +42,10 @@ async def store() -> SlowStore:
 
 
 @pytest.fixture
-async def preferences(store: SlowStore) -> AsyncIterator[Preferences]:
+async def preferences(store: SlowStore) -> AsyncIterator[PreferenceService]:
     publishers = FanOut()
     writer = Writer(store, publishers)
-    made = Preferences(store, writer, SystemClock())
+    made = PreferenceService(store, writer, SystemClock())
     publishers.add(made)
     await writer.start()
     made.writer = writer  # type: ignore[attr-defined]
@@ -52,14 +53,16 @@ async def preferences(store: SlowStore) -> AsyncIterator[Preferences]:
     await writer.close()
 
 
-async def lines(preferences: Preferences, key: ChannelKey = ROOM, user: str = "u1") -> list[str]:
+async def lines(
+    preferences: PreferenceService, key: ChannelKey = ROOM, user: str = "u1"
+) -> list[str]:
     known = preferences.known(key, user)
     return list(await preferences.read(key, user) if known is None else known)
 
 
 @pytest.mark.parametrize("change", ["set", "delete", "erase"])
 async def test_a_read_under_way_does_not_hide_a_change(
-    store: SlowStore, preferences: Preferences, change: str
+    store: SlowStore, preferences: PreferenceService, change: str
 ) -> None:
     """It began before the change and ends after it: the next build reads again."""
     await preferences.set("a", "u1", "", "old", "p")
@@ -79,7 +82,7 @@ async def test_a_read_under_way_does_not_hide_a_change(
 
 
 async def test_who_gets_a_first_one_while_owners_are_read_is_seen(
-    store: SlowStore, preferences: Preferences
+    store: SlowStore, preferences: PreferenceService
 ) -> None:
     """The first build of a tenant reads who has any."""
     store.go.clear()
@@ -91,7 +94,7 @@ async def test_who_gets_a_first_one_while_owners_are_read_is_seen(
     assert await lines(preferences) == ["new"]
 
 
-async def test_tenants_never_meet(preferences: Preferences) -> None:
+async def test_tenants_never_meet(preferences: PreferenceService) -> None:
     """Law 6: the same user and channel."""
     await preferences.set("a", "u1", "", "of a", "p")
     await preferences.set("b", "u1", "", "of b", "p")
@@ -105,7 +108,7 @@ async def test_tenants_never_meet(preferences: Preferences) -> None:
 
 
 async def test_few_are_remembered(
-    preferences: Preferences, monkeypatch: pytest.MonkeyPatch
+    preferences: PreferenceService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The memory is bounded; who asked last stays."""
     monkeypatch.setattr(module, "REMEMBERED_USERS", 2)

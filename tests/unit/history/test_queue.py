@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from backscroll_sidecar.errors import Overloaded
-from backscroll_sidecar.history.groups import Pending, pend
-from backscroll_sidecar.history.queue import QueueLimits, WriteQueue
+from backscroll_sidecar.history.queue import Pending, QueueLimits, WriteQueue, pend
 from tests.kit.history import append_change
 
 

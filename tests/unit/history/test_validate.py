@@ -24,21 +24,19 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.history import validate
-from backscroll_sidecar.history.requests import (
+from backscroll_sidecar.history.validate import (
+    FUTURE_TOLERANCE_MS,
     MAX_BATCH_BYTES,
+    MAX_TIME_MS,
+    Accepted,
+    Refused,
     check_batch_bytes,
     check_id,
     check_item_count,
     check_key,
     check_member,
-    check_time,
-)
-from backscroll_sidecar.history.validate import (
-    FUTURE_TOLERANCE_MS,
-    MAX_TIME_MS,
-    Accepted,
-    Refused,
     check_message,
+    check_time,
 )
 from tests.kit.history import KEY, NOW_MS, message
 

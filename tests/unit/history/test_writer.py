@@ -9,7 +9,7 @@ import pytest
 
 from backscroll_sidecar.domain import AppendOutcome, ChannelKey
 from backscroll_sidecar.errors import Conflict, DeadlineExceeded, StoreUnavailable
-from backscroll_sidecar.history.groups import PUBLISH_SLICE, joined_by_channel
+from backscroll_sidecar.history.publishing import PUBLISH_SLICE, joined_by_channel
 from backscroll_sidecar.history.writer import CROWD_ROUNDS, MAX_GROUP_ITEMS, Writer
 from backscroll_sidecar.ports import Applied, RetractChange
 from tests.kit.history import (
@@ -18,7 +18,7 @@ from tests.kit.history import (
     Recorder,
     append_change,
     blocked,
-    events_change,
+    events,
     let_go,
     message,
     numbered,
@@ -87,17 +87,12 @@ class TestAnswers:
 
 class TestGroups:
     async def test_a_group_is_what_came_in_while_the_last_one_committed(self, make, store):
-        reports = []
-        writer = await make(on_group=reports.append)
+        writer = await make()
         first, *tasks = await blocked(store, writer, *numbered(50))
         assert writer.queued_items == 50
         await let_go(store, first, *tasks)
         await spin()
         assert [len(group) for group in store.groups] == [1, 50]
-        assert [(one.changes, one.items, one.failed_changes) for one in reports] == [
-            (1, 1, 0),
-            (50, 50, 0),
-        ]
         assert writer.queued_items == 0
 
     async def test_a_group_has_a_bound(self, make, store):
@@ -188,18 +183,17 @@ class TestGroups:
 class TestEvents:
     async def test_recorded_without_waiting(self, writer, store):
         """S5-21: recording never delays the answer."""
-        assert writer.submit_nowait(events_change(3))
+        writer.emit(KEY, "c1", events(3))
         await writer.submit(append_change("a"))
         assert store.events == 3
         assert writer.dropped_events == 0
 
     async def test_dropped_and_counted_when_the_queue_is_half_full(self, make, store):
-        writer = await make(max_queued_items=10)
+        writer = await make(max_items=10)
         [first] = await blocked(store, writer)
-        assert writer.submit_nowait(events_change(5))
-        assert not writer.submit_nowait(events_change(2))
-        writer.emit(KEY, "c1", events_change(4).events)
-        assert writer.dropped_events == 6
+        for count, dropped in ((5, 0), (2, 2), (4, 6)):
+            writer.emit(KEY, "c1", events(count))
+            assert writer.dropped_events == dropped
         task = asyncio.create_task(writer.submit(append_change(*"abcde")))
         await spin()
         assert writer.queued_items == 10
@@ -209,11 +203,11 @@ class TestEvents:
     async def test_dropped_and_counted_when_stopped_or_failed(self, make, store):
         writer = await make()
         store.check = lambda changes: (_ for _ in ()).throw(StoreUnavailable("down"))
-        writer.submit_nowait(events_change(3))
+        writer.emit(KEY, "c1", events(3))
         await spin()
         assert writer.dropped_events == 3
         await writer.close()
-        assert not writer.submit_nowait(events_change(2))
+        writer.emit(KEY, "c1", events(2))
         assert writer.dropped_events == 5
 
 
@@ -241,7 +235,7 @@ class TestLife:
         assert await asyncio.wait_for(writer.drain(300), 60)
 
     async def test_close_fails_what_is_queued_and_in_line(self, make, store):
-        writer = await make(max_queued_items=1, max_wait_s=30)
+        writer = await make(max_items=1, max_wait_s=30)
         first, *tasks = await blocked(store, writer, *numbered(3))
         closing = asyncio.create_task(writer.close())
         answers = await asyncio.gather(*tasks, return_exceptions=True)

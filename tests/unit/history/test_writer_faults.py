@@ -15,7 +15,7 @@ from backscroll_sidecar.errors import (
     StoreUnavailable,
 )
 from backscroll_sidecar.history import writer as writer_module
-from backscroll_sidecar.history.writer import FanOut
+from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.ports import Applied
 from tests.kit.history import Recorder, append_change, blocked, let_go, numbered, poisoned, spin
 
@@ -64,7 +64,7 @@ class TestCancellation:
 
     async def test_cancelled_just_when_let_in_and_then_the_commit_fails(self, make, store):
         """Nobody is left to see that error, and that is no error of its own (see `loop_errors`)."""
-        writer = await make(max_queued_items=1, max_wait_s=5)
+        writer = await make(max_items=1, max_wait_s=5)
         first, *tasks = await blocked(store, writer, *"ab")
 
         def down(changes):  # not an unexpected error: its log record would keep the future alive
@@ -164,19 +164,10 @@ class TestFailures:
         assert recorder.ids == ["a", "b"]
         assert writer.publish_failures == 2
 
-    async def test_a_failing_observer_costs_only_itself(self, make, store):
-        def observe(report):
-            raise ValueError("metrics down")
-
-        writer = await make(on_group=observe)
-        await writer.submit(append_change("a"))
-        await writer.submit(append_change("b"))
-        assert store.ids == {"a": 1, "b": 1}
-
 
 class TestOverload:
     async def test_a_full_queue_is_overloaded_and_stores_nothing_of_it(self, make, store):
-        writer = await make(max_queued_items=10, max_wait_s=0.02)
+        writer = await make(max_items=10, max_wait_s=0.02)
         first, *fits = await blocked(store, writer, *numbered(10))
         with pytest.raises(Overloaded):
             await writer.submit(append_change("too", "much"))
@@ -185,7 +176,7 @@ class TestOverload:
         assert store.ids == {"first": 1, "after": 1, **{f"m{i}": 1 for i in range(10)}}
 
     async def test_bounded_in_bytes_too(self, make, store):
-        writer = await make(max_queued_bytes=8_000, max_wait_s=0.02)
+        writer = await make(max_bytes=8_000, max_wait_s=0.02)
         [first] = await blocked(store, writer)
         task = asyncio.create_task(writer.submit(append_change("a", "b", "c", "d")))
         await spin()
@@ -194,7 +185,7 @@ class TestOverload:
         await let_go(store, first, task)
 
     async def test_those_in_line_get_in_when_there_is_room(self, make, store, recorder):
-        writer = await make(max_queued_items=4, max_wait_s=5)
+        writer = await make(max_items=4, max_wait_s=5)
         first, *tasks = await blocked(store, writer, *numbered(20))
         assert writer.queued_items == 4
         await let_go(store, first, *tasks)
@@ -202,7 +193,7 @@ class TestOverload:
         assert writer.queued_items == 0
 
     async def test_a_caller_cancelled_in_line_leaves_it(self, make, store):
-        writer = await make(max_queued_items=1, max_wait_s=5)
+        writer = await make(max_items=1, max_wait_s=5)
         first, *tasks = await blocked(store, writer, *numbered(4))
         tasks[1].cancel()
         tasks[2].cancel()
@@ -212,7 +203,7 @@ class TestOverload:
 
     async def test_cancelled_in_the_moment_room_appears(self, make, store):
         """Either way, nobody behind is stuck and nothing is stored twice."""
-        writer = await make(max_queued_items=1, max_wait_s=5)
+        writer = await make(max_items=1, max_wait_s=5)
         first, *tasks = await blocked(store, writer, *numbered(5))
         store.open.set()
         while writer.queued_items:
@@ -224,14 +215,14 @@ class TestOverload:
             assert store.ids[id] == 1
 
     async def test_the_line_itself_is_bounded(self, make, store):
-        writer = await make(max_queued_items=1, max_waiting=2, max_wait_s=300)
+        writer = await make(max_items=1, max_waiting=2, max_wait_s=300)
         first, *tasks = await blocked(store, writer, *numbered(3))
         with pytest.raises(Overloaded):
             await asyncio.wait_for(writer.submit(append_change("one too many")), 60)
         await let_go(store, first, *tasks)
 
     async def test_a_deadline_shortens_the_line(self, make, store):
-        writer = await make(max_queued_items=1, max_wait_s=30)
+        writer = await make(max_items=1, max_wait_s=30)
         first, task = await blocked(store, writer, "m0")
         with pytest.raises(Overloaded):
             await writer.submit(append_change("m1"), time.monotonic() + 0.02)
@@ -239,6 +230,6 @@ class TestOverload:
         assert "m1" not in store.ids
 
     async def test_a_change_larger_than_the_queue_gets_in_when_it_is_empty(self, make, store):
-        writer = await make(max_queued_items=2)
+        writer = await make(max_items=2)
         await writer.submit(append_change(*"abcdef"))
         assert store.ids.total() == 6

@@ -18,8 +18,8 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     TextPart,
 )
-from backscroll_sidecar.store.facts import Record
-from backscroll_sidecar.store.sqlite.codec import decode_rows, encode_record
+from backscroll_sidecar.store.facts import MessageRow
+from backscroll_sidecar.store.sqlite.codec import decode_rows, encode_row
 from tests.contract.store.builders import analysis, message
 
 SENT = message(
@@ -41,7 +41,7 @@ def through_a_row(stored: StoredMessage) -> StoredMessage:
     """As SQLite would hand it back: the row's columns in the order of `statements.COLUMNS`."""
     (tenant, channel, seq, id_, author_id, author_name, kind, role, sent, rank, received, thread,
      session, reply_to, reply_kind, inferred, dedupe, edited, state, revision, type_, tokens, text,
-     keywords, details, moves) = encode_record("t", Record(stored, 1, 2))  # fmt: skip
+     keywords, details, moves) = encode_row("t", MessageRow(stored, 1, 2))  # fmt: skip
     packed = kind | role << 4 | state << 8 | type_ << 12
     packed |= reply_kind << 16 | max(inferred, 0) << 20 | moves << 24
     row = (seq, id_, author_id, author_name, sent, rank, packed, revision, tokens, text,

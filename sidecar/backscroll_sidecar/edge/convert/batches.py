@@ -15,15 +15,19 @@ from backscroll_sidecar.domain import (
     Message,
     RefusalCode,
 )
-from backscroll_sidecar.edge.convert.checks import check_time, required_id
-from backscroll_sidecar.edge.convert.enums import OUTCOME_NUMBERS
+from backscroll_sidecar.edge.convert.fields import OUTCOME_NUMBERS, check_time, required_id
 from backscroll_sidecar.edge.convert.history import members_from_proto, result_fields
 from backscroll_sidecar.edge.convert.messages import message_from_proto
 from backscroll_sidecar.edge.convert.parsing import Batch
 from backscroll_sidecar.edge.convert.wire import LENGTH, VARINT, lengthed, tag, varint
 from backscroll_sidecar.edge.limits import MAX_IMPORT_PROBLEMS
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.history.importing import ImportBatch, ImportReport, Marks, People
+from backscroll_sidecar.history.importing import (
+    ImportBatch,
+    ImportMarks,
+    ImportMembers,
+    ImportReport,
+)
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import HistoryService
 
@@ -88,14 +92,14 @@ class ImportSource:
         async for batch in self._batches:
             passed: list[Message] = []
             times_ms: list[int] = []
-            marks: dict[int, Marks] = {}
+            marks: dict[int, ImportMarks] = {}
             for sent, item in zip(batch.items[:], await _translate(batch), strict=True):
                 result = item if isinstance(item, AppendResult) else _check_channel(item)
                 if result is None:
                     assert isinstance(item, Message)
                     assert isinstance(sent, message_pb2.Message)
                     if sent.recalled or sent.alias_ids:
-                        marks[len(passed)] = Marks(tuple(sent.alias_ids), sent.recalled)
+                        marks[len(passed)] = ImportMarks(tuple(sent.alias_ids), sent.recalled)
                     if sent.recalled:
                         item = replace(item, parts=(), mentions=(), embeddings=())  # noqa: PLW2901
                     passed.append(item)
@@ -119,7 +123,7 @@ class ImportSource:
             self._refused.append((position, result))
 
 
-async def _people(batch: Batch) -> People | None:
+async def _people(batch: Batch) -> ImportMembers | None:
     """Whom an import tells of."""
     if not batch.members:
         return None
@@ -128,7 +132,7 @@ async def _people(batch: Batch) -> People | None:
     at_ms = batch.members_at_ms
     if at_ms is not None:
         check_time(at_ms, "members_at_ms")
-    return People(batch.channel, members, at_ms)
+    return ImportMembers(batch.channel, members, at_ms)
 
 
 async def _translate(batch: Batch) -> list[Message | AppendResult]:

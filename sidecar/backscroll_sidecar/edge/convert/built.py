@@ -25,7 +25,7 @@ from backscroll_sidecar.context.model import (
 )
 from backscroll_sidecar.context.writing import Written
 from backscroll_sidecar.domain import Category, Degradation, Event, NeutralMessage, Role
-from backscroll_sidecar.edge.convert.enums import (
+from backscroll_sidecar.edge.convert.fields import (
     CATEGORY_NUMBERS,
     FATE_NUMBERS,
     LAYOUT_NUMBERS,

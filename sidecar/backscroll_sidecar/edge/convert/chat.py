@@ -25,7 +25,8 @@ from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.domain import ToolCallPart, ToolResultPart
 from backscroll_sidecar.edge import limits
 from backscroll_sidecar.edge.convert.built import encode_built
-from backscroll_sidecar.edge.convert.checks import (
+from backscroll_sidecar.edge.convert.context import build_request
+from backscroll_sidecar.edge.convert.fields import (
     check_count,
     check_id,
     check_range,
@@ -34,7 +35,6 @@ from backscroll_sidecar.edge.convert.checks import (
     missing,
     required_id,
 )
-from backscroll_sidecar.edge.convert.context import build_request
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.ports import reserved_fields
 

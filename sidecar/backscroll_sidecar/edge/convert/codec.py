@@ -20,7 +20,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     TextPart,
 )
-from backscroll_sidecar.edge.convert.enums import MESSAGE_TYPE_NUMBERS
+from backscroll_sidecar.edge.convert.fields import MESSAGE_TYPE_NUMBERS
 from backscroll_sidecar.edge.convert.messages import (
     mentions_from_proto,
     message_to_proto,

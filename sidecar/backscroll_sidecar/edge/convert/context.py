@@ -15,7 +15,15 @@ from backscroll.v1 import message_pb2
 from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
 from backscroll_sidecar.domain import ChannelKey, Mention, ResponsePart
 from backscroll_sidecar.edge import limits
-from backscroll_sidecar.edge.convert.checks import (
+from backscroll_sidecar.edge.convert.fields import (
+    LAYOUT_WORDS,
+    PAYLOAD_FORMAT_WORDS,
+    RESPONSE_PART_WORDS,
+    SEARCH_SCOPE_WORDS,
+    SPEAKER_STYLE_WORDS,
+    STORED_SYSTEM_ROWS_WORDS,
+    TIME_STYLE_WORDS,
+    TOKENIZER_WORDS,
     check_count,
     check_id,
     check_range,
@@ -26,16 +34,6 @@ from backscroll_sidecar.edge.convert.checks import (
     required_id,
     text_size,
     too_large,
-)
-from backscroll_sidecar.edge.convert.enums import (
-    LAYOUT_WORDS,
-    PAYLOAD_FORMAT_WORDS,
-    RESPONSE_PART_WORDS,
-    SEARCH_SCOPE_WORDS,
-    SPEAKER_STYLE_WORDS,
-    STORED_SYSTEM_ROWS_WORDS,
-    TIME_STYLE_WORDS,
-    TOKENIZER_WORDS,
 )
 from backscroll_sidecar.edge.convert.messages import (
     checked_author,

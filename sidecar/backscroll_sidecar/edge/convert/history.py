@@ -18,7 +18,12 @@ from backscroll_sidecar.domain import (
     Stay,
     StoredMessage,
 )
-from backscroll_sidecar.edge.convert.checks import (
+from backscroll_sidecar.edge.convert.fields import (
+    AUTHOR_KIND_NUMBERS,
+    AUTHOR_KIND_WORDS,
+    OUTCOME_NUMBERS,
+    REFUSAL_NUMBERS,
+    WARNING_NUMBERS,
     batch_too_large,
     check_count,
     check_id,
@@ -30,13 +35,6 @@ from backscroll_sidecar.edge.convert.checks import (
     invalid,
     missing,
     required_id,
-)
-from backscroll_sidecar.edge.convert.enums import (
-    AUTHOR_KIND_NUMBERS,
-    AUTHOR_KIND_WORDS,
-    OUTCOME_NUMBERS,
-    REFUSAL_NUMBERS,
-    WARNING_NUMBERS,
 )
 from backscroll_sidecar.edge.convert.wire import LENGTH, lengthed, tag
 from backscroll_sidecar.edge.limits import (

@@ -26,21 +26,19 @@ from backscroll_sidecar.domain import (
     ToolCallPart,
     ToolResultPart,
 )
-from backscroll_sidecar.edge.convert.checks import (
-    check_id,
-    check_text,
-    enum_value,
-    invalid,
-    missing,
-    required_id,
-)
-from backscroll_sidecar.edge.convert.enums import (
+from backscroll_sidecar.edge.convert.fields import (
     AUTHOR_KIND_NUMBERS,
     AUTHOR_KIND_WORDS,
     REPLY_KIND_NUMBERS,
     REPLY_KIND_WORDS,
     ROLE_NUMBERS,
     ROLE_WORDS,
+    check_id,
+    check_text,
+    enum_value,
+    invalid,
+    missing,
+    required_id,
 )
 from backscroll_sidecar.edge.limits import (
     MAX_DIMENSIONS,

@@ -15,8 +15,8 @@ from itertools import repeat
 from backscroll.v1 import admin_pb2
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
-from backscroll_sidecar.edge.convert.checks import invalid
 from backscroll_sidecar.edge.convert.codec import encode_stored
+from backscroll_sidecar.edge.convert.fields import invalid
 from backscroll_sidecar.edge.convert.history import check_list, limit_of, list_query
 from backscroll_sidecar.edge.convert.wire import FIXED64, LENGTH, lengthed, tag
 from backscroll_sidecar.edge.limits import (

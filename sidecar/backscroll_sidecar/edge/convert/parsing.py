@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError, Message
 
 from backscroll.v1 import admin_pb2, context_pb2, history_pb2, message_pb2, preference_pb2
 from backscroll_sidecar.domain import AppendOutcome, AppendResult, RefusalCode
-from backscroll_sidecar.edge.convert.checks import batch_too_large
+from backscroll_sidecar.edge.convert.fields import batch_too_large
 from backscroll_sidecar.edge.limits import MAX_BATCH_BYTES, MAX_BATCH_ITEMS
 from backscroll_sidecar.errors import InvalidRequest, Reason
 

@@ -11,7 +11,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 from backscroll_sidecar.edge.call_pipeline import Call, CallPipeline, CallRecord, Endpoint
 from backscroll_sidecar.edge.limits import UNBOUNDED
-from backscroll_sidecar.edge.services.methods import Servicer, methods_of
+from backscroll_sidecar.edge.services import Servicer, methods_of
 from backscroll_sidecar.edge.status import Code, Refused
 from backscroll_sidecar.edge.tenants import OneTenant
 

@@ -43,19 +43,14 @@ def _drop(_: bytes) -> None:
 
 
 class Connection(asyncio.Protocol):
-    """A client's connection.
+    """A client's connection, and the `Link` of its calls.
 
     Parameters
     ----------
     endpoints : by path.
     max_bytes : of a message.
     opened, closed : told of the connection.
-    hold : told of bytes of messages that lie here half received or unread, and of their end; False: too many.
-
-    Attributes
-    ----------
-    window : bytes the client has room for, all streams together.
-    initial_window : of its new streams.
+    hold : as `Link` says.
     """
 
     def __init__(
@@ -97,7 +92,7 @@ class Connection(asyncio.Protocol):
         """Wait for the preface: who speaks HTTP/1 could not read what we say before it."""
         self._transport, self.write = transport, transport.write
         transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
-        self._last_call = self.loop.call_later(GREETING_S, transport.abort)
+        self._abort_in(GREETING_S)
         self._opened(self)
 
     def _greet(self) -> None:
@@ -168,8 +163,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
         """All of its calls are over."""
         self._forget_all()
-        if self._last_call is not None:
-            self._last_call.cancel()
+        self._abort_in(None)
         self._closed(self)
 
     def pause_writing(self) -> None:
@@ -268,8 +262,7 @@ class Connection(asyncio.Protocol):
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"{name} on a stream that never was")
 
     def _settings(self, flags: int, _: int, body: bytes) -> None:
-        if self._last_call is not None:
-            self._last_call.cancel()
+        self._abort_in(None)
         if flags & frames.ACK:
             return
         before = self.initial_window
@@ -378,10 +371,14 @@ class Connection(asyncio.Protocol):
             self.write(frames.goaway(self._last_id, fault.code, fault.text))
         self._forget_all()
         self._transport.close()
+        self._abort_in(LAST_WORDS_S)  # one that does not read would keep it open, and what it holds
+
+    def _abort_in(self, wait_s: float | None) -> None:
+        """Close it then, whatever becomes of it; None: no more."""
         if self._last_call is not None:
             self._last_call.cancel()
-        # A client that does not read would keep it open, and what it holds.
-        self._last_call = self.loop.call_later(LAST_WORDS_S, self._transport.abort)
+        if wait_s is not None:
+            self._last_call = self.loop.call_later(wait_s, self._transport.abort)
 
     def _forget_all(self) -> None:
         """Nothing is sent any more; all calls are over."""

@@ -6,7 +6,7 @@ from backscroll.v1 import admin_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.built import recorded_event
-from backscroll_sidecar.edge.convert.checks import check_count, check_id, required_id
+from backscroll_sidecar.edge.convert.fields import check_count, check_id, required_id
 from backscroll_sidecar.edge.convert.history import limit_of
 from backscroll_sidecar.edge.convert.pages import page_position, page_token
 from backscroll_sidecar.edge.limits import MAX_EVENT_TYPES

@@ -11,7 +11,9 @@ from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey, SearchScope, StoredMessage
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.batches import ImportSource, append_batch, encode_results
-from backscroll_sidecar.edge.convert.checks import (
+from backscroll_sidecar.edge.convert.codec import encode_stored
+from backscroll_sidecar.edge.convert.fields import (
+    SEARCH_SCOPE_WORDS,
     check_count,
     check_id,
     check_range,
@@ -21,8 +23,6 @@ from backscroll_sidecar.edge.convert.checks import (
     invalid,
     required_id,
 )
-from backscroll_sidecar.edge.convert.codec import encode_stored
-from backscroll_sidecar.edge.convert.enums import SEARCH_SCOPE_WORDS
 from backscroll_sidecar.edge.convert.history import (
     channel_to_proto,
     check_erase,
@@ -54,6 +54,7 @@ from backscroll_sidecar.edge.limits import (
     MAX_SEARCH_HITS,
     MAX_WAIT_FOR_INDEX_MS,
 )
+from backscroll_sidecar.history.importing import import_batches
 from backscroll_sidecar.history.service import HistoryService
 
 _EDITED = tag(pb.EditMessageResponse, "message", LENGTH)
@@ -86,7 +87,7 @@ class HistoryServicer:
     ) -> pb.ImportMessagesResponse:
         """Store batch after batch; the next is read once the last is durable."""
         source = ImportSource(batches)
-        report = await self._history.import_stream(call.tenant, source.messages())
+        report = await import_batches(call.tenant, source.messages(), self._history)
         return import_to_proto(report, source.refused_count, source.problems(report))
 
     async def edit_message(self, request: pb.EditMessageRequest, call: Call) -> bytes:

@@ -1,12 +1,12 @@
-"""PreferenceService at the edge: translate, ask `Preferences`, translate."""
+"""PreferenceService at the edge: translate, ask the service, translate."""
 
 from __future__ import annotations
 
 from backscroll.v1 import preference_pb2 as pb
 from backscroll_sidecar.edge.call_pipeline import Call
-from backscroll_sidecar.edge.convert.checks import check_id, check_text, missing, required_id
+from backscroll_sidecar.edge.convert.fields import check_id, check_text, missing, required_id
 from backscroll_sidecar.edge.limits import MAX_PREFERENCE_BYTES, MAX_PREFERENCE_ID_BYTES
-from backscroll_sidecar.history.preferences import Preference, Preferences
+from backscroll_sidecar.history.preferences import Preference, PreferenceService
 
 
 class PreferenceServicer:
@@ -14,7 +14,7 @@ class PreferenceServicer:
 
     SERVICE = pb.DESCRIPTOR.services_by_name["PreferenceService"]
 
-    def __init__(self, preferences: Preferences) -> None:
+    def __init__(self, preferences: PreferenceService) -> None:
         self._preferences = preferences
 
     async def set_preference(

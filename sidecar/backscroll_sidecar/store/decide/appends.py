@@ -21,18 +21,18 @@ from backscroll_sidecar.ports import (
     KeptVector,
     StoredVector,
 )
+from backscroll_sidecar.store.decide.echoes import EchoWatch
 from backscroll_sidecar.store.decide.people import seen_writing
 from backscroll_sidecar.store.decide.places import Places
 from backscroll_sidecar.store.decide.replies import ReplyWatch
 from backscroll_sidecar.store.decide.revisions import judge_known
-from backscroll_sidecar.store.decide.said import Said
 from backscroll_sidecar.store.facts import (
     Facts,
     Holder,
+    MessageRow,
     Named,
     Place,
     Plan,
-    Record,
     bare,
     float32_bytes,
 )
@@ -70,18 +70,18 @@ class Appends:
     def __init__(self, facts: Facts) -> None:
         self.plan = Plan()
         self._facts = facts
-        self._records = dict(facts.records)
+        self._rows = dict(facts.rows)
         self._holders = dict(facts.holders)
         self._people = dict(facts.people)
         self._last_seqs = dict(facts.last_seqs)
         self._drawers = {drawer: dict(ids) for drawer, ids in facts.drawers.items()}
-        self._replies = ReplyWatch(facts, self._records)
-        self._places = Places(facts, self._records, self.plan)
-        self._said = Said(facts, self._records)
+        self._replies = ReplyWatch(facts, self._rows)
+        self._places = Places(facts, self._rows, self.plan)
+        self._echoes = EchoWatch(facts, self._rows)
 
     def append(self, change: AppendChange) -> Applied:
         tenant, channel = here = change.key
-        records, erased, inserted = self._records, self._facts.erased, self.plan.inserted
+        known, erased, inserted = self._rows, self._facts.erased, self.plan.inserted
         replies, places, received_at_ms = self._replies, self._places, change.received_at_ms
         aliases, followers = places.aliases, places.followers
         out = _Appended()
@@ -96,7 +96,7 @@ class Appends:
             message_id = message.id
             named = (tenant, channel, message_id)
             if (
-                named in records
+                named in known
                 or named in erased
                 or message.dedupe_key
                 or named in aliases
@@ -116,16 +116,16 @@ class Appends:
                 bare(message, channel), analysis, seq, rank_time_ms, 0,
                 _PARTIAL if message.is_partial else _LIVE,
             )  # fmt: skip
-            record = records[named] = inserted[named] = Record(
+            record = known[named] = inserted[named] = MessageRow(
                 row, received_at_ms, message.sent_at_ms
             )
             stored.append(row)
             if named in followers:
                 out.moved += places.settle(named)
             if change.turn is not None:
-                self._said.note(here, record)
+                self._echoes.note(here, record)
             elif message.role is _ASSISTANT:
-                self._said.note_early(here, record)
+                self._echoes.note_early(here, record)
             if message.embeddings:
                 self.plan.vectors[named] = [(0, embedding) for embedding in message.embeddings]
                 out.vectors += given_vectors(message, row)
@@ -167,15 +167,15 @@ class Appends:
         """Why words of the bot are not stored: a turn said them, or answered this question already."""
         here = change.key
         if change.turn is not None:
-            first = self._said.first_answer(here, message)
+            first = self._echoes.first_answer(here, message)
             if first:
                 return AppendResult(message.id, AppendOutcome.CONFLICT, duplicate_of=first)
             return self._came_first(here, message, out)
-        record = self._said.echoed(here, change, message)
+        record = self._echoes.echoed(here, change, message)
         if record is None:
             return None
         stored = record.stored
-        self._said.note_alias(here, stored.message.id)
+        self._echoes.note_alias(here, stored.message.id)
         out.moved += self._places.alias(here, message.id, stored.message.id)
         out.aliases.append((message.id, stored.message.id))
         who = (*here, message.author.id)
@@ -190,11 +190,11 @@ class Appends:
 
     def _came_first(self, here: Place, message: Message, out: _Appended) -> AppendResult | None:
         """A reply whose copy of the platform's is stored already: the reply's id becomes another one of the copy."""
-        record = self._said.echoed_early(here, message)
+        record = self._echoes.echoed_early(here, message)
         if record is None:
             return None
         first = record.stored.message.id
-        self._said.note_answer(here, message, first)
+        self._echoes.note_answer(here, message, first)
         out.moved += self._places.alias(here, message.id, first)
         out.aliases.append((message.id, first))
         seq = record.stored.seq
@@ -203,7 +203,7 @@ class Appends:
     def _refusal(self, here: Place, message: Message, restores: bool) -> AppendResult | None:
         """Why this item is not stored; None: it is new, or may come back."""
         named = (*here, message.id)
-        if (record := self._records.get(named)) is not None:
+        if (record := self._rows.get(named)) is not None:
             return judge_known(message, record)
         restorable = self._facts.erased.get(named)
         if restorable is not None and not (restores and restorable):
@@ -215,7 +215,7 @@ class Appends:
         holder = self._holders.get((*here, message.dedupe_key))
         if holder is None or (restores and holder.restorable):
             return None
-        held = self._records.get((*here, holder.message_id))
+        held = self._rows.get((*here, holder.message_id))
         gone = holder.gone if held is None else held.stored.state is MessageState.RECALLED
         return AppendResult(
             message.id,
@@ -226,7 +226,7 @@ class Appends:
 
     def _known_by_alias(self, here: Place, message: Message) -> AppendResult:
         true_id = self._places.true_id(here, message.id)
-        stored = self._records[(*here, true_id)].stored
+        stored = self._rows[(*here, true_id)].stored
         gone = stored.state is MessageState.RECALLED
         outcome = AppendOutcome.GONE if gone else AppendOutcome.DUPLICATE
         return AppendResult(message.id, outcome, duplicate_of=true_id, seq=stored.seq)

@@ -11,15 +11,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from backscroll_sidecar.domain import Analysis, Message, Reply, StoredMessage
-from backscroll_sidecar.store.facts import Facts, Named, Place, Plan, Record
+from backscroll_sidecar.store.facts import Facts, MessageRow, Named, Place, Plan
 
 
 class Places:
-    """The edges of one run, those of the run's own rows included. `records` are the rows known so far."""
+    """The edges of one run, those of the run's own rows included. `rows` are the rows known so far."""
 
-    def __init__(self, facts: Facts, records: dict[Named, Record], plan: Plan) -> None:
+    def __init__(self, facts: Facts, rows: dict[Named, MessageRow], plan: Plan) -> None:
         self._parents = facts.parents
-        self._records = records
+        self._rows = rows
         self._plan = plan
         self.followers = {parent: list(ids) for parent, ids in facts.followers.items()}
         """By id: the rows that name it as what they answer, whether or not it came."""
@@ -44,7 +44,7 @@ class Places:
         if reply.inferred:
             return rank_time_ms
         parent = (*here, reply.message_id)
-        record = self._records.get(parent)
+        record = self._rows.get(parent)
         parent_ms = self._parents[parent] if record is None else record.stored.rank_time_ms
         return rank_time_ms if rank_time_ms >= parent_ms else parent_ms + 1
 
@@ -62,12 +62,12 @@ class Places:
             return []
         for child_id in waiting:
             child = (*here, child_id)
-            stored = self._records[child].stored
+            stored = self._rows[child].stored
             message, analysis = _answering(message_id, stored.message, stored.analysis)
             self._put(child, replace(stored, message=message, analysis=analysis))
         self.followers.setdefault(target, []).extend(waiting)
         moved = {row.message.id: row for row in self.settle(target)}
-        changed = [self._records[(*here, child_id)].stored for child_id in waiting]
+        changed = [self._rows[(*here, child_id)].stored for child_id in waiting]
         return list({row.message.id: row for row in [*changed, *moved.values()]}.values())
 
     def settle(self, row: Named) -> list[StoredMessage]:
@@ -76,9 +76,9 @@ class Places:
         moved: list[StoredMessage] = []
         while parents:
             parent = parents.pop()
-            above = self._records[parent].stored
+            above = self._rows[parent].stored
             for child in self._children(parent):
-                stored = self._records[child].stored
+                stored = self._rows[child].stored
                 if child in seen or _order(stored) > _order(above):
                     continue
                 seen.add(child)
@@ -90,14 +90,14 @@ class Places:
         tenant, channel, _ = parent
         for child_id in self.followers.get(parent, ()):
             child = (tenant, channel, child_id)
-            reply = self._records[child].stored.message.reply
+            reply = self._rows[child].stored.message.reply
             if reply is not None and not reply.inferred:
                 yield child
 
     def _put(self, named: Named, stored: StoredMessage) -> StoredMessage:
         stored = replace(stored, moves=stored.moves + 1)
-        record = self._records[named]._replace(stored=stored)
-        self._records[named] = record
+        record = self._rows[named]._replace(stored=stored)
+        self._rows[named] = record
         self._plan.put(named, record)
         return stored
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from backscroll_sidecar.domain import Message, WarningCode
-from backscroll_sidecar.store.facts import Facts, Named, Place, Record
+from backscroll_sidecar.store.facts import Facts, MessageRow, Named, Place
 
 
 class ReplyWatch:
-    """Looks at the edges of one run. `records` are the rows known so far, those the run stored included."""
+    """Looks at the edges of one run. `rows` are the rows known so far, those the run stored included."""
 
-    def __init__(self, facts: Facts, records: Mapping[Named, Record]) -> None:
+    def __init__(self, facts: Facts, rows: Mapping[Named, MessageRow]) -> None:
         self._facts = facts
-        self._records = records
+        self._rows = rows
         self._seen: set[Place] = set()
         """(tenant, message id) of what this run stored, in whatever channel."""
         self._named_as_parent: set[Named] = set()
@@ -34,7 +34,7 @@ class ReplyWatch:
     def _warning(self, here: Place, message_id: str, parent: str) -> WarningCode | None:
         tenant, channel = here
         named = (tenant, channel, parent)
-        if named not in self._records and named not in self._facts.parents:
+        if named not in self._rows and named not in self._facts.parents:
             if (tenant, parent) in self._seen or named in self._facts.strangers:
                 return WarningCode.REPLY_PARENT_IN_OTHER_CHANNEL
             return WarningCode.REPLY_PARENT_UNKNOWN
@@ -57,7 +57,7 @@ class ReplyWatch:
         return False
 
     def _edge(self, named: Named) -> str | None:
-        record = self._records.get(named)
+        record = self._rows.get(named)
         if record is None:
             return self._facts.edges.get(named)
         reply = record.stored.message.reply

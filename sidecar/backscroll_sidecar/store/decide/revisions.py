@@ -13,10 +13,10 @@ from backscroll_sidecar.domain import (
     WarningCode,
 )
 from backscroll_sidecar.ports import EditChange
-from backscroll_sidecar.store.facts import Record, bare
+from backscroll_sidecar.store.facts import MessageRow, bare
 
 
-def judge_known(message: Message, record: Record) -> AppendResult:
+def judge_known(message: Message, record: MessageRow) -> AppendResult:
     """An id that has a row is sent again: DUPLICATE of any revision, CONFLICT, or GONE when it was recalled."""
     seq = record.stored.seq
     if record.stored.state is MessageState.RECALLED:
@@ -47,7 +47,7 @@ def _equal(sent: Message, kept: Message) -> bool:
     return replace(sent, reply=replace(sent.reply, user_id=kept.reply.user_id)) == kept
 
 
-def emptied(record: Record) -> Record:
+def emptied(record: MessageRow) -> MessageRow:
     """A recalled message: no content in any revision, no longer partial, everything else as it was."""
     stored = record.stored
     older = tuple(replace(revision, parts=(), mentions=()) for revision in record.older)
@@ -62,8 +62,8 @@ def emptied(record: Record) -> Record:
     return record._replace(stored=recalled, older=older)
 
 
-def is_known_edit(record: Record, change: EditChange) -> bool:
-    """The current content again, or an edit that was already replaced and is sent again (N-08)."""
+def is_known_edit(record: MessageRow, change: EditChange) -> bool:
+    """The current content again, or an edit that was already replaced and is sent again."""
     edit = change.message
     return any(
         content.parts == edit.parts

@@ -1,4 +1,4 @@
-"""What a run of changes does, decided once for every store (laws 1 and 5). Pure: facts in, plan out.
+"""What a run of changes does, decided once for every store. Pure: facts in, plan out.
 
 A store looks up `needs_of(run)`, calls `decide`, writes down the plan. Later changes of a run see earlier ones.
 """
@@ -34,11 +34,11 @@ from backscroll_sidecar.store.decide.people import added, upserted
 from backscroll_sidecar.store.decide.revisions import emptied, is_known_edit
 from backscroll_sidecar.store.facts import (
     Facts,
+    MessageRow,
     Named,
     Person,
     Place,
     Plan,
-    Record,
     drawer_of,
     messages_named,
 )
@@ -88,12 +88,6 @@ class _Run(Appends):
                 return self._embedded(change)
             case RecordChange():
                 return self._record(change)
-            case _:
-                return self._keep(change)
-
-    def _keep(self, change: Change) -> Applied:
-        """What is only to be written down."""
-        match change:
             case EventsChange():
                 here = change.key
                 self.plan.events += [(here, change.context_id, event) for event in change.events]
@@ -108,14 +102,14 @@ class _Run(Appends):
     def _alias(self, change: AliasChange) -> Applied:
         here, alias_id = change.key, change.alias_id
         true_id = self._places.true_id(here, change.message_id)
-        record = self._records.get((*here, true_id))
+        record = self._rows.get((*here, true_id))
         if record is None or record.stored.state is MessageState.RECALLED:
             return Applied(error=self._missing((*here, true_id)))
         if true_id == self._places.true_id(here, alias_id):
             return _NOTHING  # known already
         alias = (*here, alias_id)
         restorable = self._facts.erased.get(alias, True)  # it may have gone with its channel
-        if alias in self._records or alias in self._places.aliases or not restorable:
+        if alias in self._rows or alias in self._places.aliases or not restorable:
             taken = Conflict(
                 "alias_id is the id of another message: if it is a copy of this one, recall it",
                 field="alias_id",
@@ -123,7 +117,7 @@ class _Run(Appends):
             return Applied(error=taken)
         if alias in self._facts.erased:
             self.plan.restored[alias] = None
-        self._said.note_alias(here, true_id)
+        self._echoes.note_alias(here, true_id)
         moved = self._places.alias(here, alias_id, true_id)
         moved.sort(key=lambda row: row.seq)
         return Applied(stored=tuple(moved), aliases=((alias_id, true_id),))
@@ -131,7 +125,7 @@ class _Run(Appends):
     def _edit(self, change: EditChange) -> Applied:
         here = change.key
         named = (*here, self._places.true_id(here, change.message.id))
-        record = self._records.get(named)
+        record = self._rows.get(named)
         if record is None or record.stored.state is MessageState.RECALLED:
             return Applied(error=self._missing(named))
         stored, edit = record.stored, change.message
@@ -146,7 +140,7 @@ class _Run(Appends):
             revision=revision,
         )
         older = (*record.older, replaced)
-        self._change(named, Record(edited, record.received_at_ms, change.edited_at_ms, older))
+        self._change(named, MessageRow(edited, record.received_at_ms, change.edited_at_ms, older))
         self.plan.old_revisions.setdefault(named, []).append(replaced)
         if edit.embeddings:
             vectors = self.plan.vectors.setdefault(named, [])
@@ -157,7 +151,7 @@ class _Run(Appends):
     def _retract(self, change: RetractChange) -> Applied:
         here = change.key
         named = (*here, self._places.true_id(here, change.message_id))
-        record = self._records.get(named)
+        record = self._rows.get(named)
         if record is None:
             return Applied(error=self._missing(named))
         if record.stored.state is MessageState.RECALLED:
@@ -178,7 +172,7 @@ class _Run(Appends):
         kept: list[KeptVector] = []
         for vector in change.vectors:
             named = (change.key.tenant, change.key.channel, vector.message_id)
-            record = self._records.get(named)
+            record = self._rows.get(named)
             if record is None or record.stored.state is MessageState.RECALLED:
                 continue
             stored = record.stored
@@ -194,12 +188,12 @@ class _Run(Appends):
         return Applied(vectors=tuple(kept))
 
     def _missing(self, named: Named) -> BackscrollError:
-        if named in self._records or named in self._facts.erased:
+        if named in self._rows or named in self._facts.erased:
             return Gone("the message was recalled or erased")
         return NotFound("no such message in this channel", reason=Reason.MESSAGE_NOT_FOUND)
 
-    def _change(self, named: Named, record: Record) -> None:
-        self._records[named] = record
+    def _change(self, named: Named, record: MessageRow) -> None:
+        self._rows[named] = record
         self.plan.put(named, record)
 
     def _tell(self, named: Named, type_: str, revision: int, at_ms: int) -> None:
@@ -218,7 +212,7 @@ class _Run(Appends):
 
     def _record(self, change: RecordChange) -> Applied:
         for named in messages_named(change):
-            record = self._records.get(named)
+            record = self._rows.get(named)
             if record is None or record.stored.state is MessageState.RECALLED:
                 return Applied(error=self._missing(named))
         ids = self._drawers.get(

@@ -30,7 +30,7 @@ from backscroll_sidecar.ports import (
     Unembedded,
     UnembeddedPage,
 )
-from backscroll_sidecar.store.facts import Drawer, Person, Place, Record, is_embeddable
+from backscroll_sidecar.store.facts import Drawer, MessageRow, Person, Place, is_embeddable
 from backscroll_sidecar.turn_ids import answer_marks
 
 
@@ -45,11 +45,11 @@ class Tombstone:
 
 @dataclass(slots=True)
 class Channel:
-    """Everything of one channel. `records` is in order of `seq`, `events` in order of arrival."""
+    """Everything of one channel. `by_id` is in order of `seq`, `events` in order of arrival."""
 
     is_known: bool = False
     last_seq: int = 0
-    records: dict[str, Record] = field(default_factory=dict)
+    by_id: dict[str, MessageRow] = field(default_factory=dict)
     erased: dict[str, Tombstone] = field(default_factory=dict)
     people: dict[str, Person] = field(default_factory=dict)
     events: dict[tuple[str, str], RecordedEvent] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Channel:
 
     def rows(self) -> list[StoredMessage]:
         """All rows, recalled ones included."""
-        return [record.stored for record in self.records.values()]
+        return [record.stored for record in self.by_id.values()]
 
     def told(self, rows: Iterable[StoredMessage]) -> list[StoredMessage]:
         """The same rows with their other ids."""
@@ -150,9 +150,9 @@ class InMemoryReader:
         channel = self._open(key)
         true_ids = {one: channel.aliases.get(one, one) for one in message_ids}
         return {
-            one: channel.told([channel.records[true_id].stored])[0]
+            one: channel.told([channel.by_id[true_id].stored])[0]
             for one, true_id in true_ids.items()
-            if true_id in channel.records
+            if true_id in channel.by_id
         }
 
     async def reply_tree(
@@ -160,7 +160,7 @@ class InMemoryReader:
     ) -> Sequence[StoredMessage]:
         channel = self._open(key)
         message_id = channel.aliases.get(message_id, message_id)
-        if message_id not in channel.records:
+        if message_id not in channel.by_id:
             return []
         neighbours: dict[str, set[str]] = defaultdict(set)
         for stored in channel.rows():
@@ -193,7 +193,7 @@ class InMemoryReader:
         names = sorted(
             name
             for (here, name), channel in self._channels.items()
-            if here == tenant and channel.records and name > after and wanted in name.casefold()
+            if here == tenant and channel.by_id and name > after and wanted in name.casefold()
         )
         infos = [await self.channel_info(ChannelKey(tenant, name)) for name in names[:limit]]
         return [info for info in infos if info is not None]

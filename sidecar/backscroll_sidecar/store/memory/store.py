@@ -32,11 +32,11 @@ from backscroll_sidecar.store.facts import (
     Drawer,
     Facts,
     Holder,
+    MessageRow,
     Named,
     Needs,
     Place,
     Plan,
-    Record,
     dedupe_digest,
     drawer_of,
     float32_bytes,
@@ -76,8 +76,8 @@ class InMemoryStore(InMemoryReader):
             facts.last_seqs[here] = self._at(here).last_seq
         for named in needs.ids:
             channel = self._at(named[:2])
-            if named[2] in channel.records:
-                facts.records[named] = channel.records[named[2]]
+            if named[2] in channel.by_id:
+                facts.rows[named] = channel.by_id[named[2]]
             if named[2] in channel.erased:
                 facts.erased[named] = channel.erased[named[2]].with_channel
             self._find_alias(named, facts)
@@ -99,7 +99,7 @@ class InMemoryStore(InMemoryReader):
         for tenant, channel_id, parent in needs.parents:
             homes = self._homes.get((tenant, parent), set())
             true_id = self._find_alias((tenant, channel_id, parent), facts)
-            record = self._at((tenant, channel_id)).records.get(true_id)
+            record = self._at((tenant, channel_id)).by_id.get(true_id)
             if record is not None:
                 facts.parents[tenant, channel_id, true_id] = record.stored.rank_time_ms
             elif homes:
@@ -115,7 +115,7 @@ class InMemoryStore(InMemoryReader):
         if true_id is None:
             return named[2]
         facts.aliases[named] = true_id
-        facts.records[(*named[:2], true_id)] = channel.records[true_id]
+        facts.rows[(*named[:2], true_id)] = channel.by_id[true_id]
         return true_id
 
     def _find_followers(self, needs: Needs, facts: Facts) -> None:
@@ -124,14 +124,14 @@ class InMemoryStore(InMemoryReader):
             ahead = [
                 id_
                 for *place, id_ in needs.ids
-                if tuple(place) == tuple(here) and id_ not in channel.records
+                if tuple(place) == tuple(here) and id_ not in channel.by_id
             ]
             while ahead:
                 parent = ahead.pop()
                 children = list(channel.children.get(parent, ()))
                 if children and (*here, parent) not in facts.followers:
                     facts.followers[(*here, parent)] = children
-                    facts.records.update({(*here, id_): channel.records[id_] for id_ in children})
+                    facts.rows.update({(*here, id_): channel.by_id[id_] for id_ in children})
                     ahead += children
 
     def _find_said(self, needs: Needs, facts: Facts) -> None:
@@ -139,7 +139,7 @@ class InMemoryStore(InMemoryReader):
             channel = self._at((tenant, channel_id))
             facts.said[tenant, channel_id, author_id] = [
                 record
-                for id_, record in channel.records.items()
+                for id_, record in channel.by_id.items()
                 if is_said(id_)
                 and record.stored.message.author.id == author_id
                 and id_ not in channel.aliases.values()
@@ -155,12 +155,12 @@ class InMemoryStore(InMemoryReader):
                 for mark in marks:
                     facts.answers.setdefault((*what, mark), message.id)
                 if not marks and message.role is Role.ASSISTANT and not is_said(message.id):
-                    facts.early.setdefault(what, []).append(channel.records[message.id])
+                    facts.early.setdefault(what, []).append(channel.by_id[message.id])
 
     def _holder(self, named: Named) -> Holder | None:
         channel, key = self._at(named[:2]), named[2]
         if (message_id := channel.dedupe_keys.get(key)) is not None:
-            state = channel.records[message_id].stored.state
+            state = channel.by_id[message_id].stored.state
             return Holder(message_id, gone=state is MessageState.RECALLED)
         for message_id, one in channel.erased.items():
             if one.digest == dedupe_digest(key):
@@ -169,7 +169,7 @@ class InMemoryStore(InMemoryReader):
 
     def _edges(self, needs: Needs) -> Iterator[tuple[Named, str]]:
         for tenant, channel_id in dict.fromkeys(named[:2] for named in needs.parents):
-            for message_id, record in self._at((tenant, channel_id)).records.items():
+            for message_id, record in self._at((tenant, channel_id)).by_id.items():
                 if (reply := record.stored.message.reply) is not None:
                     yield (tenant, channel_id, message_id), reply.message_id
 
@@ -180,7 +180,7 @@ class InMemoryStore(InMemoryReader):
         for (tenant, channel_id, message_id), record in plan.inserted.items():
             channel, message = self._channels[tenant, channel_id], record.stored.message
             channel.erased.pop(message_id, None)
-            channel.records[message_id] = record
+            channel.by_id[message_id] = record
             self._homes[tenant, message_id].add(channel_id)
             if message.dedupe_key:
                 channel.dedupe_keys[message.dedupe_key] = message_id
@@ -188,8 +188,8 @@ class InMemoryStore(InMemoryReader):
                 channel.children[message.reply.message_id].add(message_id)
         for named, record in plan.updated.items():
             channel = self._channels[named[:2]]
-            before, now = channel.records[named[2]].stored.message, record.stored.message
-            channel.records[named[2]] = record
+            before, now = channel.by_id[named[2]].stored.message, record.stored.message
+            channel.by_id[named[2]] = record
             if before.reply is not None and before.reply is not now.reply:
                 assert now.reply is not None
                 channel.children[before.reply.message_id].discard(named[2])
@@ -294,7 +294,7 @@ class InMemoryStore(InMemoryReader):
         asked = {channel.aliases.get(one, one) for one in change.message_ids}
         victims = [
             record
-            for message_id, record in channel.records.items()
+            for message_id, record in channel.by_id.items()
             if whole
             or message_id in asked
             or (not change.message_ids and record.stored.message.author.id == change.user_id)
@@ -326,10 +326,10 @@ class InMemoryStore(InMemoryReader):
         return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))
 
     def _forget(
-        self, key: ChannelKey, channel: Channel, record: Record, *, with_channel: bool
+        self, key: ChannelKey, channel: Channel, record: MessageRow, *, with_channel: bool
     ) -> None:
         message = record.stored.message
-        del channel.records[message.id]
+        del channel.by_id[message.id]
         restorable = with_channel and record.stored.state is not MessageState.RECALLED
         channel.erased[message.id] = Tombstone(dedupe_digest(message.dedupe_key), restorable)
         channel.dedupe_keys.pop(message.dedupe_key, None)

@@ -28,7 +28,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     TextPart,
 )
-from backscroll_sidecar.store.facts import Record
+from backscroll_sidecar.store.facts import MessageRow
 from backscroll_sidecar.store.sqlite.encoding import (
     Row,
     decode_mentions,
@@ -130,7 +130,7 @@ def encode_content(stored: StoredMessage) -> Row:
     )
 
 
-def encode_record(tenant: str, record: Record) -> Row:
+def encode_row(tenant: str, record: MessageRow) -> Row:
     """A new row, in the order of `statements.INSERT_MESSAGE`, which knows what stands for NULL."""
     stored = record.stored
     message = stored.message

@@ -40,7 +40,7 @@ class OwnedConnection:
     async def run(self, work: Callable[[sqlite3.Connection], T], *, is_short: bool = False) -> T:
         """Do the work and return its result; errors of SQLite arrive as the port's.
 
-        Work that is not short gives the interpreter up every half millisecond (law 9).
+        Work that is not short gives the interpreter up every half millisecond.
         """
         if self._closed:
             raise StoreUnavailable("the store is closed")

@@ -1,4 +1,4 @@
-"""SQLite's errors become the port's (law 5): two kinds, no text of the driver."""
+"""SQLite's errors become the port's: two kinds, no text of the driver."""
 
 from __future__ import annotations
 

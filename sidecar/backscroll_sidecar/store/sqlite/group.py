@@ -26,7 +26,7 @@ from backscroll_sidecar.store.sqlite import event_statements as event_sql
 from backscroll_sidecar.store.sqlite import place_statements as place_sql
 from backscroll_sidecar.store.sqlite import places, records
 from backscroll_sidecar.store.sqlite import statements as sql
-from backscroll_sidecar.store.sqlite.codec import encode_content, encode_place, encode_record
+from backscroll_sidecar.store.sqlite.codec import encode_content, encode_place, encode_row
 from backscroll_sidecar.store.sqlite.connection import transaction
 from backscroll_sidecar.store.sqlite.encoding import (
     Row,
@@ -107,7 +107,7 @@ def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Fa
         taken = connection.execute(sql.FIND_TAKEN, (wanted(needs.ids),)).fetchall()
         if taken:
             ids = wanted(taken)
-            facts.records.update(places.find_records(connection, ids))
+            facts.rows.update(places.find_rows(connection, ids))
             for *named, with_channel in connection.execute(sql.FIND_ERASED, (ids,)):
                 tenant, channel, message_id = named
                 facts.erased[tenant, channel, message_id] = bool(with_channel)
@@ -196,7 +196,7 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
     if plan.restored:
         many(sql.DROP_TOMBSTONE, plan.restored)
     if plan.inserted:
-        new = [encode_record(named[0], record) for named, record in plan.inserted.items()]
+        new = [encode_row(named[0], record) for named, record in plan.inserted.items()]
         _write_rows(connection, sql.INSERT_MESSAGE, new)
     if plan.updated:
         many(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
-from backscroll_sidecar.store.facts import Facts, Named, Needs, OldRevision, Record
+from backscroll_sidecar.store.facts import Facts, MessageRow, Named, Needs, OldRevision
 from backscroll_sidecar.store.sqlite import place_statements as place_sql
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_rows
@@ -21,19 +21,19 @@ EVER_MS = 2**62
 # --- for a group ---------------------------------------------------------------------------------
 
 
-def find_records(connection: sqlite3.Connection, ids: str) -> dict[Named, Record]:
+def find_rows(connection: sqlite3.Connection, ids: str) -> dict[Named, MessageRow]:
     """The rows of these ids, as `wanted` writes them, and what edits replaced in them."""
-    rows = connection.execute(sql.FIND_RECORDS, (ids,)).fetchall()
-    if not rows:
+    found = connection.execute(sql.FIND_ROWS, (ids,)).fetchall()
+    if not found:
         return {}
     older: dict[Named, list[OldRevision]] = {}
     for tenant, channel, id_, *revision in connection.execute(sql.FIND_REVISIONS, (ids,)):
         older.setdefault((tenant, channel, id_), []).append(decode_revision(*revision))
-    records: dict[Named, Record] = {}
-    for row in rows:
+    rows: dict[Named, MessageRow] = {}
+    for row in found:
         named, record = _record(row)
-        records[named] = record._replace(older=tuple(older.get(named, ())))
-    return records
+        rows[named] = record._replace(older=tuple(older.get(named, ())))
+    return rows
 
 
 def find_aliases(
@@ -45,7 +45,7 @@ def find_aliases(
     found = connection.execute(place_sql.FIND_ALIASES, (wanted(ids),)).fetchall()
     aliases = {(tenant, channel, alias_id): id_ for tenant, channel, alias_id, id_ in found}
     facts.aliases.update(aliases)
-    _add_records(connection, [(*alias[:2], id_) for alias, id_ in aliases.items()], facts)
+    _add_rows(connection, [(*alias[:2], id_) for alias, id_ in aliases.items()], facts)
     return aliases
 
 
@@ -63,9 +63,7 @@ def find_followers(
             found += connection.execute(place_sql.FIND_FOLLOWERS, values).fetchall()
     for tenant, channel, parent, child in dict.fromkeys(found):
         facts.followers.setdefault((tenant, channel, parent), []).append(child)
-    _add_records(
-        connection, [(tenant, channel, child) for tenant, channel, _, child in found], facts
-    )
+    _add_rows(connection, [(tenant, channel, child) for tenant, channel, _, child in found], facts)
 
 
 def find_said(connection: sqlite3.Connection, needs: Needs, facts: Facts) -> None:
@@ -91,20 +89,20 @@ def find_said(connection: sqlite3.Connection, needs: Needs, facts: Facts) -> Non
                 asked = (tenant, channel, question, author_id, mark)
                 facts.answers.setdefault(asked, message_id)
             if not marks and not is_said(message_id):
-                _add_records(connection, [named], facts)
+                _add_rows(connection, [named], facts)
                 what = (tenant, channel, question, author_id)
-                facts.early.setdefault(what, []).append(facts.records[named])
+                facts.early.setdefault(what, []).append(facts.rows[named])
 
 
-def _add_records(connection: sqlite3.Connection, ids: Iterable[Named], facts: Facts) -> None:
-    if missing := [named for named in ids if named not in facts.records]:
-        facts.records.update(find_records(connection, wanted(dict.fromkeys(missing))))
+def _add_rows(connection: sqlite3.Connection, ids: Iterable[Named], facts: Facts) -> None:
+    if missing := [named for named in ids if named not in facts.rows]:
+        facts.rows.update(find_rows(connection, wanted(dict.fromkeys(missing))))
 
 
-def _record(row: Row) -> tuple[Named, Record]:
+def _record(row: Row) -> tuple[Named, MessageRow]:
     tenant, channel, received_at_ms, edited_at_ms, *columns = row
     (stored,) = decode_rows((tuple(columns),), channel)
-    return (tenant, channel, stored.message.id), Record(stored, received_at_ms, edited_at_ms)
+    return (tenant, channel, stored.message.id), MessageRow(stored, received_at_ms, edited_at_ms)
 
 
 # --- for an erasure and for readers --------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Every statement on stored data. Each names tenant and channel (law 6; a test reads this module).
+"""Every statement on stored data. Each names tenant and channel (a test reads this module).
 
 Look-ups for a whole group go through one JSON array of [tenant, channel, [name, …]], whatever the group's size; what
 comes of it is called in_tenant, in_channel, in_name, so that every other name is a column of a table. INDEXED BY stands
@@ -47,7 +47,7 @@ WHERE EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name A
     OR EXISTS (SELECT 1 FROM aliases WHERE tenant = in_tenant AND channel = in_channel AND alias_id = in_name)
 """
 
-FIND_RECORDS = f"""{WANTED}
+FIND_ROWS = f"""{WANTED}
 SELECT tenant, channel, received_at_ms, edited_at_ms, {COLUMNS}
 FROM wanted CROSS JOIN messages ON tenant = in_tenant AND channel = in_channel AND id = in_name
 """

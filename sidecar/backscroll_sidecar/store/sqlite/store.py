@@ -133,7 +133,7 @@ class SqliteStore:
         await self._writer.run(vacuum.empty_log)
 
     async def rewrite(self) -> None:
-        """Leave no byte of what was deleted since the last time (N-10); see `vacuum.rewrite`. Writes wait meanwhile."""
+        """Leave no byte of what was deleted since the last time; see `vacuum.rewrite`. Writes wait meanwhile."""
         self._is_rewriting = True
         try:
             await self._writer.run(lambda c: vacuum.rewrite(c, self._path))

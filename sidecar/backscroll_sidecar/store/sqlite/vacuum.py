@@ -1,4 +1,4 @@
-"""What was deleted goes from the files, too (N-10): out of the log, and out of pages that were split.
+"""What was deleted goes from the files, too: out of the log, and out of pages that were split.
 
 That rows went stands in the database's header, in the transaction in which they went, until it was rewritten.
 """

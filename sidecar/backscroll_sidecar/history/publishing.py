@@ -1,76 +1,48 @@
-"""What the writer handles: a queued change, its size, its group, and what is told of it afterwards. Pure."""
+"""What is told of a committed group: to whom, in what order, in pieces small enough for the event loop. Pure."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Protocol
 
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.ports import (
-    AppendChange,
-    Applied,
-    Change,
-    EditChange,
-    EventsChange,
-    MembersChange,
-    RecordChange,
-    VectorsChange,
-)
-from backscroll_sidecar.values import quick
+from backscroll_sidecar.ports import AppendChange, Applied, Change
 
-ITEM_BYTES = 1_024
 PUBLISH_SLICE = 32
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Pending:
-    """A change on its way to the store, and who waits for it (nobody waits for events)."""
+class ChannelPublisher(Protocol):
+    """Is told what every committed change did, before whoever asked for the change is."""
 
-    change: Change
-    items: int
-    bytes: int
-    future: asyncio.Future[Applied] | None
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        """Take over at most `PUBLISH_SLICE` rows and as many members. On the event loop, so cheap and without I/O.
 
-
-@dataclass(frozen=True, slots=True)
-class GroupReport:
-    """One committed (or failed) group, for metrics. `commit_seconds` holds retries, not the publishing."""
-
-    changes: int
-    items: int
-    bytes: int
-    commit_seconds: float
-    failed_changes: int
-    queued_items: int
+        A long change comes in several calls, in order; read `stored`, `members`, `vectors`, `record`, `is_erasure`,
+        `erased_ids`. A publisher that cannot take them must forget the channel, so that its next use loads it from the
+        store; what it raises is logged and counted, the commit stands.
+        """
 
 
-def pend(change: Change, future: asyncio.Future[Applied] | None = None) -> Pending:
-    """A change with its size: how many rows it is about, at least 1, and about how much memory it holds.
+class FanOut:
+    """Publishes to several publishers. One that raises does not keep the rows from the others."""
 
-    That is a flat sum a row, and its texts as Python stores them.
-    """
-    items, texts = 1, 0
-    match change:
-        case AppendChange():
-            items = len(change.messages)
-            texts = sum([analysis.text.__sizeof__() for analysis in change.analyses])
-        case MembersChange():
-            items = len(change.members)
-        case EventsChange():
-            items = len(change.events)
-        case VectorsChange():
-            items = len(change.vectors)
-            texts = sum([len(vector.values) for vector in change.vectors])
-        case EditChange():
-            texts = change.analysis.text.__sizeof__()
-        case RecordChange():
-            texts = len(change.body or b"")
-        case _:
-            pass
-    items = max(items, 1)
-    return Pending(change, items, items * ITEM_BYTES + texts, future)
+    def __init__(self, *publishers: ChannelPublisher) -> None:
+        self._publishers = publishers
+
+    def add(self, *publishers: ChannelPublisher) -> None:
+        """Publish to these, too, from now on."""
+        self._publishers += publishers
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        failures: list[Exception] = []
+        for publisher in self._publishers:
+            try:
+                publisher.publish(key, applied)
+            except Exception as failure:  # noqa: BLE001 - all of them are raised below
+                failures.append(failure)
+        if failures:
+            raise ExceptionGroup("publishers failed", failures)
 
 
 def joined_by_channel(
@@ -106,7 +78,7 @@ def _joined(appended: list[Applied]) -> Applied:
 
 
 def publish_slices(applied: Applied) -> Iterator[Applied]:
-    """What one change did, in pieces small enough for the event loop (law 9); nothing when nothing changed.
+    """What one change did, in pieces small enough for the event loop; nothing when nothing changed.
 
     Erased ids go with the first piece; rows follow in order of `seq`, members and vectors beside them; last aliases.
     """

@@ -1,0 +1,96 @@
+"""The chat model and the embedder that the settings name, and why one could never be called."""
+
+from __future__ import annotations
+
+import logging
+
+from backscroll_sidecar.config.settings import Settings
+from backscroll_sidecar.models.echo import EchoModel
+from backscroll_sidecar.models.local_embedder import LocalEmbedder
+from backscroll_sidecar.models.openai import OpenAIModel
+from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
+from backscroll_sidecar.models.options import DEFAULT_BASE_URL, OpenAIOptions
+from backscroll_sidecar.pacing import Pacer
+from backscroll_sidecar.ports import ChatModel, Embedder
+
+log = logging.getLogger(__name__)
+
+
+def configured_embedder(settings: Settings) -> Embedder | None:
+    """The embedder of the settings; None when there shall be none."""
+    if settings.embedder == "local":
+        return LocalEmbedder()
+    if settings.embedder == "none":
+        return None
+    try:
+        options = _embedder_options(settings)
+    except ValueError as error:
+        log.warning("there is no semantic source: %s", _of_embedder(error))
+        return None
+    model, dims = settings.embedder_model, settings.embedder_dimensions
+    return OpenAIEmbedder(options, model=model, dims=dims)
+
+
+def embedder_problem(settings: Settings) -> str:
+    """Why the configured embedder could never be called; empty when it could. Nothing is called."""
+    try:
+        if settings.embedder == "openai":
+            _embedder_options(settings)
+    except ValueError as error:
+        return _of_embedder(error)
+    return ""
+
+
+def _embedder_options(settings: Settings) -> OpenAIOptions:
+    key = settings.embedder_api_key
+    return OpenAIOptions(
+        api_key=key.get_secret_value() if key else "",
+        base_url=settings.embedder_base_url or DEFAULT_BASE_URL,
+    )
+
+
+def _of_embedder(error: ValueError) -> str:
+    return str(error).replace("the model's", "the embedder's")
+
+
+def chat_model(settings: Settings, pacer: Pacer | None = None) -> ChatModel:
+    """The configured model; without key and address an echo, which says that it is one.
+
+    An echo as well where the model could never be called: OpenAI shall not get what was meant for another.
+    """
+    if not _has_model(settings):
+        return EchoModel(settings.wordings())
+    try:
+        return OpenAIModel(_model_options(settings), pacer)
+    except ValueError as error:
+        log.warning("there is no model, an echo answers: %s", error)
+        return EchoModel(settings.wordings())
+
+
+def model_problem(settings: Settings) -> str:
+    """Why the configured model could never be called; empty when it could. Nothing is called."""
+    try:
+        if _has_model(settings):
+            _model_options(settings)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _has_model(settings: Settings) -> bool:
+    return settings.model_base_url is not None or settings.model_api_key is not None
+
+
+def _model_options(settings: Settings) -> OpenAIOptions:
+    key = settings.model_api_key
+    return OpenAIOptions(
+        api_key=key.get_secret_value() if key else "",
+        base_url=settings.model_base_url or DEFAULT_BASE_URL,
+        headers={name: one.get_secret_value() for name, one in settings.model_headers.items()},
+        query=settings.model_query,
+        idle_s=settings.model_idle_seconds,
+        include_usage=settings.model_stream_options,
+        extra_body=settings.model_extra_body,
+        thoughts=settings.model_thoughts,
+        max_tokens_field=settings.model_max_tokens_field,
+    )
