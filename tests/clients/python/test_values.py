@@ -331,23 +331,14 @@ def test_what_is_of_the_wrong_kind_is_refused_where_it_is_written(make, words):
 @pytest.mark.parametrize(
     ("plan", "words"),
     [
-        (
-            _calls.append(123, Message("m", "a", "t")),
-            r"^channel must be text, not int: str\(123\)$",
-        ),
+        (_calls.append(123, Message("m", "a", "t")), r"^channel must be text, not int: str\(123\)$"),
         (_calls.get_thread("room", 5), r"^message_id must be text, not int: str\(5\)$"),
-        (
-            _calls.build_context("room", "q", asker=5),
-            r"^Author\.id must be text, not int: str\(5\)$",
-        ),
+        (_calls.build_context("room", "q", asker=5), r"^Author\.id must be text, not int: str\(5\)$"),
         (_calls.build_context("room", "q", self_ids=[5]), "^self_ids must be text, not int"),
         (_calls.build_context("room", "q", asked_at=1.5e12), "^asked_at must be an aware datetime"),
-        (
-            _calls.build_context("room", "q", token_budget="9"),
-            "^token_budget must be a whole number",
-        ),
+        (_calls.build_context("room", "q", token_budget="9"), "^token_budget must be a whole number"),
     ],
-)
+)  # fmt: skip
 def test_keywords_of_the_wrong_kind_are_named(plan, words):
     with pytest.raises(TypeError, match=words):
         next(plan)

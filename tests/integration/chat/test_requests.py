@@ -90,14 +90,8 @@ async def test_stream_options_are_off_by_a_setting() -> None:
     ("error", "remedy"),
     [
         ({"param": "temperature", "code": "unsupported_value"}, "BACKSCROLL_TEMPERATURE=none"),
-        (
-            {"message": "Unsupported value: 'temperature' does not support 0.7"},
-            "BACKSCROLL_TEMPERATURE=none",
-        ),
-        (
-            {"message": "temperature is not supported with this model"},
-            "BACKSCROLL_TEMPERATURE=none",
-        ),
+        ({"message": "Unsupported value: 'temperature' does not support 0.7"}, "BACKSCROLL_TEMPERATURE=none"),
+        ({"message": "temperature is not supported with this model"}, "BACKSCROLL_TEMPERATURE=none"),
         (
             {
                 "message": "'max_tokens' is not supported. Use 'max_completion_tokens' instead.",
@@ -108,7 +102,7 @@ async def test_stream_options_are_off_by_a_setting() -> None:
         ({"message": "max_tokens is too large", "param": "max_tokens"}, ""),
         ({"message": "what is the temperature in Paris?"}, ""),
     ],
-)
+)  # fmt: skip
 async def test_an_error_says_what_to_do(error: dict, remedy: str) -> None:
     async with talk_to([refused({"error": error}, 400)]) as (bot, _):
         (told,) = (await bot.ask(turn())).errors

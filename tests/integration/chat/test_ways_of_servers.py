@@ -198,27 +198,18 @@ TWO = {
         call(0, arguments='ris"}{"city"'),
         call(0, arguments=':"Rome"}'),
     ],
-    "two ids": [
-        call(0, "a", "weather", '{"city":"Paris"}'),
-        call(0, "b", "weather", '{"city":"Rome"}'),
-    ],
+    "two ids": [call(0, "a", "weather", '{"city":"Paris"}'), call(0, "b", "weather", '{"city":"Rome"}')],
     "the name again, no index": [
         call(None, "a", "weather", '{"city":"Paris"}'),
         call(None, None, "weather", '{"city":"Rome"}'),
     ],
-    "indexes in texts": [
-        call("0", "a", "weather", '{"city":"Paris"}'),
-        call("1", "b", "weather", '{"city":"Rome"}'),
-    ],
+    "indexes in texts": [call("0", "a", "weather", '{"city":"Paris"}'), call("1", "b", "weather", '{"city":"Rome"}')],
     "indexes far away": [
         call(10**9, "a", "weather", '{"city":"Paris"}'),
         call(-(10**30), "b", "weather", '{"city":"Rome"}'),
     ],
-    "one id twice": [
-        call(0, "a", "weather", '{"city":"Paris"}'),
-        call(1, "a", "weather", '{"city":"Rome"}'),
-    ],
-}
+    "one id twice": [call(0, "a", "weather", '{"city":"Paris"}'), call(1, "a", "weather", '{"city":"Rome"}')],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("way", TWO)

@@ -108,3 +108,11 @@ def chat(tmp_path_factory, kernels) -> Iterator[Shell]:
         shell.environment["BACKSCROLL_SERVER"] = process.address
         shell.json("import", str(CHAT))
         yield shell
+
+
+@pytest.fixture(scope="module")
+def commands(chat):
+    """The same server, with the commands inside this process."""
+    from tests.integration.cli.in_process import Commands
+
+    return Commands(chat.environment["BACKSCROLL_SERVER"])

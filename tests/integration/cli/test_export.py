@@ -16,11 +16,6 @@ ANN, CAT = Author("u1", "Ann \u202e安"), Author("bot", "Cat", kind="bot")
 
 
 @pytest.fixture(scope="module")
-def commands(chat) -> Commands:
-    return Commands(chat.environment["BACKSCROLL_SERVER"])
-
-
-@pytest.fixture(scope="module")
 def client(chat):
     with Client(chat.environment["BACKSCROLL_SERVER"]) as one:
         yield one

@@ -9,14 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.in_process import EXPORTS, Commands
+from tests.integration.cli.in_process import EXPORTS
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def commands(chat) -> Commands:
-    return Commands(chat.environment["BACKSCROLL_SERVER"])
 
 
 @pytest.mark.parametrize(
@@ -25,11 +20,7 @@ def commands(chat) -> Commands:
         ("a.pdf", b"%PDF-1.4 ...", "a PDF document"),
         ("a.html", b"<!DOCTYPE html><html>", "an HTML page"),
         ("a.txt", b"Dear diary,\nnothing.\n", "a text that begins 'Dear diary,'"),
-        (
-            "a.json",
-            b'{"conversations": 3, "owner": "x"}',
-            "JSON whose records have conversations, owner",
-        ),
+        ("a.json", b'{"conversations": 3, "owner": "x"}', "JSON whose records have conversations, owner"),
         ("b.json", b'[{"karma": 3}]', "JSON whose records have karma"),
         ("a.bin", b"\0\1\2", "no text but bytes"),
         (
@@ -37,33 +28,13 @@ def commands(chat) -> Commands:
             b"<!DOCTYPE html>\n<style>.chatlog__x{}</style>",
             "a DiscordChatExporter export in HTML: export as JSON",
         ),
-        (
-            "c.csv",
-            b"AuthorID,Author,Date,Content,Attachments,Reactions\n",
-            "a DiscordChatExporter export in CSV",
-        ),
-        (
-            "c.txt",
-            b"==============\nGuild: G\nChannel: a / b\n",
-            "a DiscordChatExporter export in plain text",
-        ),
-        (
-            "d.html",
-            b'<!DOCTYPE html>\n<div class="page_wrap">',
-            "a Telegram Desktop export in HTML: export again as",
-        ),
+        ("c.csv", b"AuthorID,Author,Date,Content,Attachments,Reactions\n", "a DiscordChatExporter export in CSV"),
+        ("c.txt", b"==============\nGuild: G\nChannel: a / b\n", "a DiscordChatExporter export in plain text"),
+        ("d.html", b'<!DOCTYPE html>\n<div class="page_wrap">', "a Telegram Desktop export in HTML: export again as"),
         ("a.mht", b"From: <Save by Tencent MsgMgr>\n", "a QQ export in MHT: export as text"),
         ("c.json", b'[{"title": "t", "mapping": {}, "current_node": "x"}]', "a ChatGPT export"),
-        (
-            "d.json",
-            b'{"messages": [{"sender_name": "A", "timestamp_ms": 1}]}',
-            "a Facebook or Instagram export",
-        ),
-        (
-            "b.log",
-            b"2025-07-11 15:36:11 INFO start\n",
-            "a text that begins '2025-07-11 15:36:11 INFO",
-        ),
+        ("d.json", b'{"messages": [{"sender_name": "A", "timestamp_ms": 1}]}', "a Facebook or Instagram export"),
+        ("b.log", b"2025-07-11 15:36:11 INFO start\n", "a text that begins '2025-07-11 15:36:11 INFO"),
         ("deep.json", b"[" * 100_000, "JSON nested deeper than 200 levels"),
         (
             "late.json",
@@ -75,13 +46,9 @@ def commands(chat) -> Commands:
         ("gbk.jsonl", '{"id":1,"user_id":"u","text":"大家好"}\n'.encode("gbk"), "not in UTF-8"),
         ("in.gz", gzip.compress(b"PK\3\4"), "a zip archive inside another file; unpack that first"),
         ("a.log", b"[15:36] <ann> hello\n", "an IRC log that tells hours but no day: give --date"),
-        (
-            "b.txt",
-            b"11/07/2025, 15:39 - Ann: hi\n",
-            "a WhatsApp export, which names no channel: give --channel",
-        ),
+        ("b.txt", b"11/07/2025, 15:39 - Ann: hi\n", "a WhatsApp export, which names no channel: give --channel"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_understood_is_named_for_what_it_is(commands, tmp_path, name, content, says):
     (tmp_path / name).write_bytes(content)
     given = ["--channel", "none"] if name == "a.log" else []

@@ -6,16 +6,9 @@ import zipfile
 
 import pytest
 
-from tests.integration.cli.in_process import Commands
-
 pytestmark = [pytest.mark.slow, pytest.mark.row("P-32")]
 AFTERNOON = 1_752_415_500_000
 """2025-07-13, 14:05 in UTC."""
-
-
-@pytest.fixture(scope="module")
-def commands(chat) -> Commands:
-    return Commands(chat.environment["BACKSCROLL_SERVER"])
 
 
 def imported(commands, path, channel):

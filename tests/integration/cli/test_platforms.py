@@ -9,17 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.in_process import EXPORTS, Commands
+from tests.integration.cli.in_process import EXPORTS
 
 pytestmark = pytest.mark.slow
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "imports"
 FILES = sorted(one.name for one in EXPORTS.iterdir())
-
-
-@pytest.fixture(scope="module")
-def commands(chat) -> Commands:
-    return Commands(chat.environment["BACKSCROLL_SERVER"])
 
 
 def compact(message: dict) -> str:

@@ -4,14 +4,7 @@ import json
 
 import pytest
 
-from tests.integration.cli.in_process import Commands
-
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def commands(chat) -> Commands:
-    return Commands(chat.environment["BACKSCROLL_SERVER"])
 
 
 @pytest.mark.parametrize(
