@@ -39,7 +39,6 @@ from backscroll_sidecar.store.facts import (
     Plan,
     dedupe_digest,
     drawer_of,
-    float32_bytes,
 )
 from backscroll_sidecar.store.memory.reads import Channel, InMemoryReader, KeptRecord, Tombstone
 from backscroll_sidecar.turn_ids import answer_marks, is_said
@@ -217,10 +216,9 @@ class InMemoryStore(InMemoryReader):
         for named in plan.emptied:
             self._drop_vectors(self._channels[named[:2]], named[2])
         for named, vectors in plan.vectors.items():
-            for revision, embedding in vectors:
+            for revision, embedder_id, values in vectors:
                 kept = self._channels[named[:2]].vectors
-                key = (named[2], revision, embedding.embedder_id)
-                kept.setdefault(key, float32_bytes(embedding))
+                kept.setdefault((named[2], revision, embedder_id), values)
         for named, made in plan.embedded.items():
             for revision, embedder_id, values in made:
                 kept, key = self._channels[named[:2]].vectors, (named[2], revision, embedder_id)
@@ -277,7 +275,7 @@ class InMemoryStore(InMemoryReader):
         return kinds
 
     def _erase_records(self, change: EraseChange, ids: set[str]) -> list[str]:
-        if not change.message_ids and not change.user_id:
+        if change.is_of_channel:
             return self._forget_records(change.key, None)
         names = {ANY_ERASURE, *map(about_message, ids)}
         if change.message_ids:
@@ -290,7 +288,7 @@ class InMemoryStore(InMemoryReader):
 
     def _erase(self, change: EraseChange) -> Applied:
         channel = self._at(change.key)
-        whole = not change.message_ids and not change.user_id
+        whole = change.is_of_channel
         asked = {channel.aliases.get(one, one) for one in change.message_ids}
         victims = [
             record
