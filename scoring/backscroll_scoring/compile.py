@@ -73,6 +73,12 @@ def any_order_helper(function: F) -> F:
     return _part(function, fast=ANY_ORDER)
 
 
+def inlined(function: F) -> F:
+    """Mark a part that stands in its one caller as if it were written there: no call, however much it is given."""
+    return cast("F", nb.njit(function, inline="always", error_model="numpy"))
+
+
 def _part(function: F, fast: set[str] | bool) -> F:
     untyped: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
     return cast("F", nb.njit(function, error_model="numpy", fastmath=fast, **untyped))
