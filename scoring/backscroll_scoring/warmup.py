@@ -15,8 +15,9 @@ from .kept_sets import KeptSets
 from .lately import newest_by
 from .layout import FORMS, NUMBERS
 from .lexical import Postings, bm25, bound_bm25, in_use, rows_with
+from .link_columns import LinkArrays, LinkQuestion
 from .link_model import shipped
-from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
+from .links import candidates, extend_links, new_links, rank, reply_order
 from .memory import MemoryCues, score_memory
 from .replies import ancestors, roots
 from .score import score_only, score_reaching, score_rows

@@ -22,8 +22,9 @@ from backscroll_scoring.link_columns import (
     START,
     TOP,
     WINDOW,
+    LinkArrays,
+    LinkQuestion,
 )
-from backscroll_scoring.links import LinkArrays, LinkQuestion
 
 QUESTION_TYPE, ANSWER_TYPE, CASUAL_TYPE = 1, 2, 5
 FLAGS = (

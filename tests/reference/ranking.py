@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from backscroll_scoring.link_columns import COLUMNS, CONVERSATION
+from backscroll_scoring.link_columns import COLUMNS, CONVERSATION, LinkArrays, LinkQuestion
 from backscroll_scoring.link_model import Linear, LinkModel
-from backscroll_scoring.links import LinkArrays, LinkQuestion
 from tests.reference.links import (
     Columns,
     candidates,

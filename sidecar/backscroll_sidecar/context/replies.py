@@ -11,13 +11,11 @@ import asyncio
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring.link_columns import MAX_NAMED
+from backscroll_scoring.link_columns import MAX_NAMED, LinkArrays, LinkQuestion
 from backscroll_scoring.link_model import shipped
 from backscroll_scoring.links import (
     NO_ROWS,
     NOBODY,
-    LinkArrays,
-    LinkQuestion,
     Ranking,
     candidates,
     extend_links,

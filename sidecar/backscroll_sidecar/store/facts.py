@@ -153,9 +153,10 @@ class Plan:
     updated: dict[Named, MessageRow] = field(default_factory=dict)
     old_revisions: dict[Named, list[OldRevision]] = field(default_factory=dict)
     emptied: dict[Named, None] = field(default_factory=dict)
-    vectors: dict[Named, list[tuple[int, Embedding]]] = field(default_factory=dict)
+    vectors: dict[Named, list[tuple[int, str, bytes]]] = field(default_factory=dict)
+    """Vectors that came with messages: revision, embedder, values."""
     embedded: dict[Named, list[tuple[int, str, bytes]]] = field(default_factory=dict)
-    """Vectors the server made: revision, embedder, values."""
+    """Those the server made."""
     people: dict[Named, Person] = field(default_factory=dict)
     events: list[tuple[Place, str, Event]] = field(default_factory=list)
     """Each with its place and its context id."""

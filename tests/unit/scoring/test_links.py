@@ -8,15 +8,21 @@ import numba
 import numpy as np
 import pytest
 
-from backscroll_scoring import kernels_conversations, kernels_links, warm
-from backscroll_scoring.link_columns import BASE, COLUMNS, CONVERSATION, FAMILIES, START, WINDOW
+from backscroll_scoring.link_columns import (
+    BASE,
+    COLUMNS,
+    CONVERSATION,
+    FAMILIES,
+    START,
+    WINDOW,
+    LinkArrays,
+    LinkQuestion,
+)
 from backscroll_scoring.link_model import FAMILIES_OF_COLUMNS, WEIGHTS_FILE, load, shipped
 from backscroll_scoring.links import (
     FIRST_LINKS,
     MOST_ROWS,
     SHARES,
-    LinkArrays,
-    LinkQuestion,
     ReplyLinks,
     candidates,
     chances,
@@ -329,43 +335,6 @@ def test_the_weights_file_is_sane(tmp_path):
     (tmp_path / "old.json").write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(ValueError, match="first"):
         load(tmp_path / "old.json")
-
-
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
-def test_link_kernels_compile_nothing_when_called():
-    """Law 9: one signature each, whatever they are called with; `warm` has called them all."""
-    warm()
-    compiled = [
-        getattr(module, name)
-        for module, names in (
-            (
-                kernels_links,
-                (
-                    "candidates",
-                    "link_columns",
-                    "link_chances",
-                    "reply_links",
-                    "family_shares",
-                    "question_links",
-                ),
-            ),
-            (
-                kernels_conversations,
-                (
-                    "conversations",
-                    "window_sizes",
-                    "conversation_columns",
-                    "question_scores",
-                    "reply_order",
-                ),
-            ),
-        )
-        for name in names
-    ]
-    test_shares_add_up_and_chances_are_chances(1)
-    for kernel in compiled:
-        assert len(kernel.signatures) == 1
-        assert not kernel._can_compile
 
 
 def test_what_an_answer_looks_like():

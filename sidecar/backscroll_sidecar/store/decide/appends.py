@@ -127,8 +127,7 @@ class Appends:
             elif message.role is _ASSISTANT:
                 self._echoes.note_early(here, record)
             if message.embeddings:
-                self.plan.vectors[named] = [(0, embedding) for embedding in message.embeddings]
-                out.vectors += given_vectors(message, row)
+                out.vectors += self._give(named, message, row)
             results.append(AppendResult(message_id, _STORED, warnings, None, "", "", seq))
             self._seen_writing(
                 (tenant, channel, message.author.id), message.author, rank_time_ms, out
@@ -136,6 +135,15 @@ class Appends:
         if stored:
             self._last_seqs[here] = self.plan.last_seqs[here] = seq
         return out.applied()
+
+    def _give(self, named: Named, message: Message, stored: StoredMessage) -> list[KeptVector]:
+        """Keep the vectors a caller sent with a message or an edit; of several by one embedder the first."""
+        first = {one.embedder_id: one for one in reversed(message.embeddings)}
+        given = [(name, float32_bytes(first[name])) for name in sorted(first)]
+        kept = self.plan.vectors.setdefault(named, [])
+        kept += [(stored.revision, name, values) for name, values in given]
+        seq, id_ = stored.seq, message.id
+        return [KeptVector(name, StoredVector(seq, id_, values)) for name, values in given]
 
     def _refused(
         self, change: AppendChange, message: Message, out: _Appended
@@ -230,12 +238,3 @@ class Appends:
         gone = stored.state is MessageState.RECALLED
         outcome = AppendOutcome.GONE if gone else AppendOutcome.DUPLICATE
         return AppendResult(message.id, outcome, duplicate_of=true_id, seq=stored.seq)
-
-
-def given_vectors(message: Message, stored: StoredMessage) -> list[KeptVector]:
-    """The vectors a caller sent with a message or an edit; of several by one embedder the first."""
-    first = {one.embedder_id: one for one in reversed(message.embeddings)}
-    return [
-        KeptVector(name, StoredVector(stored.seq, message.id, float32_bytes(first[name])))
-        for name in sorted(first)
-    ]

@@ -29,7 +29,7 @@ from backscroll_sidecar.ports import (
     StoredVector,
     VectorsChange,
 )
-from backscroll_sidecar.store.decide.appends import Appends, given_vectors
+from backscroll_sidecar.store.decide.appends import Appends
 from backscroll_sidecar.store.decide.people import added, upserted
 from backscroll_sidecar.store.decide.revisions import emptied, is_known_edit
 from backscroll_sidecar.store.facts import (
@@ -142,11 +142,8 @@ class _Run(Appends):
         older = (*record.older, replaced)
         self._change(named, MessageRow(edited, record.received_at_ms, change.edited_at_ms, older))
         self.plan.old_revisions.setdefault(named, []).append(replaced)
-        if edit.embeddings:
-            vectors = self.plan.vectors.setdefault(named, [])
-            vectors += [(revision, embedding) for embedding in edit.embeddings]
         self._tell(named, EDITED, revision, change.edited_at_ms)
-        return Applied(stored=(edited,), vectors=tuple(given_vectors(edit, edited)))
+        return Applied(stored=(edited,), vectors=tuple(self._give(named, edit, edited)))
 
     def _retract(self, change: RetractChange) -> Applied:
         here = change.key

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
-from backscroll_sidecar.domain import ChannelKey, MessageState
+from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt, count_by_part
 from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
@@ -19,7 +19,6 @@ from backscroll_sidecar.store.facts import (
     Place,
     Plan,
     dedupe_digest,
-    float32_bytes,
     named_among,
 )
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
@@ -274,31 +273,17 @@ def _write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[R
 
 def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
     """Vectors that came with messages, and those made for them."""
-    many = connection.executemany
-    if plan.vectors:
-        many(
-            sql.PUT_VECTOR,
-            [
-                (
-                    *named,
-                    revision,
-                    embedding.embedder_id,
-                    len(embedding.values),
-                    float32_bytes(embedding),
-                )
-                for named, vectors in plan.vectors.items()
-                for revision, embedding in vectors
-            ],
-        )
-    if plan.embedded:
-        many(
-            sql.PUT_MADE_VECTOR,
-            [
-                (*named, revision, embedder_id, len(values) // 4, values)
-                for named, made in plan.embedded.items()
-                for revision, embedder_id, values in made
-            ],
-        )
+    for statement, vectors in (
+        (sql.PUT_VECTOR, plan.vectors),
+        (sql.PUT_MADE_VECTOR, plan.embedded),
+    ):
+        rows = [
+            (*named, revision, embedder_id, len(values) // 4, values)
+            for named, some in vectors.items()
+            for revision, embedder_id, values in some
+        ]
+        if rows:
+            connection.executemany(statement, rows)
 
 
 # --- erasing -------------------------------------------------------------------------------------
@@ -306,13 +291,12 @@ def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
 
 def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand."""
-    key = change.key
-    here = (key.tenant, key.channel)
+    here = change.key
     victims = _victims(connection, change)
     many = connection.executemany
     rows = [(*here, message_id) for _, message_id, _, _ in victims]
     aliases = places.aliases_of(connection, rows)
-    is_whole = _is_whole_channel(change)
+    is_whole = change.is_of_channel
     gone: list[Row] = []
     for _, message_id, dedupe_key, state in victims:
         comes_back = is_whole and state != MessageState.RECALLED
@@ -350,16 +334,11 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
 def _victims(
     connection: sqlite3.Connection, change: EraseChange
 ) -> list[tuple[int, str, str, int]]:
-    key: ChannelKey = change.key
-    here = (key.tenant, key.channel)
+    here = change.key
     if change.message_ids:
-        true_ids = places.true_ids(connection, key, change.message_ids).values()
+        true_ids = places.true_ids(connection, here, change.message_ids).values()
         named = wanted((*here, message_id) for message_id in true_ids)
         return connection.execute(sql.VICTIMS_BY_ID, (named,)).fetchall()
     if change.user_id:
         return connection.execute(sql.VICTIMS_BY_AUTHOR, (*here, change.user_id)).fetchall()
     return connection.execute(sql.VICTIMS_ALL, here).fetchall()
-
-
-def _is_whole_channel(change: EraseChange) -> bool:
-    return not change.message_ids and not change.user_id

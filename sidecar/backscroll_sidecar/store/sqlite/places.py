@@ -111,7 +111,7 @@ def _record(row: Row) -> tuple[Named, MessageRow]:
 def true_ids(connection: sqlite3.Connection, key: ChannelKey, ids: Iterable[str]) -> dict[str, str]:
     """For each id the id of its message, in their order: the same unless it is an alias."""
     found = dict.fromkeys(ids, "")
-    named = wanted((key.tenant, key.channel, id_) for id_ in found)
+    named = wanted((*key, id_) for id_ in found)
     rows = connection.execute(place_sql.FIND_ALIASES, (named,))
     aliases = {alias_id: message_id for _, _, alias_id, message_id in rows}
     return {id_: aliases.get(id_, id_) for id_ in found}
@@ -131,10 +131,9 @@ def with_aliases(
     connection: sqlite3.Connection, key: ChannelKey, rows: list[StoredMessage]
 ) -> list[StoredMessage]:
     """The same rows of a channel with their other ids; most channels have none."""
-    here = (key.tenant, key.channel)
-    if not rows or connection.execute(place_sql.HAS_ALIASES, here).fetchone() is None:
+    if not rows or connection.execute(place_sql.HAS_ALIASES, key).fetchone() is None:
         return rows
-    found = aliases_of(connection, ((*here, row.message.id) for row in rows))
+    found = aliases_of(connection, ((*key, row.message.id) for row in rows))
     return [
         replace(row, alias_ids=found[row.message.id]) if row.message.id in found else row
         for row in rows
@@ -143,7 +142,7 @@ def with_aliases(
 
 def load_aliases(connection: sqlite3.Connection, key: ChannelKey) -> tuple[tuple[str, str], ...]:
     """All of a channel, each with the id of its message."""
-    return tuple(connection.execute(place_sql.LOAD_ALIASES, (key.tenant, key.channel)))
+    return tuple(connection.execute(place_sql.LOAD_ALIASES, key))
 
 
 def answer_to(
@@ -151,7 +150,7 @@ def answer_to(
 ) -> StoredMessage | None:
     """The first whole reply of a turn to what was asked about a message."""
     question = true_ids(connection, key, [message_id])[message_id]
-    values = (key.tenant, key.channel, question, author_id)
+    values = (*key, question, author_id)
     rows = list(decode_rows(connection.execute(place_sql.ANSWER_TO, values), key.channel))
     told = with_aliases(connection, key, rows)
     return next(

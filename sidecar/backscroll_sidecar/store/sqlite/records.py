@@ -69,7 +69,7 @@ def forget_retracted(connection: sqlite3.Connection, messages: Iterable[Named]) 
 def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable[str]) -> list[str]:
     """Delete what is about what goes: these messages, the user, or all of a channel; the kind of each that went."""
     here = (change.key.tenant, change.key.channel)
-    if not change.message_ids and not change.user_id:
+    if change.is_of_channel:
         return _delete(connection, connection.execute(sql.RECORDS_OF_CHANNEL, here).fetchall())
     names = [(*here, ANY_ERASURE), *((*here, about_message(id_)) for id_ in victims)]
     if not change.message_ids:
@@ -104,8 +104,7 @@ def records(
     """A page of one kind, in order of creation."""
     statement = sql.RECORDS if owner is None else sql.RECORDS_OF_ONE
     values = {
-        "tenant": key.tenant,
-        "channel": key.channel,
+        **key._asdict(),
         "kind": kind,
         "owner": owner,
         "after": after,
