@@ -14,10 +14,12 @@ from pathlib import Path
 
 import backscroll_scoring
 from backscroll_sidecar import analyze
-from backscroll_sidecar.background import make_room
 from backscroll_sidecar.channels import Channels, SegmentWriter
 from backscroll_sidecar.chat import ChatService
 from backscroll_sidecar.chat.records import ChatHistory
+from backscroll_sidecar.concurrency.background import make_room
+from backscroll_sidecar.concurrency.threads import pool
+from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.config.derived import chat_settings, context_settings
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.configured_models import chat_model, configured_embedder
@@ -39,7 +41,6 @@ from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.own_parts import OwnStages, own_stages, own_strategies
-from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import (
     ChatModel,
     Clock,
@@ -52,7 +53,6 @@ from backscroll_sidecar.recording import Recorder
 from backscroll_sidecar.store.opening import open_store
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
-from backscroll_sidecar.threads import pool
 from backscroll_sidecar.vectors.backlog import Backlog
 from backscroll_sidecar.vectors.files import IndexFiles
 from backscroll_sidecar.vectors.service import Vectors
