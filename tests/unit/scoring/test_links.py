@@ -33,8 +33,8 @@ from backscroll_scoring.links import (
     rank,
     reply_order,
     search_from,
+    window_sizes,
 )  # fmt: skip
-from backscroll_scoring.window_sizes import window_sizes
 from tests.reference import links as plain
 
 
