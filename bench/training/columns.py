@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring.link_columns import MAX_NAMED, START
+from backscroll_scoring.link_columns import MAX_NAMED, START, LinkArrays, LinkQuestion
 from backscroll_scoring.link_model import LinkModel
 from backscroll_scoring.links import (
-    LinkArrays,
-    LinkQuestion,
     ReplyLinks,
     candidates,
     chances,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll_sidecar.threads import CORES
+from backscroll_sidecar.concurrency.threads import CORES
 from tests.integration.cli.conftest import CHANNEL, CHAT, COMMAND
 
 pytestmark = pytest.mark.slow
