@@ -93,7 +93,7 @@ class App:
     preferences: PreferenceService
     builder: ContextBuilder
     chat: ChatService
-    embedding: Embedding | None
+    embedding: SemanticParts | None
     features: Cache
 
     @property
@@ -203,9 +203,9 @@ async def _assemble(
     stack.push_async_callback(ahead.close)
     publishers.add(ahead)
     embedder = embedder or configured_embedder(settings)
-    embedding: Embedding | None = None
+    embedding: SemanticParts | None = None
     if embedder is not None:
-        embedding = Embedding.over(embedder, store, writer, executor, settings)
+        embedding = SemanticParts.over(embedder, store, writer, executor, settings)
         embedding.close_with(stack)
         publishers.add(embedding.vectors, embedding.backlog)
     dims_of = any_dims if embedding is None else embedding.dims_of
@@ -254,7 +254,7 @@ async def _assemble(
 def _sources(
     own: Mapping[str, Strategy],
     stages: OwnStages,
-    embedding: Embedding | None,
+    embedding: SemanticParts | None,
     recorder: Recorder | None,
 ) -> dict[str, Strategy]:
     """All sources by name: the built-in ones, and the operator's own."""
@@ -289,7 +289,7 @@ async def _keep_files(
 
 
 @dataclass(frozen=True, slots=True)
-class Embedding:
+class SemanticParts:
     """The parts of the semantic source."""
 
     embedder: Embedder
@@ -306,7 +306,7 @@ class Embedding:
         writer: Writer,
         executor: ThreadPoolExecutor,
         settings: Settings,
-    ) -> Embedding:
+    ) -> SemanticParts:
         """Put them together. Nothing runs before `start`."""
         vectors = Vectors(
             store,
