@@ -24,7 +24,7 @@ from .fusion import (
     with_marked,
     with_recalled,
 )
-from .graph import NEAR, GraphParameters, GraphScores, graph_scores
+from .graph import NEAR, GraphParameters, graph_scores
 from .kept_sets import KeptSets
 from .lately import newest_by
 from .lexical import (
@@ -39,13 +39,12 @@ from .lexical import (
     in_use,
     rows_with,
 )
-from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
+from .memory import MEMORY_FACTORS, MemoryCues, score_memory
 from .recency import recency_multipliers
 from .replies import ancestors, roots
-from .score import Scored, score_only, score_reaching, score_rows
+from .score import score_only, score_reaching, score_rows
 from .selection import (
     Rules,
-    United,
     choose,
     choose_far,
     choose_near,
@@ -70,13 +69,11 @@ __all__ = [
     "FeatureSets",
     "Fused",
     "GraphParameters",
-    "GraphScores",
     "Interleaved",
     "KeptSets",
     "LaidOut",
     "Matches",
     "MemoryCues",
-    "MemoryScores",
     "Packed",
     "Page",
     "Pieces",
@@ -85,13 +82,11 @@ __all__ = [
     "QueryFeatures",
     "Rules",
     "ScoreParameters",
-    "Scored",
     "Similarity",
     "Slots",
     "StringTable",
     "StringsView",
     "Tails",
-    "United",
     "Worth",
     "ancestors",
     "bm25",

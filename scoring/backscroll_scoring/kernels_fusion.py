@@ -1,4 +1,4 @@
-"""The compiled unions of rankings and of candidates. See `reference_fusion` for what is computed."""
+"""The compiled unions of rankings and of candidates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _is_new(row: int, slots: Int32, rows: Int32, count: int) -> bool:
 def take_turns(
     first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first: Bool, places: Int32
 ) -> int:
-    """See `reference_fusion.take_turns`. Rows that are in are found again in a table with twice their room."""
+    """See `fusion.interleave`; returns how many rows there are. Those that are in are found again in a table."""
     room = 1
     while room < 2 * (first.shape[0] + second.shape[0]) + 1:
         room *= 2
@@ -72,7 +72,7 @@ def add_marked(
     out_marks: UInt32,
     out_flags: Bool,
 ) -> int:
-    """See `reference_fusion.add_marked`. One walk along both."""
+    """See `fusion.with_marked`; returns how many rows there are. One walk along both."""
     a = b = count = 0
     while a < rows.shape[0] or b < more.shape[0]:
         has_row = b == more.shape[0] or (a < rows.shape[0] and rows[a] <= more[b])
@@ -131,7 +131,7 @@ def add_recalled(
     out_flags: Bool,
     places: Int32,
 ) -> tuple[int, int]:
-    """See `reference_fusion.add_recalled`. One walk along both."""
+    """See `fusion.with_recalled`; returns how many rows there are, and the ranking's sources. One walk along both."""
     order, sources = _ascending(more), _sources_of(by_words, by_meaning)
     words = np.uint32(1) << np.uint32(first)
     meaning = words << np.uint32(sources & BY_WORDS != 0)

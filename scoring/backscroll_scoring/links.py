@@ -33,7 +33,6 @@ from .link_columns import (
     LinkQuestion,
 )
 from .link_model import FAMILIES_OF_COLUMNS, FAMILY_NAMES, Linear, LinkModel
-from .window_sizes import NO_SIZES, WindowSizes
 
 NOBODY = -1
 BLOCK = 128
@@ -79,6 +78,21 @@ class ReplyLinks:
     def arrays(self) -> tuple[Int32, Float64, Float64, Float32, int]:
         """As the kernels take them."""
         return self.rows, self.chances, self.starts, self.together, self.first
+
+
+class WindowSizes(NamedTuple):
+    """How large the conversations of the rows from `first` on are, counting no other rows but these.
+
+    It is the same for every question asked at one place, so it is worked out when its rows are linked.
+
+    `sizes` are float64[2, k]: log(1 + members, in the mean) of each row's conversation, and the same of those since.
+    """
+
+    first: int
+    sizes: Float64
+
+
+NO_SIZES = WindowSizes(0, np.empty((2, 0)))
 
 
 class Asked(NamedTuple):
@@ -245,6 +259,14 @@ def extend_links(
     kernels_conversations.conversations(
         links.rows, links.chances, links.first, done, end, links.together
     )
+
+
+def window_sizes(links: ReplyLinks, end: int) -> WindowSizes:
+    """What a ranking at row ``end`` takes of the rows before it, where all of them are candidates, worked out ahead."""
+    first = max(links.first, end - WINDOW)
+    out = np.empty((2, max(0, end - first)), np.float64)
+    kernels_conversations.window_sizes(links.together, links.first, first, out)
+    return WindowSizes(first, out)
 
 
 def conversation_columns(

@@ -50,8 +50,9 @@ def imported(tree: ast.Module, known: Set[str]) -> set[str]:
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            for name in (f"{node.module}.{one.name}" for one in node.names):
-                found.add(name if name in known else node.module)
+            module = f"backscroll_scoring.{node.module}" if node.level else node.module
+            for name in (f"{module}.{one.name}" for one in node.names):
+                found.add(name if name in known else module)
         elif isinstance(node, ast.Import):
             found |= {one.name for one in node.names}
     return {name for name in found if name in known}

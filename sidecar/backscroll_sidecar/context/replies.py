@@ -22,8 +22,8 @@ from backscroll_scoring.links import (
     first_row,
     rank,
     search_from,
+    window_sizes,
 )  # fmt: skip
-from backscroll_scoring.window_sizes import window_sizes
 from backscroll_sidecar.analyze.reply_cues import NamesLately, flags_of, names_called
 from backscroll_sidecar.channels import BLANK, ChannelView
 from backscroll_sidecar.channels.memo import LinkState

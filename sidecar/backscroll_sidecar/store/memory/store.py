@@ -37,7 +37,7 @@ from backscroll_sidecar.store.facts import (
     Place,
     Plan,
     dedupe_digest,
-    drawer_of,
+    scope_of,
 )
 from backscroll_sidecar.store.memory.reads import (
     Channel,
@@ -94,11 +94,11 @@ class InMemoryStore(InMemoryReader):
         for named in needs.people:
             if (person := self._at(named[:2]).people.get(named[2])) is not None:
                 facts.people[named] = person
-        for drawer in needs.drawers:
-            facts.drawers[drawer] = {
+        for scope in needs.scopes:
+            facts.scopes[scope] = {
                 key[4]: one.stored.expires_at_ms
                 for key, one in self._records.items()
-                if key[:4] == drawer
+                if key[:4] == scope
             }
         return facts
 
@@ -234,12 +234,12 @@ class InMemoryStore(InMemoryReader):
                     kept[key] = values
 
     def _write_record(self, change: RecordChange) -> None:
-        drawer, at_ms = drawer_of(change), change.at_ms
+        scope, at_ms = scope_of(change), change.at_ms
         if change.body is None:
-            self._drop([k for k in self._records if k[:4] == drawer and change.id in ("", k[4])])
+            self._drop([k for k in self._records if k[:4] == scope and change.id in ("", k[4])])
             return
-        self._drop([key for key in self._expired(at_ms) if key[:4] == drawer])
-        before = self._records.get((*drawer, change.id))
+        self._drop([key for key in self._expired(at_ms) if key[:4] == scope])
+        before = self._records.get((*scope, change.id))
         self._record_count += before is None
         stored = StoredRecord(
             self._record_count if before is None else before.stored.number,
@@ -251,7 +251,7 @@ class InMemoryStore(InMemoryReader):
             at_ms,
             change.expires_at_ms,
         )
-        self._records[(*drawer, change.id)] = KeptRecord(stored, change.named_ids)
+        self._records[(*scope, change.id)] = KeptRecord(stored, change.named_ids)
         of_tenant = [key for key in self._expired(at_ms) if key[0] == change.key.tenant]
         self._drop(of_tenant[:PURGED_AT_ONCE])
 

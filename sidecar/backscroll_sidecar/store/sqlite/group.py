@@ -21,9 +21,9 @@ from backscroll_sidecar.store.facts import (
     dedupe_digest,
     named_among,
 )
+from backscroll_sidecar.store.sqlite import alias_statements as alias_sql
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
-from backscroll_sidecar.store.sqlite import place_statements as place_sql
-from backscroll_sidecar.store.sqlite import places, records
+from backscroll_sidecar.store.sqlite import lookups, records
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import encode_content, encode_place, encode_row
 from backscroll_sidecar.store.sqlite.connection import transaction
@@ -106,29 +106,29 @@ def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Fa
         taken = connection.execute(sql.FIND_TAKEN, (wanted(needs.ids),)).fetchall()
         if taken:
             ids = wanted(taken)
-            facts.rows.update(places.find_rows(connection, ids))
+            facts.rows.update(lookups.find_rows(connection, ids))
             for *named, with_channel in connection.execute(sql.FIND_ERASED, (ids,)):
                 tenant, channel, message_id = named
                 facts.erased[tenant, channel, message_id] = bool(with_channel)
-            places.find_aliases(connection, named_among(taken, facts), facts)
+            lookups.find_aliases(connection, named_among(taken, facts), facts)
     if needs.dedupe_keys:
         facts.holders.update(_find_holders(connection, needs.dedupe_keys))
     if needs.parents:
         _find_parents(connection, needs, facts)
     if taken:
-        places.find_followers(connection, needs, named_among(taken, facts), facts)
-    places.find_said(connection, needs, facts)
+        lookups.find_followers(connection, needs, named_among(taken, facts), facts)
+    lookups.find_said(connection, needs, facts)
     facts.people.update(_of(known.people, needs.people))
     if people := needs.people.keys() - facts.people.keys():
         facts.people.update(_find_people(connection, people))
-    facts.drawers.update(records.find_drawers(connection, needs.drawers))
+    facts.scopes.update(records.find_scopes(connection, needs.scopes))
     return facts
 
 
 def _find_parents(connection: sqlite3.Connection, needs: Needs, facts: Facts) -> None:
     unknown = _look_for_parents(connection, needs.parents, facts)
     if unknown:
-        aliases = places.find_aliases(connection, unknown, facts)
+        aliases = lookups.find_aliases(connection, unknown, facts)
         _look_for_parents(connection, [(*alias[:2], aliases[alias]) for alias in aliases], facts)
     facts.children.update(connection.execute(sql.FIND_CHILDREN, (wanted(needs.replying),)))
     if facts.children:
@@ -213,7 +213,7 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         )
     _write_segments(connection, plan)
     if plan.aliases:
-        many(place_sql.PUT_ALIAS, [(*named, id_) for named, id_ in plan.aliases.items()])
+        many(alias_sql.PUT_ALIAS, [(*named, id_) for named, id_ in plan.aliases.items()])
     if plan.emptied:
         emptied = wanted(plan.emptied)
         connection.execute(sql.EMPTY_REVISIONS, (emptied,))
@@ -295,7 +295,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     victims = _victims(connection, change)
     many = connection.executemany
     rows = [(*here, message_id) for _, message_id, _, _ in victims]
-    aliases = places.aliases_of(connection, rows)
+    aliases = lookups.aliases_of(connection, rows)
     is_whole = change.is_of_channel
     gone: list[Row] = []
     for _, message_id, dedupe_key, state in victims:
@@ -310,7 +310,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
         named = wanted((*here, message_id) for message_id in change.message_ids)
         connection.execute(sql.SEAL_TOMBSTONES, (named,))
     counts = {"revisions": many(sql.ERASE_REVISIONS, rows).rowcount}
-    counts["aliases"] = many(place_sql.ERASE_ALIASES, rows).rowcount
+    counts["aliases"] = many(alias_sql.ERASE_ALIASES, rows).rowcount
     many(sql.ERASE_VECTORS, rows)
     counts["events"] = many(event_sql.ERASE_EVENTS, rows).rowcount
     counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, *_ in victims]).rowcount
@@ -336,7 +336,7 @@ def _victims(
 ) -> list[tuple[int, str, str, int]]:
     here = change.key
     if change.message_ids:
-        true_ids = places.true_ids(connection, here, change.message_ids).values()
+        true_ids = lookups.true_ids(connection, here, change.message_ids).values()
         named = wanted((*here, message_id) for message_id in true_ids)
         return connection.execute(sql.VICTIMS_BY_ID, (named,)).fetchall()
     if change.user_id:

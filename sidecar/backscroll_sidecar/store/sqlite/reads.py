@@ -25,7 +25,7 @@ from backscroll_sidecar.ports import (
     UnembeddedPage,
 )
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
-from backscroll_sidecar.store.sqlite import places, records
+from backscroll_sidecar.store.sqlite import lookups, records
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_placed, decode_rows
 from backscroll_sidecar.store.sqlite.connection import transaction
@@ -54,7 +54,7 @@ def load_channel(
             next_seq = segment.last_seq + 1
         found.append(connection.execute(sql.LOAD_ROWS, (*key, next_seq, _LAST_SEQ)).fetchall())
         people = members(connection, key)
-        aliases = places.load_aliases(connection, key)
+        aliases = lookups.load_aliases(connection, key)
         pinned = records.records(connection, key, PIN, 0, limit=MAX_PINNED)
     parts = [
         one if isinstance(one, Segment) else decode_rows(one, key.channel) for one in found if one
@@ -95,7 +95,7 @@ def list_messages(
         "limit": max(query.limit, 0),
     }
     rows = decode_rows(connection.execute(statement, values), key.channel)
-    return places.with_aliases(connection, key, rows)
+    return lookups.with_aliases(connection, key, rows)
 
 
 def latest_of_user(
@@ -118,7 +118,7 @@ def latest_of_user(
     told = {
         (row.message.channel, row.seq): row
         for channel, some in by_channel.items()
-        for row in places.with_aliases(connection, ChannelKey(tenant, channel), some)
+        for row in lookups.with_aliases(connection, ChannelKey(tenant, channel), some)
     }
     return [told[one.message.channel, one.seq] for one in found]
 
@@ -130,7 +130,7 @@ def get_messages(
     found = _by_id(connection, key, message_ids)
     missing = [message_id for message_id in message_ids if message_id not in found]
     if missing:
-        true_ids = places.true_ids(connection, key, missing)
+        true_ids = lookups.true_ids(connection, key, missing)
         aliased = {id_: true_id for id_, true_id in true_ids.items() if id_ != true_id}
         rows = _by_id(connection, key, aliased.values())
         found |= {id_: rows[true_id] for id_, true_id in aliased.items() if true_id in rows}
@@ -142,7 +142,7 @@ def _by_id(
 ) -> dict[str, StoredMessage]:
     ids = wanted((*key, message_id) for message_id in dict.fromkeys(message_ids))
     rows = decode_rows(connection.execute(sql.GET_MESSAGES, (ids,)), key.channel)
-    return {row.message.id: row for row in places.with_aliases(connection, key, rows)}
+    return {row.message.id: row for row in lookups.with_aliases(connection, key, rows)}
 
 
 def reply_tree(
@@ -151,11 +151,11 @@ def reply_tree(
     """Up and down the edges as sent; a parent that never arrived still joins its replies."""
     values = {
         **key._asdict(),
-        "id": places.true_ids(connection, key, [message_id])[message_id],
+        "id": lookups.true_ids(connection, key, [message_id])[message_id],
         "limit": max(limit, 0),
     }
     rows = decode_rows(connection.execute(sql.REPLY_TREE, values), key.channel)
-    return places.with_aliases(connection, key, rows)
+    return lookups.with_aliases(connection, key, rows)
 
 
 def channel_info(connection: sqlite3.Connection, key: ChannelKey) -> ChannelInfo | None:
@@ -223,7 +223,7 @@ def export_page(
     """The next rows after this seq."""
     values = (*key, after_seq, EXPORT_PAGE_ROWS)
     rows = decode_rows(connection.execute(sql.EXPORT_PAGE, values), key.channel)
-    return places.with_aliases(connection, key, rows)
+    return lookups.with_aliases(connection, key, rows)
 
 
 def vectors(
