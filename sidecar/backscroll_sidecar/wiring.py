@@ -14,10 +14,12 @@ from pathlib import Path
 
 import backscroll_scoring
 from backscroll_sidecar import analyze
-from backscroll_sidecar.background import make_room
 from backscroll_sidecar.channels import Channels, SegmentWriter
 from backscroll_sidecar.chat import ChatService
 from backscroll_sidecar.chat.records import ChatHistory
+from backscroll_sidecar.concurrency.background import make_room
+from backscroll_sidecar.concurrency.threads import pool
+from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.config.derived import chat_settings, context_settings
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.configured_models import chat_model, configured_embedder
@@ -39,7 +41,6 @@ from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.own_parts import OwnStages, own_stages, own_strategies
-from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import (
     ChatModel,
     Clock,
@@ -52,7 +53,6 @@ from backscroll_sidecar.recording import Recorder
 from backscroll_sidecar.store.opening import open_store
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
-from backscroll_sidecar.threads import pool
 from backscroll_sidecar.vectors.backlog import Backlog
 from backscroll_sidecar.vectors.files import IndexFiles
 from backscroll_sidecar.vectors.service import Vectors
@@ -93,7 +93,7 @@ class App:
     preferences: PreferenceService
     builder: ContextBuilder
     chat: ChatService
-    embedding: Embedding | None
+    embedding: SemanticParts | None
     features: Cache
 
     @property
@@ -203,9 +203,9 @@ async def _assemble(
     stack.push_async_callback(ahead.close)
     publishers.add(ahead)
     embedder = embedder or configured_embedder(settings)
-    embedding: Embedding | None = None
+    embedding: SemanticParts | None = None
     if embedder is not None:
-        embedding = Embedding.over(embedder, store, writer, executor, settings)
+        embedding = SemanticParts.over(embedder, store, writer, executor, settings)
         embedding.close_with(stack)
         publishers.add(embedding.vectors, embedding.backlog)
     dims_of = any_dims if embedding is None else embedding.dims_of
@@ -254,7 +254,7 @@ async def _assemble(
 def _sources(
     own: Mapping[str, Strategy],
     stages: OwnStages,
-    embedding: Embedding | None,
+    embedding: SemanticParts | None,
     recorder: Recorder | None,
 ) -> dict[str, Strategy]:
     """All sources by name: the built-in ones, and the operator's own."""
@@ -289,7 +289,7 @@ async def _keep_files(
 
 
 @dataclass(frozen=True, slots=True)
-class Embedding:
+class SemanticParts:
     """The parts of the semantic source."""
 
     embedder: Embedder
@@ -306,7 +306,7 @@ class Embedding:
         writer: Writer,
         executor: ThreadPoolExecutor,
         settings: Settings,
-    ) -> Embedding:
+    ) -> SemanticParts:
         """Put them together. Nothing runs before `start`."""
         vectors = Vectors(
             store,

@@ -8,9 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 ROOTS = [ROOT / "sidecar", ROOT / "scoring"]
 MOST_LINES, MOST_ARGUMENTS = 120, 12
-TOO_LARGE = {
-    "choose_far", "choose_near", "join_answer", "lay_out",
-}  # fmt: skip
+TOO_LARGE = {"choose_far", "choose_near", "join_answer", "lay_out"}
 """What is still too large, to be emptied. Nothing may be added."""
 CIRCLE = {"backscroll_sidecar.context.elsewhere", "backscroll_sidecar.context.picking"}
 """Modules that still import each other."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from backscroll_scoring import hnsw
 from backscroll_scoring.index import VectorIndex
 from backscroll_sidecar.channel_cache import ChannelCache, retrieve_exception
+from backscroll_sidecar.concurrency.threads import pool
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import (
@@ -30,7 +31,6 @@ from backscroll_sidecar.ports import (
     Similarities,
     StoredVector,
 )
-from backscroll_sidecar.threads import pool
 from backscroll_sidecar.vectors.block import VectorBlock
 from backscroll_sidecar.vectors.files import IndexFiles, IndexRecord
 from backscroll_sidecar.vectors.sweep import sweep

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from backscroll_sidecar.background import make_room
+from backscroll_sidecar.concurrency.background import make_room
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.ports import AppendChange, Applied, Change, Maintenance
