@@ -140,9 +140,13 @@ def _ask(process: subprocess.Popen[str], case: str) -> list[float]:
 
 async def _work() -> None:
     """Answer each case that is named on standard input with the microseconds of one pass."""
-    from backscroll_sidecar.config.settings import Settings
     from backscroll_sidecar.telemetry import logs
     from backscroll_sidecar.wiring import open_app
+
+    try:
+        from backscroll_sidecar.config.settings import Settings
+    except ImportError:  # as it was called before
+        from backscroll_sidecar.settings import Settings
 
     logs.configure("error")
     async with open_app(Settings(database=Path(":memory:"), embedder="none")) as app:

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring.link_columns import MAX_NAMED, START
+from backscroll_scoring.link_columns import MAX_NAMED, START, LinkArrays, LinkQuestion
 from backscroll_scoring.link_model import LinkModel
 from backscroll_scoring.links import (
-    LinkArrays,
-    LinkQuestion,
     ReplyLinks,
     candidates,
     chances,
@@ -70,8 +68,8 @@ def arrays_of(chat: Chat) -> LinkArrays:
     )  # fmt: skip
 
 
-def question_at(arrays: LinkArrays, row: int, seconds_after: float | None = None) -> LinkQuestion:
-    """A stored message as a question; `seconds_after` the line before instead of when it was sent."""
+def question_at(arrays: LinkArrays, row: int) -> LinkQuestion:
+    """A stored message as a question."""
     author = int(arrays.author[row])
     named = arrays.mention_ids[
         arrays.mention_offsets[row] : arrays.mention_offsets[row + 1]
@@ -81,24 +79,19 @@ def question_at(arrays: LinkArrays, row: int, seconds_after: float | None = None
     for user in (int(arrays.called[row]), int(arrays.author[parent]) if 0 <= parent < row else -1):
         if user not in {-1, author, *named}:
             named.append(user)
-    time_ms = int(arrays.time_ms[row])
-    if seconds_after is not None and row:
-        time_ms = int(arrays.time_ms[row - 1] + 1000 * seconds_after)
     return LinkQuestion(
-        time_ms, author, int(arrays.message_type[row]), int(arrays.flags[row]), int(arrays.called[row]),
-        int(arrays.shortened[row]), np.array(named, np.int32),
+        int(arrays.time_ms[row]), author, int(arrays.message_type[row]), int(arrays.flags[row]),
+        int(arrays.called[row]), int(arrays.shortened[row]), np.array(named, np.int32),
         arrays.keyword_ids[arrays.keyword_offsets[row] : arrays.keyword_offsets[row + 1]], int(arrays.tokens[row]),
     )  # fmt: skip
 
 
-def examples(
-    chat: Chat, arrays: LinkArrays, every: int = 1, seconds_after: float | None = None
-) -> list[Example]:
+def examples(chat: Chat, arrays: LinkArrays, every: int = 1) -> list[Example]:
     """The first-stage columns of each n-th annotated message."""
     out = []
     allowed = np.ones(chat.view.count, np.uint8)
     for ask in chat.asks[::every]:
-        question = question_at(arrays, ask.row, seconds_after)
+        question = question_at(arrays, ask.row)
         rows, n_extra = candidates(arrays, ask.row, allowed, 0, question)
         if len(rows) == 0:
             continue

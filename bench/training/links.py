@@ -87,7 +87,7 @@ def say(began: float, text: str) -> None:
 def read(
     folder: Path, step: int, every: int, *, hold_out: bool
 ) -> tuple[Loaded, dict[str, Loaded]]:
-    """Training chats with their variants, and held-out ones as they are and changed."""
+    """Training chats with their variants, and held-out ones as they are and with reply buttons."""
     irc = [item for item in load(folder, "irc_train").items() if item[1][1]]
     zh = list(load(folder, "kdconv_mix_dev").items())
     train_irc = [item for at, item in enumerate(irc) if not (hold_out and at % 6 == 5)][::step]
@@ -101,27 +101,19 @@ def read(
         held = {
             "val": _chats(val, (Variant(),), 1),
             "dev": _chats(dev, (Variant(),), 1),
-            "dev, 10 s after": _chats(dev, (Variant(),), 1, seconds_after=10.0),
-            "dev, half the names": _chats(dev, (Variant(keep_names=0.5),), 1),
-            "dev, clock scaled": _chats(dev, (Variant(clock="scaled"),), 1),
             "dev, explicit": _chats(dev, (Variant(explicit=1.0),), 1),
             "zh": _chats(zh[8:], (Variant(),), 1),
         }
     return train, held
 
 
-def _chats(
-    items: Sequence[Any],
-    variants: Sequence[Variant],
-    every: int,
-    seconds_after: float | None = None,
-) -> Loaded:
+def _chats(items: Sequence[Any], variants: Sequence[Variant], every: int) -> Loaded:
     out: Loaded = []
     for at, (name, (messages, queries)) in enumerate(items):
         if queries:
             one = chat(name, messages, queries, variants[at % len(variants)], at)
             arrays = arrays_of(one)
-            out.append((arrays, examples(one, arrays, every, seconds_after)))
+            out.append((arrays, examples(one, arrays, every)))
     return out
 
 

@@ -24,7 +24,7 @@ from .fusion import (
     unite,
     with_marked,
 )
-from .graph import NEAR, GraphParameters, GraphScores, graph_scores
+from .graph import NEAR, GraphParameters, graph_scores
 from .kept_sets import KeptSets
 from .lately import newest_by
 from .lexical import (
@@ -39,10 +39,10 @@ from .lexical import (
     in_use,
     rows_with,
 )
-from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
+from .memory import MEMORY_FACTORS, MemoryCues, score_memory
 from .recency import recency_multipliers
 from .replies import ancestors, roots
-from .score import Scored, score_only, score_reaching, score_rows
+from .score import score_only, score_reaching, score_rows
 from .selection import (
     Rules,
     select,
@@ -64,12 +64,10 @@ __all__ = [
     "FeatureSets",
     "Fused",
     "GraphParameters",
-    "GraphScores",
     "KeptSets",
     "LaidOut",
     "Matches",
     "MemoryCues",
-    "MemoryScores",
     "Packed",
     "Page",
     "Pieces",
@@ -78,7 +76,6 @@ __all__ = [
     "QueryFeatures",
     "Rules",
     "ScoreParameters",
-    "Scored",
     "Similarity",
     "Slots",
     "StringTable",

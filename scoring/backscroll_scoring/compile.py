@@ -14,7 +14,7 @@ cache.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numba as nb
 
@@ -73,6 +73,12 @@ def any_order_helper(function: F) -> F:
     return _part(function, fast=ANY_ORDER)
 
 
-def _part(function: F, fast: set[str] | bool) -> F:
+def inlined(function: F) -> F:
+    """Mark a part that stands in its one caller as if it were written there: no call, however much it is given."""
+    return _part(function, fast=False, inline="always")
+
+
+def _part(function: F, fast: set[str] | bool, inline: Literal["always", "never"] = "never") -> F:
     untyped: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cast("F", nb.njit(function, error_model="numpy", fastmath=fast, **untyped))
+    made = nb.njit(function, error_model="numpy", fastmath=fast, inline=inline, **untyped)
+    return cast("F", made)

@@ -9,7 +9,7 @@ def decay_per_hour(half_life_minutes: float) -> float:
     """Return the rate, per hour, at which time_decay halves every ``half_life_minutes``.
 
     exp(-rate * hours) = 1/2 at hours = half_life_minutes / 60, so rate = 60 ln 2 /
-    half_life_minutes. S5's .1 per hour is a half-life of 416 minutes.
+    half_life_minutes. `classic`'s .1 per hour is a half-life of 416 minutes.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ CLASSIC_FACTORS = (
     "mention_relation",
     "keyword_overlap",
 )
-"""The five factors of S5, in the order of every factor axis in this package."""
+"""The five factors of `classic`, in the order of every factor axis in this package."""
 
 _LIMITS = {32: 1 << 31, 64: 1 << 63}
 

@@ -2,11 +2,12 @@
 
 Also the last part of a question's ranking: scores that see the conversations, and the order they make.
 
-See `reference_links` for what is computed, `kernels` for who may call. Long on purpose: the cache wants a kernel and
-its parts in one file (see `compile`), so `_product` stands in `kernels_links`, too.
+The cache wants a kernel and its parts in one file (see `compile`), so `_product` stands in `kernels_links`, too.
 """
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 import numba as nb
 import numpy as np
@@ -67,7 +68,11 @@ def _together(band: Float32, band_from: int, one: int, other: int) -> float:
 def conversations(
     link_rows: Int32, link_p: Float64, band_from: int, first: int, last: int, band: Float32
 ) -> None:
-    """See `reference_links.conversations`."""
+    """Write to ``band[i, k]`` the probability that a row and the one k before it belong to one conversation, if every
+    row picks its parent by itself: the chance of each link of the row times that its parent belongs with the other.
+
+    Rows more than `WINDOW` apart, and rows before ``band_from``, are not known to belong together.
+    """
     for row in range(first, last):
         at = row - band_from
         band[at, 0] = 1.0
@@ -238,60 +243,15 @@ def _product(weights: Float64, values: Float64) -> float:
     return out
 
 
-@kernel(
-    nb.void(
-        READ_I32, nb.intp, READ_F64, nb.float64, nb.float64, READ_I32, nb.intp, nb.intp,
-        READ_I32_2D, READ_F64_2D, READ_F64, READ_F32_2D, nb.intp, nb.intp, READ_F64_2D,
-        F64_2D, READ_F64_2D, F64_2D,
-    ),
-    nogil=True,
-)  # fmt: skip
-def conversation_columns(
-    rows: Int32, n_extra: int, p: Float64, starts_new: float, quiet: float, author: Int32, me: int,
-    newest_naming_me: int,
-    link_rows: Int32, link_p: Float64, starts: Float64, band: Float32, band_from: int,
-    sizes_from: int, sizes: Float64, x: Float64, weights: Float64, sums: Float64,
-) -> None:  # fmt: skip
-    """See `reference_links.conversation_columns`.
+@helper
+def _window_sizes(
+    rows: Int32, n_extra: int, band: Float32, band_from: int, sizes_from: int, sizes: Float64
+) -> tuple[Float64, int]:
+    """The sizes of rows in the window, and where in them that of the first candidate would be.
 
-    ``sizes`` are what `window_sizes` found of the rows from ``sizes_from`` on, taken where they are just the window.
-    ``x`` has a row a candidate; or, where sums are all that is wanted, one row for all with room for the columns before
-    the quiet ones. ``sums`` are added what the columns of each candidate come to by each row of ``weights``.
+    ``sizes`` are taken where they are just those of the window.
     """
     m = rows.shape[0]
-    top = np.empty(TOP, np.int64)
-    n_top = _likeliest(p, top)
-    my_newest, mass_mine = -1, 0.0
-    for j in range(m):
-        if me >= 0 and author[rows[j]] == me:
-            my_newest = j
-            mass_mine += p[j]
-    together, size_for_me = np.empty(m, np.float64), 0.0
-    for j in range(m):
-        s = 0.0
-        for k in range(n_top):
-            if top[k] == j:
-                s += p[j]
-            else:
-                s += p[top[k]] * _together(band, band_from, rows[top[k]], rows[j])
-        together[j] = s
-        size_for_me += s
-    link_rank, together_rank = np.empty(m, np.float64), np.empty(m, np.float64)
-    _log_ranks(p, link_rank)
-    _log_ranks(together, together_rank)
-    answered, answered_by_me, answers_me = np.zeros(m), np.zeros(m), np.zeros(m)
-    _answers(
-        rows,
-        n_extra,
-        author,
-        me,
-        link_rows,
-        link_p,
-        band_from,
-        answered,
-        answered_by_me,
-        answers_me,
-    )
     n_window = m - n_extra
     if (
         n_window > 0
@@ -299,42 +259,120 @@ def conversation_columns(
         and rows[n_extra] == sizes_from
         and rows[m - 1] == sizes_from + n_window - 1
     ):
-        size, size_since = sizes[0], sizes[1]
-        at_size = -n_extra
-    else:
-        own_sizes = np.empty((2, m), np.float64)
-        _sizes(rows, n_extra, band, band_from, own_sizes[0], own_sizes[1])
-        size, size_since = own_sizes[0], own_sizes[1]
-        at_size = 0
+        return sizes, -n_extra
+    own_sizes = np.empty((2, m), np.float64)
+    _sizes(rows, n_extra, band, band_from, own_sizes[0], own_sizes[1])
+    return own_sizes, 0
+
+
+@helper
+def _by_author(
+    rows: Int32, author: Int32, p: Float64, together: Float64
+) -> tuple[Int32, Int32, Float64, Float64, Float64, Float64]:
+    """The place of each row's author; by author how many rows, the sums of ``together`` and of ``p``; ``together`` of
+    the author's row before each one, and after it.
+    """
+    m = rows.shape[0]
     who = np.empty(m, np.int32)
     n_people = _authors(rows, author, who)
     count, last = np.zeros(n_people, np.int32), np.full(n_people, -1, np.int32)
     sum_together, sum_p = np.zeros(n_people, np.float64), np.zeros(n_people, np.float64)
-    author_before, author_after = np.zeros(m, np.float64), np.zeros(m, np.float64)
+    before, after = np.zeros(m, np.float64), np.zeros(m, np.float64)
     for j in range(m):
         a = who[j]
         count[a] += 1
         sum_together[a] += together[j]
         sum_p[a] += p[j]
         if last[a] >= 0:
-            author_before[j] = together[last[a]]
-            author_after[last[a]] = together[j]
+            before[j] = together[last[a]]
+            after[last[a]] = together[j]
         last[a] = j
-    log_p = np.empty(n_people, np.float64)
-    for a in range(n_people):
-        log_p[a] = np.log(max(LEAST, sum_p[a]))
-    # A quiet column is what it repeats, times quiet.
-    of_base = np.empty((weights.shape[0], N_BASE), np.float64)
+    return who, count, sum_together, sum_p, before, after
+
+
+@helper
+def _of_base(weights: Float64, quiet: float) -> Float64:
+    """The weights of the columns before the quiet ones: a quiet column is what it repeats, times quiet."""
+    out = np.empty((weights.shape[0], N_BASE), np.float64)
     for i in range(weights.shape[0]):
         for k in range(N_BASE):
-            of_base[i, k] = weights[i, k]
+            out[i, k] = weights[i, k]
         for k in range(N_BASE, weights.shape[1]):
-            of_base[i, QUIET_OF_CONVERSATION[k - N_BASE]] += quiet * weights[i, k]
-    log_size = np.log1p(size_for_me)
+            out[i, QUIET_OF_CONVERSATION[k - N_BASE]] += quiet * weights[i, k]
+    return out
+
+
+@helper
+def _with_question(
+    p: Float64, rows: Int32, band: Float32, band_from: int, together: Float64
+) -> float:
+    """The chance of each row to be in one conversation with the question, by its likeliest links; their sum."""
+    top, total = np.empty(TOP, np.int64), 0.0
+    n_top = _likeliest(p, top)
+    for j in range(rows.shape[0]):
+        s = 0.0
+        for k in range(n_top):
+            if top[k] == j:
+                s += p[j]
+            else:
+                s += p[top[k]] * _together(band, band_from, rows[top[k]], rows[j])
+        together[j] = s
+        total += s
+    return total
+
+
+LINKS = nb.types.Tuple(
+    (READ_I32_2D, READ_F64_2D, READ_F64, READ_F32_2D, nb.int64)
+)  # ReplyLinks.arrays
+SIZES = nb.types.Tuple((nb.int64, READ_F64_2D))  # WindowSizes
+FOUND = nb.types.Tuple((nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, nb.float64, nb.float64))
+Links: TypeAlias = tuple[Int32, Float64, Float64, Float32, int]
+Found: TypeAlias = tuple[int, int, int, int, int, float, float]
+"""What `kernels_links.question_links` returns."""
+
+
+@kernel(
+    nb.void(
+        READ_I32, FOUND, READ_F64, READ_I32, nb.intp, LINKS, SIZES, F64_2D, READ_F64_2D, F64_2D
+    ),
+    nogil=True,
+)
+def conversation_columns(
+    rows: Int32, found: Found, p: Float64, author: Int32, me: int, links: Links, sizes: tuple[int, Float64],
+    x: Float64, weights: Float64, sums: Float64,
+) -> None:  # fmt: skip
+    """The columns of `CONVERSATION`: predicted links around each candidate, and its chance to be in one conversation
+    with the question, with my newest message, with the newest naming me, with the newest of all.
+
+    ``sizes`` are what `window_sizes` found, taken where they are just the window.
+    ``x`` has a row a candidate; or, where sums are all that is wanted, one row for all with room for the columns before
+    the quiet ones. ``sums`` are added what the columns of each candidate come to by each row of ``weights``.
+    """
+    _, n_extra, _, _, newest_naming_me, starts_new, quiet = found
+    link_rows, link_p, starts, band, band_from = links
+    m, my_newest, mass_mine = rows.shape[0], -1, 0.0
     for j in range(m):
-        at = rows[j] - band_from
+        if me >= 0 and author[rows[j]] == me:
+            my_newest = j
+            mass_mine += p[j]
+    together = np.empty(m, np.float64)
+    size_for_me = _with_question(p, rows, band, band_from, together)
+    link_rank, together_rank = np.empty(m, np.float64), np.empty(m, np.float64)
+    _log_ranks(p, link_rank)
+    _log_ranks(together, together_rank)
+    answered, answered_by_me, answers_me = np.zeros(m), np.zeros(m), np.zeros(m)
+    _answers(
+        rows, n_extra, author, me, link_rows, link_p, band_from, answered, answered_by_me, answers_me
+    )  # fmt: skip
+    size, at_size = _window_sizes(rows, n_extra, band, band_from, sizes[0], sizes[1])
+    who, counts, by_author, p_by_author, before, after = _by_author(rows, author, p, together)
+    log_p = np.empty(p_by_author.shape[0], np.float64)
+    for a in range(p_by_author.shape[0]):
+        log_p[a] = np.log(max(LEAST, p_by_author[a]))
+    of_base, log_size = _of_base(weights, quiet), np.log1p(size_for_me)
+    for j in range(m):
+        at, a = rows[j] - band_from, who[j]
         known = j >= n_extra and at >= 0
-        a = who[j]
         y = x[min(j, x.shape[0] - 1)]
         y[ITS_LINK] = p[j]
         y[LINK_LOG] = np.log(max(LEAST, p[j]))
@@ -354,20 +392,20 @@ def conversation_columns(
             else 0.0
         )
         y[WITH_NEWEST] = _together(band, band_from, rows[j], rows[m - 1])
-        y[SIZE] = size[at_size + j] if known else 0.0
-        y[SIZE_SINCE] = size_since[at_size + j] if known else 0.0
+        y[SIZE] = size[0, at_size + j] if known else 0.0
+        y[SIZE_SINCE] = size[1, at_size + j] if known else 0.0
         y[TOGETHER_LOG] = np.log(max(LEAST, together[j]))
         y[STARTS_NEW] = starts_new
         y[SIZE_FOR_ME] = log_size
         y[LINK_MINE] = mass_mine
         y[TOGETHER_IF_NEW] = starts_new * together[j]
         y[TOGETHER_SHARE] = together[j] / (1e-3 + size_for_me)
-        y[AUTHOR_TOGETHER] = (sum_together[a] - together[j]) / max(1, count[a] - 1)
-        y[AUTHOR_SHARE] = sum_together[a] / (1e-3 + size_for_me)
-        y[AUTHOR_BEFORE] = author_before[j]
-        y[AUTHOR_AFTER] = author_after[j]
+        y[AUTHOR_TOGETHER] = (by_author[a] - together[j]) / max(1, counts[a] - 1)
+        y[AUTHOR_SHARE] = by_author[a] / (1e-3 + size_for_me)
+        y[AUTHOR_BEFORE] = before[j]
+        y[AUTHOR_AFTER] = after[j]
         y[AUTHOR_LINK_LOG] = log_p[a]
-        y[LINK_OF_AUTHOR] = p[j] / max(LEAST, sum_p[a])
+        y[LINK_OF_AUTHOR] = p[j] / max(LEAST, p_by_author[a])
         for k in range(N_BASE, y.shape[0]):
             y[k] = quiet * y[QUIET_OF_CONVERSATION[k - N_BASE]]
         for i in range(of_base.shape[0]):
@@ -394,7 +432,7 @@ def _sort(scores: Float64, places: Int64) -> None:
 def reply_order(
     link_linear: Float64, tail_linear: Float64, parent: int, first: int, out: Int64
 ) -> None:
-    """See `reference_links.reply_order`."""
+    """See `links.reply_order`."""
     m = out.shape[0]
     for j in range(m):
         out[j] = m - 1 - j
@@ -417,33 +455,30 @@ def reply_order(
 
 @kernel(
     nb.void(
-        nb.intp, READ_I32, nb.intp, F64_2D, nb.float64, nb.float64, READ_I32, nb.intp, nb.intp, nb.intp,
-        nb.intp, READ_I32_2D, READ_F64_2D, READ_F64, READ_F32_2D, nb.intp, nb.intp, READ_F64_2D,
-        READ_F64_2D, READ_F64, I64, U8,
+        *(FOUND, READ_I32, F64_2D, READ_I32, nb.intp, nb.intp, LINKS, SIZES),
+        *(nb.types.Tuple((READ_F64_2D, READ_F64)), I64, U8),
     ),
     nogil=True,
-)  # fmt: skip
+)
 def question_scores(
-    m: int, rows: Int32, n_extra: int, numbers: Float64, starts_new: float, quiet: float, author: Int32, me: int,
-    newest_naming_me: int, parent: int, first: int,
-    link_rows: Int32, link_p: Float64, starts: Float64, band: Float32, band_from: int,
-    sizes_from: int, sizes: Float64, weights: Float64, constants: Float64, order: Int64, stages: UInt8,
+    found: Found, rows: Int32, numbers: Float64, author: Int32, me: int, first: int, links: Links,
+    sizes: tuple[int, Float64], model: tuple[Float64, Float64], order: Int64, stages: UInt8,
 ) -> None:  # fmt: skip
-    """See `reference_ranking.question_ranking` and `question_chances`.
+    """All scores and chances of a question's candidates, and their order: see `links.Ranking`.
 
     ``rows``, ``order``, ``stages`` and the rows of ``numbers`` have room for more than m. ``numbers`` come with the
     chances by the first stage and the sums over `COLUMNS`, and leave with all scores and chances.
     """
+    m, _, _, parent, _, starts_new, _ = found
+    weights, constants = model
     rows, p, order = rows[:m], numbers[CHANCE, :m], order[:m]
     by_link, by_tail = numbers[LINK_LINEAR, :m], numbers[TAIL_LINEAR, :m]
     for j in range(m):
         by_link[j] += constants[0]
         by_tail[j] += constants[1]
-    conversation_columns(
-        rows, n_extra, p, starts_new, quiet, author, me, newest_naming_me,
-        link_rows, link_p, starts, band, band_from, sizes_from, sizes, np.empty((1, N_BASE), np.float64),
-        weights, numbers[LINK_LINEAR : TAIL_LINEAR + 1],
-    )  # fmt: skip
+    x = np.empty((1, N_BASE), np.float64)
+    both = numbers[LINK_LINEAR : TAIL_LINEAR + 1]
+    conversation_columns(rows, found, p, author, me, links, sizes, x, weights, both)
     reply_order(by_link, by_tail, parent, first, order)
     link, together = numbers[LINK, :m], numbers[TOGETHER, :m]
     scores = numbers[SCORE, :m]

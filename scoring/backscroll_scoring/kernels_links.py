@@ -1,12 +1,12 @@
 """Compiled columns and reply links, and the first half of a question's ranking.
 
-See `reference_links` for what is computed.
-
-Long on purpose. The cache wants a kernel and its parts in one file (see `compile`); and `link_columns` in parts, a
-family of columns each, gave the same values at the same speed but took some 14 % longer to compile.
+"Me" is the author of the message that may answer something (the question); a row "names" whom it mentions, calls first,
+or answers by a platform's own edge. Channels, questions and models come as tuples, see `CHANNEL` and what follows it.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
 
 import numba as nb
 import numpy as np
@@ -24,6 +24,7 @@ from .compile import (
     READ_U8,
     any_order_helper,
     helper,
+    inlined,
     kernel,
 )
 from .link_columns import (
@@ -227,38 +228,81 @@ def _product(weights: Float64, values: Float64) -> float:
     return out
 
 
-_CHANNEL = (
-    READ_I64, READ_I32, READ_I32, READ_I64, READ_I32, READ_I64, READ_I32, READ_U8, READ_I32,
-    READ_I32, READ_I32, READ_I32, nb.intp,
+CHANNEL = nb.types.Tuple(  # LinkArrays
+    (
+        READ_I64, READ_I32, READ_I32, READ_I64, READ_I32, READ_I64, READ_I32, READ_U8, READ_I32,
+        READ_I32, READ_I32, READ_I32, nb.int64,
+    )
 )  # fmt: skip
+ASKED = nb.types.Tuple((*[nb.int64] * 6, READ_I32, READ_I32, nb.int64))  # LinkQuestion
+Channel: TypeAlias = tuple[Any, ...]
+Question: TypeAlias = tuple[Any, ...]
+MODEL = nb.types.Tuple(
+    (READ_F64_2D, READ_F64, READ_F64)
+)  # LinkModel.of_columns, and the start model
 
 
-@kernel(
-    nb.intp(
-        *_CHANNEL, READ_I32, nb.intp, nb.intp, nb.int64, nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, READ_I32,
-        READ_I32, nb.intp, F64_2D, F64, READ_F64_2D, F64_2D,
-    ),
-    nogil=True,
-)  # fmt: skip
-def link_columns(
-    time_ms: Int64, author: Int32, parent: Int32, mention_offsets: Int64, mention_ids: Int32,
-    keyword_offsets: Int64, keyword_ids: Int32, message_type: UInt8, tokens: Int32,
-    flags: Int32, called: Int32, shortened: Int32, cues_from: int,
-    rows: Int32, m: int, n_extra: int,
-    q_time: int, q_author: int, q_type: int, q_flags: int, q_called: int, q_shortened: int, q_names: Int32,
-    q_words: Int32, q_tokens: int, x: Float64, start: Float64, weights: Float64, sums: Float64,
-) -> int:  # fmt: skip
-    """See `reference_links.link_columns`. Where ``x`` has room for no more than `BASE`, the quiet ones are left out.
-
-    ``x`` has a row a candidate, or one row for all, which is then forgotten; ``sums`` get what the columns of each
-    candidate come to by each row of ``weights``. Returns the place of the newest candidate that names the asker.
+class Facts(NamedTuple):
+    """What the columns of every candidate are told of the question and the window. No arrays: each costs a count of
+    who holds it wherever it is read. Rows are places among the candidates, -1 for none.
     """
-    n_words = q_words.shape[0] if q_words.shape[0] <= MAX_WORDS else 0
-    # -- who: authors and named people as places in a list of this window's authors
-    people = np.empty(m, np.int32)
-    who = np.empty(m, np.int32)
-    n_people = 0
-    for j in range(m):
+
+    m: int
+    asker: int
+    called: int
+    flags: int
+    question: bool
+    my_newest: int
+    newest_naming_me: int
+    newest_not_mine: int
+    first_since: int
+    absent: bool
+    no_name: float
+    my_count: int
+    habit: float
+    best_weight: float
+    pace: float
+    pause: float
+
+
+class Candidate(NamedTuple):
+    """One candidate: what its columns are made of."""
+
+    j: int
+    person: int
+    flags: int
+    called: int
+    shortened: int
+    names: int
+    kind: int
+    tokens: int
+    mine: bool
+    older: bool
+    directly: bool
+    question: bool
+    named: bool
+    shortens: bool
+    shares_name: bool
+    addressee_spoke: bool
+    names_me: bool
+    last_named: bool
+    last_naming: bool
+    goes_on: bool
+    went_on: bool
+    is_first: bool
+    by_author: int
+    exchanged: float
+    distance: float
+    seconds: float
+    log_seconds: float
+    gap: float
+
+
+@helper
+def _people(rows: Int32, author: Int32, who: Int32) -> Int32:
+    """The authors in the order in which they first speak; the place of each row's among them is written to ``who``."""
+    people, n_people = np.empty(rows.shape[0], np.int32), 0
+    for j in range(rows.shape[0]):
         place = NO
         for k in range(n_people):
             if people[k] == author[rows[j]]:
@@ -269,103 +313,115 @@ def link_columns(
             people[place] = author[rows[j]]
             n_people += 1
         who[j] = place
-    me = NO
-    for k in range(n_people):
-        if q_author >= 0 and people[k] == q_author:
-            me = k
-    named_ids = np.empty((m, MAX_NAMED + 2), np.int32)
-    named_who = np.empty((m, MAX_NAMED + 2), np.int32)
-    n_named = np.zeros(m, np.int32)
-    naming = 0
-    flag = np.zeros(m, np.int32)
-    call = np.full(m, NO, np.int32)
-    short = np.full(m, NO, np.int32)
+    return people[:n_people]
+
+
+@helper
+def _named(
+    rows: Int32, n_extra: int, author: Int32, parent: Int32, offsets: Int64, mentions: Int32, called: Int32,
+    people: Int32, ids: Int32, named: Int32, n_named: Int32,
+) -> float:  # fmt: skip
+    """Whom each row names, by id and by place among the people (-1: none of them); how little they do."""
+    m, naming = rows.shape[0], 0
     for j in range(m):
-        row = rows[j]
-        if j >= n_extra and row >= cues_from:
-            flag[j] = flags[row - cues_from]
-            call[j] = called[row - cues_from]
-            short[j] = shortened[row - cues_from]
-        n_named[j] = _names_of(
-            row, author, parent, mention_offsets, mention_ids, call[j], named_ids[j]
-        )
+        n_named[j] = _names_of(rows[j], author, parent, offsets, mentions, called[j], ids[j])
         for k in range(n_named[j]):
-            named_who[j, k] = NO
-            for p in range(n_people):
-                if people[p] == named_ids[j, k]:
-                    named_who[j, k] = p
+            named[j, k] = NO
+            for p in range(people.shape[0]):
+                if people[p] == ids[j, k]:
+                    named[j, k] = p
                     break
         naming += j >= n_extra and n_named[j] > 0
-    quiet = max(0.0, 1.0 - naming / max(1.0, 0.15 * (m - n_extra)))
-    # -- what happened in the window
-    is_named = np.zeros(n_people + 1, np.uint8)  # by the question
-    absent = 0
-    for k in range(q_names.shape[0]):
+    return max(0.0, 1.0 - naming / max(1.0, 0.15 * (m - n_extra)))
+
+
+@helper
+def _mark(people: Int32, asked: Int32, out: UInt8) -> bool:
+    """Mark the people that are asked for; whether one is none of them."""
+    absent = False
+    for k in range(asked.shape[0]):
         place = NO
-        for p in range(n_people):
-            if people[p] == q_names[k]:
+        for p in range(people.shape[0]):
+            if people[p] == asked[k]:
                 place = p
         if place >= 0:
-            is_named[place] = 1
+            out[place] = 1
         else:
-            absent = 1
-    no_name = 1.0 if q_names.shape[0] == 0 and q_shortened < 0 else 0.0
-    count = np.zeros(n_people + 1, np.int64)
-    first = np.full(n_people + 1, NO, np.int64)
-    exchanged = np.zeros(n_people + 1, np.float64)
-    names_me = np.zeros(m, np.uint8)
+            absent = True
+    return absent
+
+
+@helper
+def _turns(
+    who: Int32, me: int, asker: int, ids: Int32, named: Int32, n_named: Int32, count: Int64, first: Int64,
+    exchanged: Float64, last_named: UInt8, names_me: UInt8,
+) -> tuple[int, int, int, int, float]:  # fmt: skip
+    """What happened in the window: by person how many rows, the first one, how often we named each other, and whom my
+    last message that names anybody names; by row whether it names me.
+
+    Returns my newest row, the newest that names me, the newest of others, the first that names me since mine, and the
+    share of my messages that name nobody.
+    """
     my_unnamed = 0
-    last_named = np.zeros(n_people + 1, np.uint8)  # by my last message that names anybody
     my_newest, newest_naming_me, newest_not_mine = NO, NO, NO
-    for j in range(m):
+    for j in range(who.shape[0]):
         count[who[j]] += 1
         if first[who[j]] < 0:
             first[who[j]] = j
-        mine = me >= 0 and who[j] == me
-        if mine:
+        if me >= 0 and who[j] == me:
             my_newest = j
             my_unnamed += n_named[j] == 0
             if n_named[j] > 0:
                 last_named[:] = 0
             for k in range(n_named[j]):
-                if named_who[j, k] >= 0:
-                    exchanged[named_who[j, k]] += 1.0
-                    last_named[named_who[j, k]] = 1
+                if named[j, k] >= 0:
+                    exchanged[named[j, k]] += 1.0
+                    last_named[named[j, k]] = 1
         else:
             newest_not_mine = j
             for k in range(n_named[j]):
-                if q_author >= 0 and named_ids[j, k] == q_author:
+                if asker >= 0 and ids[j, k] == asker:
                     names_me[j] = 1
                     newest_naming_me = j
                     exchanged[who[j]] += 1.0
-    my_count = count[me] if me >= 0 else 0
-    habit = my_unnamed / (my_count + 1.0)
-    # -- words
-    shared = np.zeros(m, np.float64)
+    first_since = NO
+    for j in range(my_newest + 1, who.shape[0]):
+        if names_me[j] != 0:
+            first_since = j
+            break
+    habit = my_unnamed / ((count[me] if me >= 0 else 0) + 1.0)
+    return my_newest, newest_naming_me, newest_not_mine, first_since, habit
+
+
+@helper
+def _words(
+    offsets: Int64, ids: Int32, rows: Int32, asked: Int32, shared: Float64, share: Float64, weight: Float64,
+    rarest_shared: Float64,
+) -> float:  # fmt: skip
+    """The question's words in each row: how many, their share of either's, BM25, the rarest's idf; the best BM25."""
+    m, n_words = rows.shape[0], asked.shape[0] if asked.shape[0] <= MAX_WORDS else 0
     found = np.zeros((m, n_words), np.uint8)
-    df = np.zeros(n_words, np.int64)
-    mean_words = 0.0
+    df, mean_words = np.zeros(n_words, np.int64), 0.0
     for j in range(m):
-        k, k_end = keyword_offsets[rows[j]], keyword_offsets[rows[j] + 1]
+        k, k_end = offsets[rows[j]], offsets[rows[j] + 1]
         mean_words += (k_end - k) / m
         w = 0
         while w < n_words and k < k_end:
-            if q_words[w] == keyword_ids[k]:
+            if asked[w] == ids[k]:
                 found[j, w] = 1
                 df[w] += 1
                 shared[j] += 1.0
                 w += 1
                 k += 1
-            elif q_words[w] < keyword_ids[k]:
+            elif asked[w] < ids[k]:
                 w += 1
             else:
                 k += 1
-    weight, share, rarest_shared = np.zeros(m), np.zeros(m), np.zeros(m)
     best_weight = 0.0
     times = np.zeros(m + 1, np.int64)
     for j in range(m):
         if shared[j] > 0.0:
-            size = float(keyword_offsets[rows[j] + 1] - keyword_offsets[rows[j]])
+            size = float(offsets[rows[j] + 1] - offsets[rows[j]])
             times[:] = 0  # added up by frequency: word ids stand in another order after a restart
             for w in range(n_words):
                 if found[j, w] != 0:
@@ -377,194 +433,272 @@ def link_columns(
                     total += times[often] * rarest
             weight[j] = 2.2 * total / (1.0 + 1.2 * (0.25 + 0.75 * size / max(1.0, mean_words)))
             best_weight = max(best_weight, weight[j])
-            share[j] = shared[j] / (size + q_words.shape[0] - shared[j])
+            share[j] = shared[j] / (size + asked.shape[0] - shared[j])
             rarest_shared[j] = rarest
-    # -- the columns, the newest candidate first
-    later = np.zeros(n_people + 1, np.int64)
-    named_later = np.zeros(n_people + 1, np.int64)
-    i_named = np.zeros(n_people + 1, np.uint8)
-    authors_since = 0
-    mine_later = 0
-    n_window = m - n_extra
-    last = max(0, m - 21)
-    pace = max(0.0, (time_ms[rows[m - 1]] - time_ms[rows[last]]) / 1000.0) / max(1, m - 1 - last)
-    pause = np.log1p(max(0.0, (q_time - time_ms[rows[m - 1]]) / 1000.0))
-    q_question = q_type == TYPE_QUESTION or (q_flags & Q_MARK) != 0
-    first_since = NO
-    for j in range(my_newest + 1, m):
-        if names_me[j] != 0:
-            first_since = j
-            break
-    of_base = np.empty(
-        (weights.shape[0], N_BASE), np.float64
-    )  # a quiet column is what it repeats, times quiet
+    return best_weight
+
+
+@inlined
+def _name_columns(y: Float64, c: Candidate, q: Facts, newest: bool) -> None:
+    y[NAMED] = c.named
+    y[CALLED] = q.called >= 0 and c.person == q.called
+    y[SHORTENED] = c.shortens and not c.named
+    y[NAMES_ME] = c.names_me
+    y[CALLS_ME] = q.asker >= 0 and c.called == q.asker
+    y[SHORTENS_ME] = q.asker >= 0 and c.shortened == q.asker and not c.names_me
+    y[NAMES_OTHER] = c.names > 0 and not c.names_me
+    y[CALLS_OTHER] = c.called >= 0 and c.called != q.asker
+    y[SHARED_NAME] = c.shares_name
+    y[ADDRESSEE_SPOKE_SINCE] = c.addressee_spoke
+    y[MUTUAL] = c.named and c.names_me
+    y[NEWEST_OF_NAMED] = (c.named or c.shortens) and newest
+    y[NEWEST_NAMING_ME] = c.j == q.newest_naming_me
+    y[ABSENT_NAMED_MINE] = c.mine and q.absent
+    y[NAMES_NOBODY] = c.names == 0
+
+
+@inlined
+def _turn_columns(
+    y: Float64, c: Candidate, q: Facts, later: int, named_later: int, i_named: int, mine_later: int
+) -> None:
+    newest = later == 0
+    y[MINE] = c.mine
+    y[MINE_NEWEST] = c.j == q.my_newest
+    y[MINE_NEWEST_NO_NAME] = q.no_name if c.j == q.my_newest else 0.0
+    y[MINE_DIRECTLY_BEFORE] = c.mine and c.directly
+    y[MINE_NEWEST_SECONDS] = c.log_seconds if c.j == q.my_newest else 0.0
+    y[MINE_LATER] = _log1p(mine_later) if c.mine else 0.0
+    y[AUTHOR_NEWEST] = newest
+    y[LATER_BY_AUTHOR] = _log1p(min(10, later))
+    y[AUTHOR_NEWEST_NO_NAME] = q.no_name if newest else 0.0
+    y[LAST_I_NAMED] = c.last_named
+    y[LAST_I_NAMED_NEWEST] = c.last_named and newest
+    y[LAST_NAMING_ME] = c.last_naming
+    y[LAST_NAMING_ME_NEWEST] = c.last_naming and newest
+    y[NEWEST_NOT_MINE] = c.j == q.newest_not_mine
+    y[NAMES_ME_SINCE_MINE] = c.names_me and c.j > q.my_newest
+    y[FIRST_NAMING_ME_SINCE] = c.j == q.first_since
+    y[OTHERS_UNNAMED_SINCE] = q.first_since < 0 and not c.mine
+    y[NAMED_LATER] = named_later > 0
+    y[NAMED_LATER_COUNT] = _log1p(named_later)
+    y[I_NAMED_LATER] = i_named
+    y[UNANSWERED_QUESTION] = c.question and newest and named_later == 0
+    y[AUTHOR_FIRST] = c.is_first
+    y[AUTHOR_FIRST_QUESTION] = c.is_first and c.question
+    y[AFTER_MINE] = q.my_newest >= 0 and c.j > q.my_newest
+    y[FROM_MINE] = _log1p(abs(c.j - q.my_newest)) if q.my_newest >= 0 else 0.0
+    y[EXCHANGED] = np.log1p(c.exchanged) if c.exchanged > 0.0 and not c.mine else 0.0
+    y[NEW_ASKER_QUESTION] = q.my_count == 0 and c.question
+    y[NEW_ASKER_DISTANCE] = c.distance if q.my_count == 0 else 0.0
+    y[AUTHOR_COUNT] = _log1p(c.by_author - 1)
+    y[HABIT_NO_NAME_MINE] = q.no_name * q.habit if c.mine else 0.0
+
+
+@inlined
+def _place_columns(y: Float64, c: Candidate, q: Facts, authors_since: int) -> None:
+    """Distance and time."""
+    y[DISTANCE] = c.distance
+    y[DIRECTLY_BEFORE] = c.directly
+    y[SECOND_BEFORE] = c.j == q.m - 2 and not c.older
+    y[THIRD_BEFORE] = c.j == q.m - 3 and not c.older
+    y[BEYOND_TEN] = max(0.0, c.distance - LOGS[9])
+    y[BEYOND_THIRTY] = max(0.0, c.distance - LOGS[29])
+    y[AUTHORS_SINCE] = _log1p(authors_since)
+    y[OLDER] = c.older
+    y[OLDER_MINE] = c.older and c.mine
+    y[AUTHOR_GOES_ON] = c.goes_on
+    y[AUTHOR_WENT_ON] = c.went_on
+    y[QUESTION_GOES_ON] = c.question and c.goes_on
+    y[DISTANCE_NAMED] = c.distance if c.named else 0.0
+    y[DISTANCE_MINE] = c.distance if c.mine else 0.0
+    y[SECONDS] = c.log_seconds
+    y[SECONDS_PACE] = np.log1p(c.seconds / (q.pace + 1.0))
+    y[GAP_BEFORE] = np.log1p(c.gap)
+    y[PAUSE_DIRECTLY_BEFORE] = q.pause if c.directly else 0.0
+    y[SECONDS_MINE] = c.log_seconds if c.mine else 0.0
+
+
+@inlined
+def _text_columns(
+    y: Float64, c: Candidate, q: Facts, shared: float, share: float, weight: float, rarest: float
+) -> None:
+    y[WORDS_SHARED_SHARE] = share
+    y[RAREST_SHARED] = rarest
+    y[WORDS_WEIGHT] = weight
+    y[WORDS_WEIGHT_BEST] = weight / q.best_weight if q.best_weight > 0.0 else 0.0
+    y[WORDS_SHARED] = np.log1p(shared) if shared > 0.0 else 0.0
+    y[WEIGHT_NOT_MINE] = 0.0 if c.mine else weight
+    y[LENGTH] = _log1p(max(0, c.tokens))
+    y[SHORT_AFTER_QUESTION] = (q.flags & SHORT) != 0 and c.question
+
+
+@inlined
+def _cue_columns(y: Float64, c: Candidate, q: Facts) -> None:
+    y[QUESTION] = c.question
+    y[QUESTION_BY_MARK] = (c.flags & Q_MARK) != 0
+    y[QUESTION_QUESTION] = c.question and q.question
+    y[QUESTION_STATEMENT] = c.question and not q.question
+    y[GREETS] = (c.flags & GREET) != 0
+    y[GREETS_BOTH] = (c.flags & q.flags & GREET) != 0
+    y[THANKS] = (c.flags & THANK) != 0
+    if (q.flags & THANK) != 0:
+        y[THANKED_NAMED_ME] = c.names_me
+        y[THANKS_MINE] = c.mine
+    if (q.flags & YES_NO) != 0:
+        y[YES_NO_QUESTION] = c.question
+        y[YES_NO_YOU] = (c.flags & YOU) != 0 and not c.mine
+    y[CORRECTION_MINE] = (q.flags & CORRECTION) != 0 and c.j == q.my_newest
+    if (q.flags & GOES_ON) != 0:
+        y[GOES_ON_MINE_NEWEST] = c.j == q.my_newest
+        y[GOES_ON_DIRECTLY_BEFORE] = c.directly
+    y[COMMAND] = (c.flags & COMMANDED) != 0
+    y[COMMAND_BOTH] = (c.flags & q.flags & COMMANDED) != 0
+    y[LAUGHS] = (c.flags & LAUGH) != 0
+    y[LAUGH_DIRECTLY_BEFORE] = (q.flags & LAUGH) != 0 and c.directly
+    y[HAS_LINK] = (c.flags & LINKED) != 0
+    y[LINK_AFTER_QUESTION] = (q.flags & LINKED) != 0 and c.question
+    if (q.flags & YOU) != 0:
+        y[YOU_FIRST_PERSON] = (c.flags & FIRST) != 0 and not c.mine
+        y[SECOND_PERSON_MINE] = c.mine
+    y[CASUAL] = c.kind == TYPE_CASUAL
+    y[ANSWER] = c.kind == TYPE_ANSWER
+
+
+@helper
+def _of_base(weights: Float64, quiet: float) -> Float64:
+    """The weights of the columns of `BASE`: a quiet column is what it repeats, times quiet."""
+    out = np.empty((weights.shape[0], N_BASE), np.float64)
     for i in range(weights.shape[0]):
         for k in range(N_BASE):
-            of_base[i, k] = weights[i, k]
+            out[i, k] = weights[i, k]
         for k in range(N_BASE, N_COLUMNS):
-            of_base[i, QUIET_OF[k - N_BASE]] += quiet * weights[i, k]
-    for j in range(m - 1, -1, -1):
-        row, a, f = rows[j], who[j], flag[j]
+            out[i, QUIET_OF[k - N_BASE]] += quiet * weights[i, k]
+    return out
+
+
+@helper
+def _start(q: Facts, quiet: float, tokens: int, start: Float64) -> None:
+    """The columns of `START` but for the scores' part."""
+    start[5] = q.my_count == 0
+    start[6] = q.no_name
+    start[7] = q.absent
+    start[8] = (q.flags & GREET) != 0
+    start[9] = q.question
+    start[10] = np.log1p(max(0, tokens))
+    start[11] = quiet
+    start[12] = (q.flags & YES_NO) != 0
+    start[13] = np.log1p(q.m - q.my_newest) if q.my_newest >= 0 else np.log1p(2 * WINDOW)
+    start[14] = q.first_since >= 0
+    start[15] = (q.flags & (THANK | LAUGH | CORRECTION)) != 0
+
+
+@kernel(nb.intp(*(CHANNEL, READ_I32, nb.intp, ASKED, F64_2D, F64, READ_F64_2D, F64_2D)), nogil=True)
+def link_columns(
+    channel: Channel, rows: Int32, n_extra: int, question: Question, x: Float64, start: Float64,
+    weights: Float64, sums: Float64,
+) -> int:  # fmt: skip
+    """Every column of m candidates, of which the first ``n_extra`` are older than the window; all of `START` but for
+    the scores. Where ``x`` has room for no more than `BASE`, the quiet ones are left out.
+
+    ``x`` has a row a candidate, or one row for all, which is then forgotten; ``sums`` get what the columns of each
+    candidate come to by each row of ``weights``. Returns the place of the newest candidate that names the asker.
+    """
+    time_ms, author, parent, mention_offsets, mention_ids, keyword_offsets, keyword_ids = channel[
+        :7
+    ]
+    message_type, tokens, all_flags, all_called, all_shortened, cues_from = channel[7:]
+    q_time, asker, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens = question
+    m = rows.shape[0]
+    who, flags = np.empty(m, np.int32), np.zeros(m, np.int32)
+    called, shortened = np.full(m, NO, np.int32), np.full(m, NO, np.int32)
+    for j in range(n_extra, m):
+        if rows[j] >= cues_from:
+            cue = rows[j] - cues_from
+            flags[j], called[j], shortened[j] = all_flags[cue], all_called[cue], all_shortened[cue]
+    people, me = _people(rows, author, who), NO
+    for k in range(people.shape[0]):
+        if asker >= 0 and people[k] == asker:
+            me = k
+    ids, named = np.empty((m, MAX_NAMED + 2), np.int32), np.empty((m, MAX_NAMED + 2), np.int32)
+    n_named, names_me = np.zeros(m, np.int32), np.zeros(m, np.uint8)
+    quiet = _named(
+        rows, n_extra, author, parent, mention_offsets, mention_ids, called, people, ids, named, n_named
+    )  # fmt: skip
+    room = people.shape[0] + 1
+    is_named, last_named = np.zeros(room, np.uint8), np.zeros(room, np.uint8)
+    absent = _mark(people, q_names, is_named)
+    count, first, exchanged = np.zeros(room, np.int64), np.full(room, NO, np.int64), np.zeros(room)
+    my_newest, naming_me, not_mine, first_since, habit = _turns(
+        who, me, asker, ids, named, n_named, count, first, exchanged, last_named, names_me
+    )
+    shared, share, weight, rarest = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
+    best_weight = _words(keyword_offsets, keyword_ids, rows, q_words, shared, share, weight, rarest)
+    last = max(0, m - 21)
+    q = Facts(
+        m, asker, q_called, q_flags, q_type == TYPE_QUESTION or (q_flags & Q_MARK) != 0, my_newest, naming_me, not_mine,
+        first_since, absent, 1.0 if q_names.shape[0] == 0 and q_shortened < 0 else 0.0, count[me] if me >= 0 else 0,
+        habit, best_weight,
+        max(0.0, (time_ms[rows[m - 1]] - time_ms[rows[last]]) / 1000.0) / max(1, m - 1 - last),
+        np.log1p(max(0.0, (q_time - time_ms[rows[m - 1]]) / 1000.0)),
+    )  # fmt: skip
+    later, named_later, i_named = (
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.uint8),
+    )
+    authors_since, mine_later = 0, 0
+    of_base = _of_base(weights, quiet)
+    for j in range(m - 1, -1, -1):  # the newest candidate first
+        row, a = rows[j], who[j]
         y = x[min(j, x.shape[0] - 1)]
         for k in range(y.shape[0]):
             y[k] = 0.0
-        mine = me >= 0 and a == me
-        older = j < n_extra
-        away = m - j if not older else n_window + max(0, rows[min(n_extra, m - 1)] - row) + 1
-        distance = _log1p(away - 1)
+        mine, older, kind = me >= 0 and a == me, j < n_extra, message_type[row]
+        away = m - j if not older else m - n_extra + max(0, rows[min(n_extra, m - 1)] - row) + 1
         seconds = max(0.0, (q_time - time_ms[row]) / 1000.0)
-        log_seconds = np.log1p(seconds)
-        directly = j == m - 1 and not older
-        question = message_type[row] == TYPE_QUESTION or (f & Q_MARK) != 0
-        named = is_named[a] != 0
-        is_newest = later[a] == 0
-        shortens = q_shortened >= 0 and people[a] == q_shortened
-        # names
-        y[NAMED] = named
-        y[CALLED] = q_called >= 0 and people[a] == q_called
-        y[SHORTENED] = shortens and not named
-        y[NAMES_ME] = names_me[j]
-        y[CALLS_ME] = q_author >= 0 and call[j] == q_author
-        y[SHORTENS_ME] = q_author >= 0 and short[j] == q_author and names_me[j] == 0
-        y[NAMES_OTHER] = n_named[j] > 0 and names_me[j] == 0
-        y[CALLS_OTHER] = call[j] >= 0 and call[j] != q_author
+        shares_name, spoke = False, False
         for k in range(n_named[j]):
             for i in range(q_names.shape[0]):
-                if named_ids[j, k] == q_names[i]:
-                    y[SHARED_NAME] = 1.0
-            if named_who[j, k] >= 0 and later[named_who[j, k]] > 0:
-                y[ADDRESSEE_SPOKE_SINCE] = 1.0
-        y[MUTUAL] = named and names_me[j] != 0
-        y[NEWEST_OF_NAMED] = (named or shortens) and is_newest
-        y[NEWEST_NAMING_ME] = j == newest_naming_me
-        y[ABSENT_NAMED_MINE] = mine and absent == 1
-        y[NAMES_NOBODY] = n_named[j] == 0
-        # turns
-        y[MINE] = mine
-        y[MINE_NEWEST] = j == my_newest
-        y[MINE_NEWEST_NO_NAME] = no_name if j == my_newest else 0.0
-        y[MINE_DIRECTLY_BEFORE] = mine and directly
-        y[MINE_NEWEST_SECONDS] = log_seconds if j == my_newest else 0.0
-        y[MINE_LATER] = _log1p(mine_later) if mine else 0.0
-        y[AUTHOR_NEWEST] = is_newest
-        y[LATER_BY_AUTHOR] = _log1p(min(10, later[a]))
-        y[AUTHOR_NEWEST_NO_NAME] = no_name if is_newest else 0.0
-        y[LAST_I_NAMED] = last_named[a]
-        y[LAST_I_NAMED_NEWEST] = last_named[a] != 0 and is_newest
-        if newest_naming_me >= 0 and a == who[newest_naming_me]:
-            y[LAST_NAMING_ME] = 1.0
-            y[LAST_NAMING_ME_NEWEST] = is_newest
-        y[NEWEST_NOT_MINE] = j == newest_not_mine
-        y[NAMES_ME_SINCE_MINE] = names_me[j] != 0 and j > my_newest
-        y[FIRST_NAMING_ME_SINCE] = j == first_since
-        y[OTHERS_UNNAMED_SINCE] = first_since < 0 and not mine
-        y[NAMED_LATER] = named_later[a] > 0
-        y[NAMED_LATER_COUNT] = _log1p(named_later[a])
-        y[I_NAMED_LATER] = i_named[a]
-        y[UNANSWERED_QUESTION] = question and is_newest and named_later[a] == 0
-        y[AUTHOR_FIRST] = first[a] == j
-        y[AUTHOR_FIRST_QUESTION] = first[a] == j and question
-        y[AFTER_MINE] = my_newest >= 0 and j > my_newest
-        y[FROM_MINE] = _log1p(abs(j - my_newest)) if my_newest >= 0 else 0.0
-        y[EXCHANGED] = np.log1p(exchanged[a]) if exchanged[a] > 0.0 and not mine else 0.0
-        y[NEW_ASKER_QUESTION] = my_count == 0 and question
-        y[NEW_ASKER_DISTANCE] = distance if my_count == 0 else 0.0
-        y[AUTHOR_COUNT] = _log1p(count[a] - 1)
-        y[HABIT_NO_NAME_MINE] = no_name * habit if mine else 0.0
-        # distance
-        y[DISTANCE] = distance
-        y[DIRECTLY_BEFORE] = directly
-        y[SECOND_BEFORE] = j == m - 2 and not older
-        y[THIRD_BEFORE] = j == m - 3 and not older
-        y[BEYOND_TEN] = max(0.0, distance - LOGS[9])
-        y[BEYOND_THIRTY] = max(0.0, distance - LOGS[29])
-        y[AUTHORS_SINCE] = _log1p(authors_since)
-        y[OLDER] = older
-        y[OLDER_MINE] = older and mine
-        goes_on = j + 1 < m and who[j + 1] == a
-        y[AUTHOR_GOES_ON] = goes_on
-        y[AUTHOR_WENT_ON] = j > 0 and who[j - 1] == a
-        y[QUESTION_GOES_ON] = question and goes_on
-        y[DISTANCE_NAMED] = distance if named else 0.0
-        y[DISTANCE_MINE] = distance if mine else 0.0
-        # time
-        y[SECONDS] = log_seconds
-        y[SECONDS_PACE] = np.log1p(seconds / (pace + 1.0))
-        y[GAP_BEFORE] = (
-            np.log1p(max(0.0, (time_ms[row] - time_ms[rows[j - 1]]) / 1000.0)) if j > 0 else 0.0
-        )
-        y[PAUSE_DIRECTLY_BEFORE] = pause if directly else 0.0
-        y[SECONDS_MINE] = log_seconds if mine else 0.0
-        # text
-        y[WORDS_SHARED_SHARE] = share[j]
-        y[RAREST_SHARED] = rarest_shared[j]
-        y[WORDS_WEIGHT] = weight[j]
-        y[WORDS_WEIGHT_BEST] = weight[j] / best_weight if best_weight > 0.0 else 0.0
-        y[WORDS_SHARED] = np.log1p(shared[j]) if shared[j] > 0.0 else 0.0
-        y[WEIGHT_NOT_MINE] = 0.0 if mine else weight[j]
-        y[LENGTH] = _log1p(max(0, tokens[row]))
-        y[SHORT_AFTER_QUESTION] = (q_flags & SHORT) != 0 and question
-        # cues
-        y[QUESTION] = question
-        y[QUESTION_BY_MARK] = (f & Q_MARK) != 0
-        y[QUESTION_QUESTION] = question and q_question
-        y[QUESTION_STATEMENT] = question and not q_question
-        y[GREETS] = (f & GREET) != 0
-        y[GREETS_BOTH] = (f & q_flags & GREET) != 0
-        y[THANKS] = (f & THANK) != 0
-        if (q_flags & THANK) != 0:
-            y[THANKED_NAMED_ME] = names_me[j]
-            y[THANKS_MINE] = mine
-        if (q_flags & YES_NO) != 0:
-            y[YES_NO_QUESTION] = question
-            y[YES_NO_YOU] = (f & YOU) != 0 and not mine
-        y[CORRECTION_MINE] = (q_flags & CORRECTION) != 0 and j == my_newest
-        if (q_flags & GOES_ON) != 0:
-            y[GOES_ON_MINE_NEWEST] = j == my_newest
-            y[GOES_ON_DIRECTLY_BEFORE] = directly
-        y[COMMAND] = (f & COMMANDED) != 0
-        y[COMMAND_BOTH] = (f & q_flags & COMMANDED) != 0
-        y[LAUGHS] = (f & LAUGH) != 0
-        y[LAUGH_DIRECTLY_BEFORE] = (q_flags & LAUGH) != 0 and directly
-        y[HAS_LINK] = (f & LINKED) != 0
-        y[LINK_AFTER_QUESTION] = (q_flags & LINKED) != 0 and question
-        if (q_flags & YOU) != 0:
-            y[YOU_FIRST_PERSON] = (f & FIRST) != 0 and not mine
-            y[SECOND_PERSON_MINE] = mine
-        y[CASUAL] = message_type[row] == TYPE_CASUAL
-        y[ANSWER] = message_type[row] == TYPE_ANSWER
+                shares_name |= ids[j, k] == q_names[i]
+            spoke |= named[j, k] >= 0 and later[named[j, k]] > 0
+        c = Candidate(
+            j, people[a], flags[j], called[j], shortened[j], n_named[j], kind, tokens[row], mine, older,
+            j == m - 1 and not older, kind == TYPE_QUESTION or (flags[j] & Q_MARK) != 0, is_named[a] != 0,
+            q_shortened >= 0 and people[a] == q_shortened, shares_name, spoke, names_me[j] != 0, last_named[a] != 0,
+            naming_me >= 0 and a == who[naming_me], j + 1 < m and who[j + 1] == a, j > 0 and who[j - 1] == a,
+            first[a] == j, count[a], exchanged[a], _log1p(away - 1), seconds, np.log1p(seconds),
+            max(0.0, (time_ms[row] - time_ms[rows[j - 1]]) / 1000.0) if j > 0 else 0.0,
+        )  # fmt: skip
+        _name_columns(y, c, q, later[a] == 0)
+        _turn_columns(y, c, q, later[a], named_later[a], i_named[a], mine_later)
+        _place_columns(y, c, q, authors_since)
+        _text_columns(y, c, q, shared[j], share[j], weight[j], rarest[j])
+        _cue_columns(y, c, q)
         for k in range(N_BASE, y.shape[0]):
             y[k] = quiet * y[QUIET_OF[k - N_BASE]]
         for i in range(of_base.shape[0]):
             sums[i, j] = _product(of_base[i], y)
         # what the older candidates will see
-        authors_since += is_newest
+        authors_since += later[a] == 0
         later[a] += 1
         mine_later += mine
         for k in range(n_named[j]):
-            if named_who[j, k] >= 0:
-                named_later[named_who[j, k]] += 1
+            if named[j, k] >= 0:
+                named_later[named[j, k]] += 1
                 if mine:
-                    i_named[named_who[j, k]] = 1
-    start[5] = my_count == 0
-    start[6] = no_name
-    start[7] = absent
-    start[8] = (q_flags & GREET) != 0
-    start[9] = q_question
-    start[10] = np.log1p(max(0, q_tokens))
-    start[11] = quiet
-    start[12] = (q_flags & YES_NO) != 0
-    start[13] = np.log1p(m - my_newest) if my_newest >= 0 else np.log1p(2 * WINDOW)
-    start[14] = first_since >= 0
-    start[15] = (q_flags & (THANK | LAUGH | CORRECTION)) != 0
-    return newest_naming_me
+                    i_named[named[j, k]] = 1
+    _start(q, quiet, q_tokens, start)
+    return naming_me
 
 
 @kernel(nb.float64(F64, nb.intp, F64, READ_F64, F64), nogil=True)
 def link_chances(
     scores: Float64, m: int, start: Float64, start_weights: Float64, p: Float64
 ) -> float:
-    """See `reference_links.link_chances`."""
+    """Write the softmax of m scores to ``p``; return the start model's chance that nothing is answered.
+
+    It is logistic over what the scores come to, which is written to ``start``, and over the rest of it.
+    """
     best, second = -np.inf, -np.inf
     for j in range(m):
         if scores[j] > best:
@@ -601,33 +735,35 @@ def candidates(
     end: int, author: Int32, parent: Int32, mention_offsets: Int64, mention_ids: Int32, allowed: UInt8,
     allowed_from: int, asker: int, named: Int32, out: Int32,
 ) -> int:  # fmt: skip
-    """See `reference_links.candidates`. Returns count * 16 + how many of them are older."""
+    """The last `WINDOW` allowed rows, and at most `MAX_EXTRA` older ones within `REACH`, ascending: 3 of me where I
+    have under 3 in the window (1 under 20), 2 of each named person with under 2, 2 that name me if under 2 do.
+
+    Returns count * 16 + how many of them are older.
+    """
     m, extra = _candidates(
         end, author, parent, mention_offsets, mention_ids, allowed, allowed_from, asker, named, out
     )
     return m * 16 + extra
 
 
-@kernel(
-    nb.void(
-        *_CHANNEL, READ_U8, nb.intp, nb.intp, nb.intp, READ_F64_2D, READ_F64, READ_F64, I32_2D, F64_2D, F64,
-    ),
-    nogil=True,
-)  # fmt: skip
+LINKS = nb.types.Tuple((I32_2D, F64_2D, F64))  # rows, chances and starts of ReplyLinks
+
+
+@kernel(nb.void(*(CHANNEL, READ_U8, nb.intp, nb.intp, nb.intp, MODEL, LINKS)), nogil=True)
 def reply_links(
-    time_ms: Int64, author: Int32, parent: Int32, mention_offsets: Int64, mention_ids: Int32,
-    keyword_offsets: Int64, keyword_ids: Int32, message_type: UInt8, tokens: Int32,
-    flags: Int32, called: Int32, shortened: Int32, cues_from: int,
-    allowed: UInt8, allowed_from: int, first: int, last: int,
-    weights: Float64, offsets: Float64, start_weights: Float64,
-    link_rows: Int32, link_p: Float64, starts: Float64,
+    channel: Channel, allowed: UInt8, allowed_from: int, first: int, last: int,
+    model: tuple[Float64, Float64, Float64], links: tuple[Int32, Float64, Float64],
 ) -> None:  # fmt: skip
-    """See `reference_links.reply_links`."""
-    x = np.empty((1, N_BASE), np.float64)
+    """The `TOP` likeliest rows that each row from ``first`` to ``last`` answers, of equal ones the later first."""
+    time_ms, author, parent, mention_offsets, mention_ids, keyword_offsets, keyword_ids = channel[
+        :7
+    ]
+    message_type, tokens, flags, all_called, all_shortened, cues_from = channel[7:]
+    (weights, offsets, start_weights), (link_rows, link_p, starts) = model, links
+    x, start = np.empty((1, N_BASE), np.float64), np.empty(N_START, np.float64)
     rows = np.empty(WINDOW + MAX_EXTRA, np.int32)
     scores = np.empty((1, WINDOW + MAX_EXTRA), np.float64)
     p = np.empty(WINDOW + MAX_EXTRA, np.float64)
-    start = np.empty(N_START, np.float64)
     names = np.empty(MAX_NAMED + 3, np.int32)
     for row in range(first, last):
         at = row - first
@@ -642,24 +778,24 @@ def reply_links(
             starts[at] = 0.0
             continue
         cue = row - cues_from
-        n_names = _names_of(row, author, parent, mention_offsets, mention_ids, called[cue], names)
+        called, shortened = all_called[cue], all_shortened[cue]
+        n_names = _names_of(row, author, parent, mention_offsets, mention_ids, called, names)
         n_wanted = n_names
-        if shortened[cue] >= 0:
-            names[n_names] = shortened[cue]
+        if shortened >= 0:
+            names[n_names] = shortened
             n_wanted += 1
         m, extra = _candidates(
-            row, author, parent, mention_offsets, mention_ids, allowed, allowed_from, author[row], names[:n_wanted],
-            rows,
+            row, author, parent, mention_offsets, mention_ids, allowed, allowed_from, author[row],
+            names[:n_wanted], rows,
         )  # fmt: skip
         if m == 0:
             continue
         words = keyword_ids[keyword_offsets[row] : keyword_offsets[row + 1]]
-        link_columns(
-            time_ms, author, parent, mention_offsets, mention_ids, keyword_offsets, keyword_ids, message_type, tokens,
-            flags, called, shortened, cues_from, rows, m, extra,
-            time_ms[row], author[row], message_type[row], flags[cue], called[cue], shortened[cue], names[:n_names],
-            words, tokens[row], x, start, weights[:1], scores,
+        question = (
+            time_ms[row], np.int64(author[row]), np.int64(message_type[row]), np.int64(flags[cue]),
+            np.int64(called), np.int64(shortened), names[:n_names], words, np.int64(tokens[row]),
         )  # fmt: skip
+        link_columns(channel, rows[:m], extra, question, x, start, weights[:1], scores)
         for j in range(m):
             scores[0, j] += offsets[0]
         p0 = link_chances(scores[0], m, start, start_weights, p)
@@ -718,7 +854,10 @@ def family_shares(
     x: Float64, more: Float64, weights: Float64, means: Float64, constant: float, family: Int32,
     shares: Float64, linear: Float64,
 ) -> None:  # fmt: skip
-    """See `reference_links.family_shares`."""
+    """What each family of columns adds to each candidate's score, and last the constant; and their sums.
+
+    ``x`` and ``more`` are float64[c, m] and float64[d, m]; ``family`` is that of each of the c + d columns.
+    """
     _linear(x, more, weights, means, constant, family, shares, linear)
 
 
@@ -740,35 +879,30 @@ def _with_more(found: Int32, more: Int32, rows: Int32) -> int:
 
 @kernel(
     nb.types.Tuple((nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, nb.float64, nb.float64))(
-        *_CHANNEL, READ_U8, nb.intp, nb.intp, READ_I32, nb.intp,
-        nb.int64, nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, READ_I32, READ_I32, nb.intp,
-        READ_F64_2D, READ_F64, READ_F64, I32, I32, F64_2D,
+        *(CHANNEL, READ_U8, nb.intp, nb.intp, READ_I32, nb.intp, ASKED, MODEL, I32, I32, F64_2D)
     ),
     nogil=True,
-)  # fmt: skip
+)
 def question_links(
-    time_ms: Int64, author: Int32, parent: Int32, mention_offsets: Int64, mention_ids: Int32,
-    keyword_offsets: Int64, keyword_ids: Int32, message_type: UInt8, tokens: Int32,
-    flags: Int32, called: Int32, shortened: Int32, cues_from: int,
-    allowed: UInt8, allowed_from: int, end: int, more: Int32, told: int,
-    q_time: int, q_author: int, q_type: int, q_flags: int, q_called: int, q_shortened: int, q_names: Int32,
-    q_words: Int32, q_tokens: int,
-    weights: Float64, offsets: Float64, start_weights: Float64,
-    rows: Int32, older: Int32, numbers: Float64,
+    channel: Channel, allowed: UInt8, allowed_from: int, end: int, more: Int32, told: int, question: Question,
+    model: tuple[Float64, Float64, Float64], rows: Int32, older: Int32, numbers: Float64,
 ) -> tuple[int, int, int, int, int, float, float]:  # fmt: skip
-    """See `reference_ranking.question_ranking`.
+    """A question's candidates and the chance that it answers none; `question_scores` does the rest.
 
     ``numbers`` get, a row each, the chances by the first stage and the sums over `COLUMNS` by the other two models.
     Returns m, how many stand before the window, how many of those were looked for, the places of ``told`` and of the
     newest that names the asker, the chance that nothing is answered, how quiet it is about names.
     """
-    named = np.empty(q_names.shape[0] + 1, np.int32)
-    for k in range(q_names.shape[0]):
-        named[k] = q_names[k]
-    named[q_names.shape[0]] = q_shortened
+    _, author, parent, mention_offsets, mention_ids = channel[:5]
+    _, asker, _, _, _, shortened, names = question[:7]
+    weights, offsets, start_weights = model
+    named = np.empty(names.shape[0] + 1, np.int32)
+    for k in range(names.shape[0]):
+        named[k] = names[k]
+    named[names.shape[0]] = shortened
     found = np.empty(WINDOW + MAX_EXTRA, np.int32)
     count, n_older = _candidates(
-        end, author, parent, mention_offsets, mention_ids, allowed, allowed_from, q_author, named, found,
+        end, author, parent, mention_offsets, mention_ids, allowed, allowed_from, asker, named, found,
     )  # fmt: skip
     for k in range(n_older):
         older[k] = found[k]
@@ -780,11 +914,7 @@ def question_links(
         return 0, 0, 0, NO, NO, 1.0, 0.0
     x, sums = np.empty((1, N_BASE), np.float64), np.empty((3, m), np.float64)
     start = np.zeros(N_START, np.float64)
-    newest_naming_me = link_columns(
-        time_ms, author, parent, mention_offsets, mention_ids, keyword_offsets, keyword_ids, message_type, tokens,
-        flags, called, shortened, cues_from, rows[:m], m, n_extra,
-        q_time, q_author, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens, x, start, weights, sums,
-    )  # fmt: skip
+    newest_naming_me = link_columns(channel, rows[:m], n_extra, question, x, start, weights, sums)
     scores = sums[0]
     for j in range(m):
         scores[j] += offsets[0]

@@ -1,4 +1,4 @@
-"""The compiled scorer, and what tells before it which rows can reach a score. See `reference` for what is computed.
+"""The compiled scorer, and what tells before it which rows can reach a score.
 
 It walks the rows in blocks that fit the first-level cache, one factor after the other: that makes
 vector instructions of the loops, while the columns are still read once. A block of consecutive rows,
@@ -37,10 +37,25 @@ LN2_HIGH = 6.93147180369123816490e-01  # ln 2 in two parts, the first ending in 
 LN2_LOW = 1.90821492927058770002e-10
 ROUND_TO_INTEGER = 1.5 * 2.0**52  # adding it leaves no room for a fraction
 
+COLUMNS = nb.types.Tuple(  # ChannelColumns
+    (READ_I64, READ_I32, READ_I32, READ_I64, READ_I32, READ_I64, READ_I32)
+)
+QUERY = nb.types.Tuple((nb.int64, nb.int64, nb.int64, READ_I32, READ_I32))  # QueryFeatures
+PARAMETERS = nb.types.Tuple(  # of ScoreParameters: weights, constants, max_chain_depth, whether the link is logistic
+    (nb.types.UniTuple(nb.float64, 5), nb.types.UniTuple(nb.float64, 4), nb.int64, nb.boolean)
+)
+Columns: TypeAlias = tuple[Int64, Int32, Int32, Int64, Int32, Int64, Int32]
+Query: TypeAlias = tuple[int, int, int, Int32, Int32]
+Parameters: TypeAlias = tuple[Weights, Constants, int, bool]
+
 
 @kernel(nb.intp(READ_I32, nb.intp, I32))
 def reply_path(parent: Int32, start: int, out: Int32) -> int:
-    """See `reference`. A cycle has a step to a later row: only after one are rows compared."""
+    """Write ``start``, its parent, and so on into ``out`` until it is full, a message replies to nothing that is there,
+    or a message comes a second time. Return how many.
+
+    A cycle has a step to a later row: only after one are rows compared.
+    """
     count = 0
     row = start
     suspicious = False
@@ -282,39 +297,19 @@ def _link(total: Float64, logistic: bool, out: Float64) -> None:
             out[j] = math.exp(total[j]) / (1.0 + math.exp(total[j]))
 
 
-@kernel(
-    nb.intp(
-        *(READ_I64, READ_I32, READ_I32, READ_I64, READ_I32, READ_I64, READ_I32),
-        *(READ_I32, nb.int64, nb.int32, nb.int32, READ_I32, READ_I32),
-        *(nb.types.UniTuple(nb.float64, 5), nb.types.UniTuple(nb.float64, 4), nb.intp, nb.boolean),
-        *(F64_2D, F64_2D, F64, F64),
-    ),
-    nogil=True,
-)
+@kernel(nb.intp(*(COLUMNS, READ_I32, QUERY, PARAMETERS, F64_2D, F64_2D, F64, F64)), nogil=True)
 def score_rows(
-    time_ms: Int64,
-    author: Int32,
-    parent: Int32,
-    keyword_offsets: Int64,
-    keyword_ids: Int32,
-    mention_offsets: Int64,
-    mention_ids: Int32,
-    rows: Int32,
-    query_time: int,
-    query_author: int,
-    query_parent: int,
-    query_keywords: Int32,
-    query_mentions: Int32,
-    weights: Weights,
-    constants: Constants,
-    max_chain_depth: int,
-    logistic: bool,
-    factors: Float64,
-    shares: Float64,
-    linear: Float64,
-    scores: Float64,
-) -> int:
-    """See `reference.score_rows`."""
+    columns: Columns, rows: Int32, query: Query, parameters: Parameters, factors: Float64, shares: Float64,
+    linear: Float64, scores: Float64,
+) -> int:  # fmt: skip
+    """Score m rows of a channel; see `score.Scored`.
+
+    ``factors`` and ``shares`` given with 0 rows are, as ``linear``, left alone: only ``scores`` is wanted. Returns OK,
+    ROW_OUT_OF_RANGE, QUERY_NOT_SORTED or BAD_OFFSETS; outputs are undefined unless OK.
+    """
+    time_ms, author, parent, keyword_offsets, keyword_ids, mention_offsets, mention_ids = columns
+    query_time, query_author, query_parent, query_keywords, query_mentions = query
+    weights, constants, max_chain_depth, logistic = parameters
     decay_per_hour, window_ms, chain_decay, sibling_score = constants
     n = time_ms.shape[0]
     if not (_ascends(query_keywords) and _ascends(query_mentions)):
@@ -472,34 +467,74 @@ def _far(
     return bool(need - _most(weights[4]) > by_chain + own + by_mention)
 
 
-@kernel(
-    nb.intp(
-        *(READ_I64, READ_I32, READ_I32, READ_I64, READ_I32, READ_I32),
-        *(nb.int64, nb.int32, nb.int32, READ_I32),
-        *(nb.types.UniTuple(nb.float64, 5), nb.types.UniTuple(nb.float64, 4), nb.intp),
-        *(nb.float64, nb.boolean, I32),
-    ),
-    nogil=True,
-)
+@helper
+def _first_near(
+    rows: Int32, time_ms: Int64, query_time: int, at_least: float, weights: Weights, constants: Constants,
+    by_chain: float, by_mention: float, by_asker: float,
+) -> int:  # fmt: skip
+    """Where the blocks of rows begin that are not far, of rows and times in order; below 0: a row outside."""
+    n, total = time_ms.shape[0], rows.shape[0]
+    if rows[0] < 0 or rows[total - 1] >= n:
+        return -ROW_OUT_OF_RANGE
+    begin = (total - 1) // BLOCK * BLOCK
+    while begin > 0:  # one far block, and all before it are
+        row = rows[begin - 1]
+        if row < 0 or row >= n:
+            return -ROW_OUT_OF_RANGE
+        ago_ms = float(query_time) - float(time_ms[row])
+        if _far(ago_ms, at_least, weights, constants, by_chain, by_mention, by_asker):
+            break
+        begin -= BLOCK
+    return begin
+
+
+@helper
+def _add_for_people(
+    offsets: Int64, ids: Int32, first: int, author: Int32, asker: int, mentioned: Int32, mention: np.float32,
+    bounds: Float32,
+) -> bool:  # fmt: skip
+    """Raise the bounds of rows by or about who is mentioned, or about who asks; False: the offsets are none."""
+    if asker >= 0 and not _add_for_mentions(offsets, ids, first, asker, mention, bounds):
+        return False
+    nothing = np.float32(0.0)
+    for k in range(mentioned.shape[0]):
+        user = mentioned[k]
+        if user < 0:
+            continue
+        for j in range(bounds.shape[0]):
+            bounds[j] += mention if author[j] == user else nothing
+        if not _add_for_mentions(offsets, ids, first, user, mention, bounds):
+            return False
+    return True
+
+
+@helper
+def _add_for_chain(
+    rows: Int32, run: bool, chain: Int32, by_chain: np.float32, bounds: Float32
+) -> None:
+    """Raise the bounds of rows that stand in the chain."""
+    for step in range(chain.shape[0]):
+        if run:
+            place = chain[step] - rows[0]
+            if 0 <= place < bounds.shape[0]:
+                bounds[place] += by_chain
+        else:
+            for j in range(bounds.shape[0]):
+                bounds[j] += by_chain if rows[j] == chain[step] else np.float32(0.0)
+
+
+@kernel(nb.intp(*(COLUMNS, READ_I32, QUERY, PARAMETERS, nb.float64, nb.boolean, I32)), nogil=True)
 def may_reach(
-    time_ms: Int64,
-    author: Int32,
-    parent: Int32,
-    mention_offsets: Int64,
-    mention_ids: Int32,
-    rows: Int32,
-    query_time: int,
-    query_author: int,
-    query_parent: int,
-    query_mentions: Int32,
-    weights: Weights,
-    constants: Constants,
-    max_chain_depth: int,
-    at_least: float,
-    in_order: bool,
-    places: Int32,
-) -> int:
-    """See `reference.may_reach`."""
+    columns: Columns, rows: Int32, query: Query, parameters: Parameters, at_least: float, in_order: bool, places: Int32
+) -> int:  # fmt: skip
+    """Write the positions in ``rows`` of those whose sum may reach `at_least`, ascending; return how many.
+
+    None is left out that gets there with all the question's words in it. ``at_least`` is above 0; ``in_order``: rows
+    ascend without repeats, and so do the times of the channel. Below 0: -ROW_OUT_OF_RANGE, -BAD_OFFSETS.
+    """
+    time_ms, author, parent, _, _, mention_offsets, mention_ids = columns
+    query_time, query_author, query_parent, _, query_mentions = query
+    weights, constants, max_chain_depth, _ = parameters
     decay_per_hour, window_ms, _, sibling_score = constants
     n, total = time_ms.shape[0], rows.shape[0]
     chain = np.empty(min(max_chain_depth, n), np.int32)
@@ -519,20 +554,13 @@ def may_reach(
     answered, asker, nothing = np.int32(query_parent), np.int32(query_author), np.float32(0.0)
     bounds, times = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.int64)
     authors, parents = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
-    begin, count = 0, 0
+    begin, count, by_own = 0, 0, by_asker if query_author >= 0 else 0.0
     if in_order and total:
-        if rows[0] < 0 or rows[total - 1] >= n:
-            return -ROW_OUT_OF_RANGE
-        begin = (total - 1) // BLOCK * BLOCK
-        by_own = by_asker if query_author >= 0 else 0.0
-        while begin > 0:  # one far block, and all before it are
-            row = rows[begin - 1]
-            if row < 0 or row >= n:
-                return -ROW_OUT_OF_RANGE
-            ago_ms = float(query_time) - float(time_ms[row])
-            if _far(ago_ms, at_least, weights, constants, by_chain, by_mention, by_own):
-                break
-            begin -= BLOCK
+        begin = _first_near(
+            rows, time_ms, query_time, at_least, weights, constants, by_chain, by_mention, by_own
+        )  # fmt: skip
+        if begin < 0:
+            return begin
     for base in range(begin, total, BLOCK):
         part = rows[base : base + BLOCK]
         m, first = part.shape[0], part[0]
@@ -581,29 +609,11 @@ def may_reach(
         if near:
             for j in range(m):
                 bounds[j] += own if its_author[j] == asker else nothing
-        if run and anyone:
-            if query_author >= 0 and not _add_for_mentions(
-                mention_offsets, mention_ids, first, query_author, mention, bounds[:m]
-            ):
-                return -BAD_OFFSETS
-            for k in range(query_mentions.shape[0]):
-                user = query_mentions[k]
-                if user < 0:
-                    continue
-                for j in range(m):
-                    bounds[j] += mention if its_author[j] == user else nothing
-                if not _add_for_mentions(
-                    mention_offsets, mention_ids, first, user, mention, bounds[:m]
-                ):
-                    return -BAD_OFFSETS
-        for step in range(length):
-            if run:
-                place = chain[step] - first
-                if 0 <= place < m:
-                    bounds[place] += _single(by_chain)
-            else:
-                for j in range(m):
-                    bounds[j] += _single(by_chain) if part[j] == chain[step] else nothing
+        if run and anyone and not _add_for_people(
+            mention_offsets, mention_ids, first, its_author, query_author, query_mentions, mention, bounds[:m]
+        ):  # fmt: skip
+            return -BAD_OFFSETS
+        _add_for_chain(part, run, chain[:length], _single(by_chain), bounds[:m])
         enough, some = np.float32(need), np.int32(0)
         for j in range(m):
             some |= np.int32(bounds[j] >= enough)
@@ -616,58 +626,29 @@ def may_reach(
 
 
 @kernel(
-    nb.intp(
-        *(READ_I64, READ_I32, READ_I32, READ_I64, READ_I32, READ_I64, READ_I32),
-        *(READ_I32, nb.int64, nb.int32, nb.int32, READ_I32, READ_I32),
-        *(nb.types.UniTuple(nb.float64, 5), nb.types.UniTuple(nb.float64, 4), nb.intp, nb.boolean),
-        *(nb.float64, nb.boolean, I32, F64),
-    ),
-    nogil=True,
+    nb.intp(*(COLUMNS, READ_I32, QUERY, PARAMETERS, nb.float64, nb.boolean, I32, F64)), nogil=True
 )
 def score_reaching(
-    time_ms: Int64,
-    author: Int32,
-    parent: Int32,
-    keyword_offsets: Int64,
-    keyword_ids: Int32,
-    mention_offsets: Int64,
-    mention_ids: Int32,
-    rows: Int32,
-    query_time: int,
-    query_author: int,
-    query_parent: int,
-    query_keywords: Int32,
-    query_mentions: Int32,
-    weights: Weights,
-    constants: Constants,
-    max_chain_depth: int,
-    logistic: bool,
-    at_least: float,
-    in_order: bool,
-    places: Int32,
-    scores: Float64,
-) -> int:
-    """See `reference.score_reaching`."""
+    columns: Columns, rows: Int32, query: Query, parameters: Parameters, at_least: float, in_order: bool,
+    places: Int32, scores: Float64,
+) -> int:  # fmt: skip
+    """Write the positions in ``rows`` of those that reach a score, ascending, and their scores; return how many.
+
+    With the logistic link all are scored. Below 0: -ROW_OUT_OF_RANGE, -QUERY_NOT_SORTED, -BAD_OFFSETS.
+    """
     count = rows.shape[0]
-    if logistic:
+    if parameters[3]:
         for j in range(count):
             places[j] = j
     else:
-        count = may_reach(
-            time_ms, author, parent, mention_offsets, mention_ids, rows, query_time, query_author, query_parent,
-            query_mentions, weights, constants, max_chain_depth, at_least, in_order, places,
-        )  # fmt: skip
+        count = may_reach(columns, rows, query, parameters, at_least, in_order, places)
         if count < 0:
             return count
     some = np.empty(count, np.int32)
     for j in range(count):
         some[j] = rows[places[j]]
     no_table, no_column = np.empty((0, 5), np.float64), np.empty(0, np.float64)
-    status = score_rows(
-        time_ms, author, parent, keyword_offsets, keyword_ids, mention_offsets, mention_ids, some, query_time,
-        query_author, query_parent, query_keywords, query_mentions, weights, constants, max_chain_depth, logistic,
-        no_table, no_table, no_column, scores,
-    )  # fmt: skip
+    status = score_rows(columns, some, query, parameters, no_table, no_table, no_column, scores)
     if status != OK:
         return -status
     reached = 0

@@ -1,4 +1,4 @@
-"""The compiled ranking, and one look at rows. See `reference` for what is computed, `kernels` for who may call."""
+"""The compiled ranking, and one look at rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def _sink(scores: Float64, rows: Int32, heap: Int32, hole: int, size: int) -> No
 
 @kernel(nb.intp(READ_F64, READ_I32, I32), nogil=True)
 def top(scores: Float64, rows: Int32, out: Int32) -> int:
-    """See `reference.top`. A heap of the k best so far: one comparison for nearly every score.
+    """Write the positions of the ``len(out)`` best of m scores into ``out``, best first; OK or NOT_A_NUMBER.
+
+    Of equal scores the larger entry of ``rows``, int32[m], comes first, then the later position. ``out`` is int32, at
+    most m. A heap of the k best so far: one comparison for nearly every score.
 
     From the last position on: of equal scores the later row is the better one, and is there already.
     """
@@ -70,7 +73,7 @@ def top(scores: Float64, rows: Int32, out: Int32) -> int:
 
 @kernel(nb.intp(READ_I32, READ_BOOL), nogil=True)
 def survey(rows: Int32, eligible: Bool) -> int:
-    """See `reference.survey`."""
+    """`REFUSED` if a row is outside ``eligible`` or not eligible, plus `NOT_ASCENDING` unless rows strictly ascend."""
     n, m = eligible.shape[0], rows.shape[0]
     if m == 0:
         return OK

@@ -6,6 +6,10 @@ the weights file, the shares). `QUIET` columns are repeated, multiplied by how l
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from .arrays import Int32, Int64, UInt8
+
 WINDOW = 100
 """The newest messages that are candidates."""
 MAX_EXTRA = 8
@@ -132,3 +136,54 @@ START: tuple[str, ...] = (
     "question", "length", "quiet", "yes_no", "since_mine", "named_since", "closes",
 )  # fmt: skip
 """What the start model sees of a message: does it answer anything at all?"""
+
+
+class LinkArrays(NamedTuple):
+    """A channel as the reply model reads it, one entry a row, in time order. Kernels take it as a tuple.
+
+    Attributes
+    ----------
+    time_ms : int64[n]
+    author : int32[n]
+    parent : int32[n]
+        The row a platform says this one answers; -1 none. Inferred edges do not belong here.
+    mention_offsets, mention_ids, keyword_offsets, keyword_ids
+        As in `ChannelColumns`.
+    message_type : uint8[n]
+    tokens : int32[n]
+    flags, called, shortened : int32[k]
+        Cues of the rows from `cues_from` on: bits, who is called first, whose name is shortened (-1 nobody). Rows
+        before have none.
+    """
+
+    time_ms: Int64
+    author: Int32
+    parent: Int32
+    mention_offsets: Int64
+    mention_ids: Int32
+    keyword_offsets: Int64
+    keyword_ids: Int32
+    message_type: UInt8
+    tokens: Int32
+    flags: Int32
+    called: Int32
+    shortened: Int32
+    cues_from: int = 0
+
+
+class LinkQuestion(NamedTuple):
+    """The message that may answer something. Kernels take it as a tuple.
+
+    `names` are the people it names (mentions, who is called first, the author of the message it replies to), without
+    repeats; `words` its keywords, ascending, unknown ones negative; `tokens` counts the text and a newline.
+    """
+
+    time_ms: int
+    author: int
+    message_type: int
+    flags: int
+    called: int
+    shortened: int
+    names: Int32
+    words: Int32
+    tokens: int

@@ -29,9 +29,10 @@ from .link_columns import (
     TOGETHER,
     TOP,
     WINDOW,
+    LinkArrays,
+    LinkQuestion,
 )
 from .link_model import FAMILIES_OF_COLUMNS, FAMILY_NAMES, Linear, LinkModel
-from .window_sizes import NO_SIZES, WindowSizes
 
 NOBODY = -1
 BLOCK = 128
@@ -48,57 +49,6 @@ _NO_SUMS = (np.empty((0, len(CONVERSATION))), np.empty((0, 0)))
 
 SHARES: tuple[str, ...] = (*FAMILY_NAMES, "constant")
 """What the shares of a ranking belong to."""
-
-
-class LinkArrays(NamedTuple):
-    """A channel as the reply model reads it, one entry a row, in time order. The kernels begin with these arguments.
-
-    Attributes
-    ----------
-    time_ms : int64[n]
-    author : int32[n]
-    parent : int32[n]
-        The row a platform says this one answers; -1 none. Inferred edges do not belong here.
-    mention_offsets, mention_ids, keyword_offsets, keyword_ids
-        As in `ChannelColumns`.
-    message_type : uint8[n]
-    tokens : int32[n]
-    flags, called, shortened : int32[k]
-        Cues of the rows from `cues_from` on: bits, who is called first, whose name is shortened (-1 nobody). Rows
-        before have none.
-    """
-
-    time_ms: Int64
-    author: Int32
-    parent: Int32
-    mention_offsets: Int64
-    mention_ids: Int32
-    keyword_offsets: Int64
-    keyword_ids: Int32
-    message_type: UInt8
-    tokens: Int32
-    flags: Int32
-    called: Int32
-    shortened: Int32
-    cues_from: int = 0
-
-
-class LinkQuestion(NamedTuple):
-    """The message that may answer something.
-
-    `names` are the people it names (mentions, who is called first, the author of the message it replies to), without
-    repeats; `words` its keywords, ascending, unknown ones negative; `tokens` counts the text and a newline.
-    """
-
-    time_ms: int
-    author: int
-    message_type: int
-    flags: int
-    called: int
-    shortened: int
-    names: Int32
-    words: Int32
-    tokens: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +73,26 @@ class ReplyLinks:
     chances: Float64
     starts: Float64
     together: Float32
+
+    @property
+    def arrays(self) -> tuple[Int32, Float64, Float64, Float32, int]:
+        """As the kernels take them."""
+        return self.rows, self.chances, self.starts, self.together, self.first
+
+
+class WindowSizes(NamedTuple):
+    """How large the conversations of the rows from `first` on are, counting no other rows but these.
+
+    It is the same for every question asked at one place, so it is worked out when its rows are linked.
+
+    `sizes` are float64[2, k]: log(1 + members, in the mean) of each row's conversation, and the same of those since.
+    """
+
+    first: int
+    sizes: Float64
+
+
+NO_SIZES = WindowSizes(0, np.empty((2, 0)))
 
 
 class Asked(NamedTuple):
@@ -256,9 +226,7 @@ def link_columns(
     start = np.zeros(len(START), np.float64)
     if len(rows):
         kernels_links.link_columns(
-            *arrays, rows, len(rows), n_extra, question.time_ms, question.author, question.message_type,
-            question.flags, question.called, question.shortened, question.names, question.words, question.tokens,
-            x, start, _NO_MODEL, _NO_MODEL,
+            (*arrays,), rows, n_extra, (*question,), x, start, _NO_MODEL, _NO_MODEL
         )  # fmt: skip
     return x, start
 
@@ -285,13 +253,20 @@ def extend_links(
     """
     at, to = done - links.first, end - links.first
     kernels_links.reply_links(
-        *arrays, allowed, allowed_from, done, end,
-        *model.of_columns, model.start.with_intercept,
-        links.rows[at:to], links.chances[at:to], links.starts[at:to],
+        (*arrays,), allowed, allowed_from, done, end, (*model.of_columns, model.start.with_intercept),
+        (links.rows[at:to], links.chances[at:to], links.starts[at:to]),
     )  # fmt: skip
     kernels_conversations.conversations(
         links.rows, links.chances, links.first, done, end, links.together
     )
+
+
+def window_sizes(links: ReplyLinks, end: int) -> WindowSizes:
+    """What a ranking at row ``end`` takes of the rows before it, where all of them are candidates, worked out ahead."""
+    first = max(links.first, end - WINDOW)
+    out = np.empty((2, max(0, end - first)), np.float64)
+    kernels_conversations.window_sizes(links.together, links.first, first, out)
+    return WindowSizes(first, out)
 
 
 def conversation_columns(
@@ -301,10 +276,11 @@ def conversation_columns(
     """Return float64[m, CONVERSATION]; `p` are the chances by the first stage."""
     naming = np.flatnonzero(x[:, NEWEST_NAMING_ME])
     out = np.empty((len(rows), len(CONVERSATION)), np.float64)
+    newest_naming_me = int(naming[0]) if len(naming) else NOBODY
+    found = (len(rows), n_extra, 0, NOBODY, newest_naming_me, starts_new, quiet)
     kernels_conversations.conversation_columns(
-        rows, n_extra, p, starts_new, quiet, arrays.author, asker, int(naming[0]) if len(naming) else NOBODY,
-        links.rows, links.chances, links.starts, links.together, links.first, *NO_SIZES, out, *_NO_SUMS,
-    )  # fmt: skip
+        rows, found, p, arrays.author, asker, links.arrays, (*NO_SIZES,), out, *_NO_SUMS
+    )
     return out
 
 
@@ -337,15 +313,15 @@ def rank(
     rows, older = np.empty(room, np.int32), np.empty(MAX_EXTRA, np.int32)
     numbers = np.empty((SCORE + 1, room))
     order, stages = np.empty(room, np.int64), np.empty(room, np.uint8)
-    m, n_extra, n_older, place, newest_naming_me, starts_new, quiet = kernels_links.question_links(
-        *arrays, allowed, search_from(end), end, more, parent, *question,
-        *model.of_columns, model.start.with_intercept, rows, older, numbers,
+    found = kernels_links.question_links(
+        (*arrays,), allowed, search_from(end), end, more, parent, (*question,),
+        (*model.of_columns, model.start.with_intercept), rows, older, numbers,
     )  # fmt: skip
     kernels_conversations.question_scores(
-        m, rows, n_extra, numbers, starts_new, quiet, arrays.author, question.author, newest_naming_me, place,
-        FIRST_LINKS, links.rows, links.chances, links.starts, links.together, links.first,
-        *sizes, *model.of_conversations, order, stages,
+        found, rows, numbers, arrays.author, question.author, FIRST_LINKS, links.arrays, (*sizes,),
+        model.of_conversations, order, stages,
     )  # fmt: skip
+    m, n_extra, n_older, place, _, starts_new, quiet = found
     asked = Asked(arrays, links, question, model, n_extra, quiet)
     return Ranking(
         rows[:m], older[:n_older], place, order[:m], starts_new, stages[:m], numbers[:, :m], asked
@@ -362,7 +338,11 @@ def _shares(x: Float64, more: Float64, model: Linear) -> Float64:
 
 
 def reply_order(link_linear: Float64, tail_linear: Float64, parent: int, first: int) -> Int64:
-    """Return the places of candidates by their scores, int64[m]; see `reference_links.reply_order`."""
+    """Return the places of m candidates, best first, int64[m].
+
+    First the ``parent``, a place or -1, and the ``first`` likeliest links with it, then the rest by the tail; of equal
+    scores the later candidate.
+    """
     out = np.empty(len(link_linear), np.int64)
     kernels_conversations.reply_order(link_linear, tail_linear, parent, first, out)
     return out

@@ -1,4 +1,4 @@
-"""Recency as a bounded multiplier: it breaks near ties, it does not decide (P-06)."""
+"""Recency as a bounded multiplier: it breaks near ties, it does not decide."""
 
 from __future__ import annotations
 

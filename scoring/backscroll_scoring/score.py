@@ -63,7 +63,8 @@ def score_rows(
     shares = np.empty((m, len(CLASSIC_FACTORS)), np.float64)
     linear, scores = np.empty(m, np.float64), np.empty(m, np.float64)
     some = _checked(rows)
-    _run(columns, query, some, parameters, factors, shares, linear, scores)
+    asked = _asked(query, parameters)
+    check(kernels_score.score_rows(_arrays(columns), some, *asked, factors, shares, linear, scores))
     return Scored(factors, shares, linear, scores)
 
 
@@ -75,10 +76,8 @@ def score_only(
 ) -> Float64:
     """Return ``score_rows(...).scores``, bit for bit, without writing the twelve times larger rest."""
     scores = np.empty(len(rows), np.float64)
-    _run(
-        *(columns, query, _checked(rows), parameters),
-        *(_NO_TABLE, _NO_TABLE, _NO_COLUMN, scores),
-    )
+    asked, none = _asked(query, parameters), (_NO_TABLE, _NO_TABLE, _NO_COLUMN)
+    check(kernels_score.score_rows(_arrays(columns), _checked(rows), *asked, *none, scores))
     return scores
 
 
@@ -107,27 +106,7 @@ def score_reaching(
     rows = _checked(rows)
     places, scores = np.empty(len(rows), np.int32), np.empty(len(rows), np.float64)
     count = kernels_score.score_reaching(
-        columns.time_ms,
-        columns.author,
-        columns.parent,
-        columns.keyword_offsets,
-        columns.keyword_ids,
-        columns.mention_offsets,
-        columns.mention_ids,
-        rows,
-        query.time_ms,
-        query.author,
-        query.parent,
-        query.keyword_ids,
-        query.mention_ids,
-        parameters.weights,
-        parameters.constants,
-        parameters.max_chain_depth,
-        parameters.link == "logistic",
-        at_least,
-        in_order,
-        places,
-        scores,
+        _arrays(columns), rows, *_asked(query, parameters), at_least, in_order, places, scores
     )
     if count < 0:
         check(-count)
@@ -139,38 +118,18 @@ def _checked(rows: Int32) -> Int32:
     return require("rows", np.ascontiguousarray(rows), np.int32)
 
 
-def _run(
-    columns: ChannelColumns,
-    query: QueryFeatures,
-    rows: Int32,
-    parameters: ScoreParameters,
-    factors: Float64,
-    shares: Float64,
-    linear: Float64,
-    scores: Float64,
-) -> None:
-    check(
-        kernels_score.score_rows(
-            columns.time_ms,
-            columns.author,
-            columns.parent,
-            columns.keyword_offsets,
-            columns.keyword_ids,
-            columns.mention_offsets,
-            columns.mention_ids,
-            rows,
-            query.time_ms,
-            query.author,
-            query.parent,
-            query.keyword_ids,
-            query.mention_ids,
-            parameters.weights,
-            parameters.constants,
-            parameters.max_chain_depth,
-            parameters.link == "logistic",
-            factors,
-            shares,
-            linear,
-            scores,
-        )
+def _arrays(columns: ChannelColumns) -> kernels_score.Columns:
+    c = columns
+    return (
+        *(c.time_ms, c.author, c.parent),
+        *(c.keyword_offsets, c.keyword_ids, c.mention_offsets, c.mention_ids),
+    )
+
+
+def _asked(
+    q: QueryFeatures, p: ScoreParameters
+) -> tuple[kernels_score.Query, kernels_score.Parameters]:
+    return (
+        (q.time_ms, q.author, q.parent, q.keyword_ids, q.mention_ids),
+        (p.weights, p.constants, p.max_chain_depth, p.link == "logistic"),
     )

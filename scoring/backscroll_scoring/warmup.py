@@ -15,8 +15,9 @@ from .kept_sets import KeptSets
 from .lately import newest_by
 from .layout import ADDED, FORMS, NUMBERS
 from .lexical import Postings, bm25, bound_bm25, in_use, rows_with
+from .link_columns import LinkArrays, LinkQuestion
 from .link_model import shipped
-from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
+from .links import candidates, extend_links, new_links, rank, reply_order, window_sizes
 from .memory import MemoryCues, score_memory
 from .replies import ancestors, roots
 from .score import score_only, score_reaching, score_rows
@@ -25,7 +26,6 @@ from .strings import Packed, StringTable
 from .texts import shingle_sets
 from .top_k import look_at_rows, top_order
 from .weights import CLASSIC, ScoreParameters
-from .window_sizes import window_sizes
 
 
 def warm() -> None:

@@ -15,7 +15,7 @@ Link: TypeAlias = Literal["identity", "logistic"]
 
 @dataclass(frozen=True, slots=True)
 class ScoreParameters:
-    """The numbers of the scorer. The weights are S5's, the constants our reading of S5.
+    """The numbers of the scorer. The defaults are those of `classic`.
 
     Attributes
     ----------
@@ -80,4 +80,4 @@ class ScoreParameters:
 
 
 CLASSIC = ScoreParameters()
-"""S5's weights and constants."""
+"""The weights and constants of the profile `classic`."""

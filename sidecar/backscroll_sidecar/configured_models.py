@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 
+from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.models.local_embedder import LocalEmbedder
 from backscroll_sidecar.models.openai import OpenAIModel
 from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
 from backscroll_sidecar.models.options import DEFAULT_BASE_URL, OpenAIOptions
-from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Embedder
 
 log = logging.getLogger(__name__)

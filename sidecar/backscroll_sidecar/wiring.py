@@ -14,10 +14,12 @@ from pathlib import Path
 
 import backscroll_scoring
 from backscroll_sidecar import analyze
-from backscroll_sidecar.background import make_room
 from backscroll_sidecar.channels import Channels, SegmentWriter
 from backscroll_sidecar.chat import ChatService
 from backscroll_sidecar.chat.records import ChatHistory
+from backscroll_sidecar.concurrency.background import make_room
+from backscroll_sidecar.concurrency.threads import pool
+from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.config.derived import chat_settings, context_settings
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.configured_models import chat_model, configured_embedder
@@ -39,7 +41,6 @@ from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.own_parts import OwnStages, own_stages, own_strategies
-from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import (
     ChatModel,
     Clock,
@@ -52,7 +53,6 @@ from backscroll_sidecar.recording import Recorder
 from backscroll_sidecar.store.opening import open_store
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
-from backscroll_sidecar.threads import pool
 from backscroll_sidecar.vectors.backlog import Backlog
 from backscroll_sidecar.vectors.files import IndexFiles
 from backscroll_sidecar.vectors.service import Vectors
@@ -93,7 +93,7 @@ class App:
     preferences: PreferenceService
     builder: ContextBuilder
     chat: ChatService
-    embedding: Embedding | None
+    embedding: SemanticParts | None
     features: Cache
 
     @property
@@ -203,12 +203,10 @@ async def _assemble(
     stack.push_async_callback(ahead.close)
     publishers.add(ahead)
     embedder = embedder or configured_embedder(settings)
-    embedding: Embedding | None = None
+    embedding: SemanticParts | None = None
     if embedder is not None:
-        stack.push_async_callback(embedder.close)
-        embedding = Embedding.over(embedder, store, writer, executor, settings)
-        stack.push_async_callback(embedding.vectors.close)
-        stack.push_async_callback(embedding.backlog.close)
+        embedding = SemanticParts.over(embedder, store, writer, executor, settings)
+        embedding.close_with(stack)
         publishers.add(embedding.vectors, embedding.backlog)
     dims_of = any_dims if embedding is None else embedding.dims_of
     analyzer = analyze.Analyzer()
@@ -245,36 +243,18 @@ async def _assemble(
     model = model or chat_model(settings, pacer)
     model = model if recorder is None else recorder.model(model)
     stack.push_async_callback(model.close)
-    chat = ChatService(
-        builder,
-        ChatHistory(history, writer, store, clock, settings.wordings()),
-        model,
-        chat_settings(settings),
-        clock,
-        pacer,
-        events,
-    )
+    turns = ChatHistory(history, writer, store, clock, settings.wordings())
+    chat = ChatService(builder, turns, model, chat_settings(settings), clock, pacer, events)
     stack.push_async_callback(chat.drain)
     return App(
-        settings,
-        clock,
-        store,
-        channels,
-        ahead,
-        writer,
-        history,
-        preferences,
-        builder,
-        chat,
-        embedding,
-        analyzer,
-    )
+        settings, clock, store, channels, ahead, writer, history, preferences, builder, chat, embedding, analyzer,
+    )  # fmt: skip
 
 
 def _sources(
     own: Mapping[str, Strategy],
     stages: OwnStages,
-    embedding: Embedding | None,
+    embedding: SemanticParts | None,
     recorder: Recorder | None,
 ) -> dict[str, Strategy]:
     """All sources by name: the built-in ones, and the operator's own."""
@@ -309,7 +289,7 @@ async def _keep_files(
 
 
 @dataclass(frozen=True, slots=True)
-class Embedding:
+class SemanticParts:
     """The parts of the semantic source."""
 
     embedder: Embedder
@@ -326,7 +306,7 @@ class Embedding:
         writer: Writer,
         executor: ThreadPoolExecutor,
         settings: Settings,
-    ) -> Embedding:
+    ) -> SemanticParts:
         """Put them together. Nothing runs before `start`."""
         vectors = Vectors(
             store,
@@ -341,6 +321,12 @@ class Embedding:
         semantic_search = SemanticSearch(store, _permitted(settings), embedder, vectors)
         semantic = Semantic(embedder, vectors, wide=semantic_search)
         return cls(embedder, vectors, backlog, semantic, semantic_search)
+
+    def close_with(self, stack: AsyncExitStack) -> None:
+        """Have it closed when the stack is: the backlog first, the embedder last."""
+        stack.push_async_callback(self.embedder.close)
+        stack.push_async_callback(self.vectors.close)
+        stack.push_async_callback(self.backlog.close)
 
     async def start(self) -> None:
         """Begin to load the model, and to embed what has no vector yet."""

@@ -8,7 +8,6 @@ from backscroll_sidecar.pipeline import (
     Assembled,
     Category,
     Compressed,
-    Layout,
     Messages,
     NeutralMessage,
     Role,
@@ -139,45 +138,34 @@ class _Sound:
         return self.broken(lines) if lines else self.sound.compress(lines, limits)
 
 
-class RaisingCompressor(_Sound):
-    def broken(self, lines):
-        raise ValueError("no")
+def _raise(error):
+    raise error
 
 
-class ExitingCompressor(_Sound):
-    def broken(self, lines):
-        raise SystemExit(2)
+def _slowly(made):
+    time.sleep(3)
+    return made
 
 
-class ListCompressor(_Sound):
-    def broken(self, lines):
-        return list(lines)
+def _compressor(broken):
+    """Does this to the lines where there are any."""
+    return type("Compressor", (_Sound,), {"broken": lambda self, lines: broken(lines)})
 
 
-class TwiceCompressor(_Sound):
-    def broken(self, lines):
-        return Compressed([*lines, lines[0]], len(lines))
-
-
-class BackwardsCompressor(_Sound):
-    def broken(self, lines):
-        return Compressed(list(reversed(lines)), len(lines))
-
-
-class FatelessCompressor(_Sound):
-    def broken(self, lines):
-        return Compressed([], len(lines), {line.place: "gone" for line in lines})
-
-
-class HalfCompressor(_Sound):
-    def broken(self, lines):
-        return Compressed([line.with_text("\ud800") for line in lines], len(lines))
-
-
-class SlowCompressor(_Sound):
-    def broken(self, lines):
-        time.sleep(3)
-        return Compressed(lines, len(lines))
+RaisingCompressor = _compressor(lambda lines: _raise(ValueError("no")))
+ExitingCompressor = _compressor(lambda lines: _raise(SystemExit(2)))
+ListCompressor = _compressor(list)
+TwiceCompressor = _compressor(lambda lines: Compressed([*lines, lines[0]], len(lines)))
+BackwardsCompressor = _compressor(lambda lines: Compressed(list(reversed(lines)), len(lines)))
+FatelessCompressor = _compressor(
+    lambda lines: Compressed([], len(lines), {line.place: "gone" for line in lines})
+)
+HalfCompressor = _compressor(
+    lambda lines: Compressed([line.with_text("\ud800") for line in lines], len(lines))
+)
+SlowCompressor = _compressor(lambda lines: _slowly(Compressed(lines, len(lines))))
+GreedyCompressor = _compressor(lambda lines: Compressed(lines, 0))
+"""Keeps to no limit: the budget holds all the same."""
 
 
 class Rewriting:
@@ -190,13 +178,6 @@ class Rewriting:
         return Compressed(made, len(lines))
 
 
-class GreedyCompressor(_Sound):
-    """Keeps to no limit: the budget holds all the same."""
-
-    def broken(self, lines):
-        return Compressed(lines, 0)
-
-
 class _SoundAssembler:
     def assemble(self, parts, layout, *, include_system):
         if parts.lines:
@@ -204,46 +185,21 @@ class _SoundAssembler:
         return StandardAssembler().assemble(parts, layout, include_system=include_system)
 
 
-class RaisingAssembler(_SoundAssembler):
-    def broken(self, parts):
-        raise ValueError("no")
+def _assembler(broken):
+    return type("Assembler", (_SoundAssembler,), {"broken": lambda self, parts: broken()})
 
 
-class ExitingAssembler(_SoundAssembler):
-    def broken(self, parts):
-        raise SystemExit(2)
+def _one(message, *sections):
+    return _assembler(lambda: Assembled((message,), (message,), "", sections))
 
 
-class SlowAssembler(_SoundAssembler):
-    def broken(self, parts):
-        time.sleep(3)
-        return StandardAssembler().assemble(parts, Layout.TURNS, include_system=False)
-
-
-class EmptyAssembler(_SoundAssembler):
-    def broken(self, parts):
-        return Assembled((), (), "", ())
-
-
-class TextAssembler(_SoundAssembler):
-    def broken(self, parts):
-        return Assembled(("hi",), ("hi",), "", ())
-
-
-class OddSectionAssembler(_SoundAssembler):
-    def broken(self, parts):
-        one = (NeutralMessage(Role.USER, "hi"),)
-        return Assembled(one, one, "", (Section("summary", "hi"),))
-
-
-def _one(message):
-    class Made(_SoundAssembler):
-        def broken(self, parts):
-            return Assembled((message,), (message,), "", ())
-
-    return Made
-
-
+HI = NeutralMessage(Role.USER, "hi")
+RaisingAssembler = _assembler(lambda: _raise(ValueError("no")))
+ExitingAssembler = _assembler(lambda: _raise(SystemExit(2)))
+SlowAssembler = _assembler(lambda: _slowly(Assembled((HI,), (HI,), "", ())))
+EmptyAssembler = _assembler(lambda: Assembled((), (), "", ()))
+TextAssembler = _one("hi")
+OddSectionAssembler = _one(HI, Section("summary", "hi"))
 HalfAssembler = _one(NeutralMessage(Role.USER, "half \ud800"))
 NumberAssembler = _one(NeutralMessage(Role.USER, 7))
 OddRoleAssembler = _one(NeutralMessage("wizard", "hi"))

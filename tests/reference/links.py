@@ -1,18 +1,17 @@
-"""The specification of the reply model: its kernels in plain Python, one candidate at a time, by column names.
+"""The reply model one candidate at a time, by the names of its columns and by sets.
 
-`reference_ranking` puts them together. Slow on purpose. Rows, offsets and ids are those of `links.LinkArrays`. "Me" is
-the author of the message that may answer something (the question); a row "names" whom it mentions, calls first, or
-answers by a platform's own edge.
+"Me" is the author of the message that may answer something (the question); a row "names" whom it mentions, calls first,
+or answers by a platform's own edge.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
 from functools import cache
+
+import numpy as np
 
 from backscroll_scoring.link_columns import (
     BASE,
+    COLUMNS,
     CONVERSATION,
     MAX_EXTRA,
     MAX_NAMED,
@@ -23,7 +22,6 @@ from backscroll_scoring.link_columns import (
     TOP,
     WINDOW,
 )
-from backscroll_scoring.links import LinkArrays, LinkQuestion
 
 QUESTION_TYPE, ANSWER_TYPE, CASUAL_TYPE = 1, 2, 5
 FLAGS = (
@@ -31,10 +29,9 @@ FLAGS = (
     "first_person", "goes_on", "short", "laugh", "command",
 )  # fmt: skip
 LEAST = 1e-4
-Columns = dict[str, float]
 
 
-def people_named(a: LinkArrays, row: int, called: int) -> set[int]:
+def people_named(a, row, called):
     """Whom a row names, itself left out; more than `MAX_NAMED` mentions name nobody in particular."""
     ids = a.mention_ids[a.mention_offsets[row] : a.mention_offsets[row + 1]].tolist()
     named = {called, *(ids if len(ids) <= MAX_NAMED else ())}
@@ -43,15 +40,13 @@ def people_named(a: LinkArrays, row: int, called: int) -> set[int]:
     return {user for user in named if user >= 0 and user != a.author[row]}
 
 
-def names(a: LinkArrays, row: int, user: int) -> bool:
+def names(a, row, user):
     """Whether a row names a user by mention or by a platform's edge, as it is looked for among many rows."""
     ids = a.mention_ids[a.mention_offsets[row] : a.mention_offsets[row + 1]].tolist()
     return user in ids or (0 <= a.parent[row] < row and a.author[a.parent[row]] == user)
 
 
-def candidates(
-    a: LinkArrays, end: int, allowed: Callable[[int], bool], q: LinkQuestion
-) -> tuple[list[int], int]:
+def candidates(a, end, allowed, q):
     """The last `WINDOW` allowed rows, and at most `MAX_EXTRA` older ones within `REACH`, newest first: 3 of me where I
     have under 3 in the window (1 under 20), 2 of each named person with under 2, 2 that name me if under 2 do.
     """
@@ -65,7 +60,7 @@ def candidates(
     want = {
         user: 2 for user in people if user >= 0 and sum(a.author[r] == user for r in window) < 2
     }
-    older: list[int] = []
+    older = []
     for row in earlier[WINDOW:]:
         if row < end - WINDOW - REACH or len(older) == MAX_EXTRA:
             break
@@ -81,9 +76,7 @@ def candidates(
     return sorted(older + window), len(older)
 
 
-def link_columns(
-    a: LinkArrays, q: LinkQuestion, rows: Sequence[int], n_extra: int
-) -> tuple[list[Columns], Columns]:
+def link_columns(a, q, rows, n_extra):
     """Every column of every candidate, by name; and what the start model sees, but for the scores."""
     m, window = len(rows), len(rows) - n_extra
     asked = {flag for at, flag in enumerate(FLAGS) if q.flags >> at & 1}
@@ -127,7 +120,7 @@ def link_columns(
     weight = [_bm25([idf[w] for w in words & found], len(found), mean_words) for found in row_words]
     last = max(0, m - 21)
     pace = max(0.0, (a.time_ms[rows[-1]] - a.time_ms[rows[last]]) / 1000.0) / max(1, m - 1 - last)
-    out: list[Columns] = []
+    out = []
     for j, row in enumerate(rows):
         author, since = who[j], range(j + 1, m)
         older, directly = j < n_extra, j == m - 1 >= n_extra
@@ -145,7 +138,7 @@ def link_columns(
             author in naming[i] for i in range(m) if mine[i]
         )
         naming_me = newest_naming_me >= 0 and author == who[newest_naming_me]
-        c: Columns = dict.fromkeys(BASE, 0.0)
+        c = dict.fromkeys(BASE, 0.0)
         c.update(
             named=named, called=q.called >= 0 and author == q.called, shortened=shortens and not named,
             names_me=names_me[j], calls_me=me >= 0 and call[j] == me,
@@ -226,18 +219,16 @@ def link_columns(
     return out, start
 
 
-def _idf(m: int, often: int) -> float:
+def _idf(m, often):
     return math.log(1.0 + (m - often + 0.5) / (often + 0.5))
 
 
-def _bm25(idfs: list[float], size: int, mean: float) -> float:
+def _bm25(idfs, size, mean):
     """BM25 with k1 1.2 and b .75 over sets of keywords; how often a word stands in the candidates is its frequency."""
     return 2.2 * sum(idfs) / (1.0 + 1.2 * (0.25 + 0.75 * size / max(1.0, mean)))
 
 
-def link_chances(
-    scores: Sequence[float], weights: Sequence[float], start: Columns
-) -> tuple[list[float], float]:
+def link_chances(scores, weights, start):
     """Softmax of the scores; the logistic start model over it and over `start`, which it completes."""
     best, *others = sorted(scores, reverse=True)
     mass = [math.exp(score - best) for score in scores]
@@ -253,9 +244,7 @@ def link_chances(
     return p, 1.0 / (1.0 + math.exp(-z))
 
 
-def conversations(
-    links: Sequence[Sequence[tuple[int, float]]], first: int
-) -> Callable[[int, int], float]:
+def conversations(links, first):
     """Return the probability that two rows belong to one conversation, if every row picks its parent by itself.
 
     It is the chance of each link of the later row times the chance that its parent belongs with the other one.
@@ -264,7 +253,7 @@ def conversations(
     """
 
     @cache
-    def together(one: int, other: int) -> float:
+    def together(one, other):
         late, early = max(one, other), min(one, other)
         if late == early:
             return 1.0
@@ -280,16 +269,14 @@ def conversations(
 
 
 def conversation_columns(
-    a: LinkArrays, q: LinkQuestion, rows: Sequence[int], n_extra: int, p: Sequence[float], starts_new: float,
-    quiet: float, links: Sequence[Sequence[tuple[int, float]]], starts: Sequence[float], first: int,
-    newest_naming_me: int,
-) -> list[Columns]:  # fmt: skip
+    a, q, rows, n_extra, p, starts_new, quiet, links, starts, first, newest_naming_me
+):
     """The columns of `CONVERSATION`, by name: predicted links around each candidate, and its chance to be in one
     conversation with the question, with my newest message, with the newest naming me, with the newest of all.
     """
     known_together = conversations(links, first)
 
-    def together(one: int, other: int) -> float:
+    def together(one, other):
         return known_together(one, other) if min(one, other) >= first else 0.0
 
     m = len(rows)
@@ -342,35 +329,19 @@ def conversation_columns(
     return out
 
 
-def _log_rank(values: Sequence[float], j: int) -> float:
+def _log_rank(values, j):
     """log(1 + how many come before), the highest first, of equal ones the later."""
     before = sum((value, i) > (values[j], j) for i, value in enumerate(values))
     return math.log1p(before)
 
 
-def family_shares(
-    x: Sequence[float],
-    weights: Sequence[float],
-    means: Sequence[float],
-    family: Sequence[int],
-    constant: float,
-) -> list[float]:
-    """What each family of columns adds to one candidate's score, and last the constant. The score is their sum."""
-    out = [0.0] * (max(family) + 1)
-    for value, weight, mean, at in zip(x, weights, means, family, strict=True):
-        out[at] += weight * (value - mean)
-    return [*out, constant]
-
-
-def top_links(p: Sequence[float], rows: Sequence[int], starts: float) -> list[tuple[int, float]]:
+def top_links(p, rows, starts):
     """The `TOP` likeliest rows and their chances, of equal ones the later first."""
     best = sorted(range(len(p)), key=lambda j: (-p[j], -j))[:TOP]
     return [(rows[j], p[j] * (1.0 - starts)) for j in best]
 
 
-def reply_order(
-    link_linear: Sequence[float], tail_linear: Sequence[float], parent: int, first: int
-) -> list[int]:
+def reply_order(link_linear, tail_linear, parent, first):
     """Places of m candidates, best first: a known parent, the ``first`` likeliest links with it, the rest by the tail.
 
     Of equal scores the later candidate comes first. ``parent`` is a place, -1: not known.
@@ -378,3 +349,48 @@ def reply_order(
     every = range(len(link_linear))
     by_link = sorted(every, key=lambda j: (j != parent, -link_linear[j], -j))
     return by_link[:first] + sorted(by_link[first:], key=lambda j: (-tail_linear[j], -j))
+
+
+def question_ranking(
+    a, q, end, allowed, more, told, model, links, starts, first, most, first_links
+):
+    """A question's candidates, their scores by both models, the chance that it answers none, and their order."""
+    found, n_older = candidates(a, end, allowed, q)
+    rows = sorted({*found, *more})[-most:]
+    window = found[n_older] if n_older < len(found) else end
+    n_extra = sum(row < window for row in rows)
+    if not rows:
+        return [], [], [], 1.0, []
+    columns, start = link_columns(a, q, rows, n_extra)
+    x = np.array([[c[name] for name in COLUMNS] for c in columns])
+    weights = model.start.with_intercept.tolist()
+    p, starts_new = link_chances(_scores(model.first, x), weights, start)
+    if told in rows:
+        p, starts_new = [float(row == told) for row in rows], 0.0
+    naming = [j for j, c in enumerate(columns) if c["newest_naming_me"]]
+    around = conversation_columns(
+        a, q, rows, n_extra, p, starts_new, start["quiet"], links, starts, first, naming[-1] if naming else -1
+    )  # fmt: skip
+    x = np.hstack([x, [[c[name] for name in CONVERSATION] for c in around]])
+    by_link, by_tail = (_scores(one, x) for one in (model.second, model.tail))
+    parent = rows.index(told) if told in rows else -1
+    return rows, by_link, by_tail, starts_new, reply_order(by_link, by_tail, parent, first_links)
+
+
+def _scores(linear, x):
+    return ((x - linear.means) @ linear.weights + linear.constant).tolist()
+
+
+def question_chances(by_link, by_tail, starts_new, parent, order, first):
+    """What the scores of `question_ranking` are the chances of: that each candidate is answered (softmax, unless the
+    parent is known), that it belongs to the conversation (logistic); the one that gave it its place, and which it was.
+    """
+    every = range(len(order))
+    mass = [math.exp(by_link[j] - max(by_link)) for j in every]
+    link = [one / sum(mass) * (1.0 - starts_new) for one in mass]
+    if parent >= 0:
+        link = [float(j == parent) for j in every]
+    together = [1.0 / (1.0 + math.exp(-by_tail[j])) for j in every]
+    stages = [2 if j == parent else int(j in order[:first]) for j in every]
+    scores = [link[j] if j in order[:first] else together[j] for j in every]
+    return link, together, scores, stages

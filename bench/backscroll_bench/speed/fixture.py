@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +40,15 @@ FILL_BATCH = 500
 WARM_CALLS = 50
 COLD = "preload_seconds = 0\n"
 """A line of settings: a server that is started over a history has none of it in memory until somebody asks."""
+SERVERS: Mapping[str, Mapping[str, Any]] = {
+    "plain": {},
+    "normal": {"durability": "normal"},
+    "full_classic": {"settings": f'strategies = ["{everything.PATH}"]\n'},
+    "semantic": {"embedder": "local"},
+    "moved": {"is_kept": False},
+    "grpc": {"settings": 'edge = "grpc"\n'},
+}
+"""How the servers that live as long as the bench are called: what of `Bench.flags` is not as by default."""
 
 
 class Running(Protocol):
@@ -74,9 +91,7 @@ class Bench:
     stack: ExitStack
     connections: AsyncExitStack
     peers: Path | None = None
-    _served: dict[str, Served] = field(default_factory=dict)
     _made: dict[Hashable, Any] = field(default_factory=dict)
-    _echo_channel: grpc.aio.Channel | None = None
     _names: int = 0
 
     # --- servers ---------------------------------------------------------------------------------
@@ -86,7 +101,6 @@ class Bench:
         database: str,
         *,
         durability: str = "full",
-        full_classic: bool = False,
         embedder: str = "none",
         settings: str = "",
         is_kept: bool = True,
@@ -96,9 +110,8 @@ class Bench:
         `settings` are further lines of its file; `is_kept`: its event loop keeps to one core.
         """
         config = self.directory / f"{self.new_name('settings')}.toml"
-        strategies = f'strategies = ["{everything.PATH}"]\n' if full_classic else ""
         kept = core_setting() if is_kept else ""
-        config.write_text(f'embedder = "{embedder}"\n{strategies}{kept}{settings}', "utf-8")
+        config.write_text(f'embedder = "{embedder}"\n{kept}{settings}', "utf-8")
         return [
             "--config", str(config), "--state-dir", str(self.state_dir),
             "--database", str(self.directory / database), "--durability", durability,
@@ -110,23 +123,14 @@ class Bench:
         return self.serve(flags, self.directory)
 
     async def served(self, kind: str = "plain") -> Served:
-        """The server of that kind: plain, normal (durability), full_classic, semantic (bundled embedder), moved, grpc.
+        """The server of that kind, one of `SERVERS`."""
 
-        An event loop that is `moved` keeps to no core, as by default; `grpc` is served by gRPC's own server.
-        """
-        if kind not in self._served:
-            durability = "normal" if kind == "normal" else "full"
-            flags = self.flags(
-                f"{kind}.db",
-                durability=durability,
-                full_classic=kind == "full_classic",
-                embedder="local" if kind == "semantic" else "none",
-                settings='edge = "grpc"\n' if kind == "grpc" else "",
-                is_kept=kind != "moved",
-            )
+        async def started() -> Served:
+            flags = self.flags(f"{kind}.db", **SERVERS[kind])
             running = self.stack.enter_context(self.start(flags))
-            self._served[kind] = Served(running, await self.connect(running.address))
-        return self._served[kind]
+            return Served(running, await self.connect(running.address))
+
+        return await self.once(("served", kind), started)
 
     async def connect(self, address: str) -> grpc.aio.Channel:
         """A connection that lasts as long as the bench."""
@@ -134,9 +138,8 @@ class Bench:
 
     async def r0(self, reply_bytes: int) -> Call:
         """The bare echo that answers with so many bytes."""
-        if self._echo_channel is None:
-            self._echo_channel = await self.connect(self.echo)
-        return unary(self._echo_channel, echo_method(reply_bytes))
+        echo = await self.once("echo", lambda: self.connect(self.echo))
+        return unary(echo, echo_method(reply_bytes))
 
     async def r0_to(self, asked: Questions) -> Call:
         """The bare echo that answers each of these requests with as many bytes as the server does."""

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from backscroll_sidecar.threads import CORES, keep_on_core
+from backscroll_sidecar.concurrency.threads import CORES, keep_on_core
 
 T = TypeVar("T")
 

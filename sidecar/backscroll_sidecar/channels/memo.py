@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring.links import CAPACITY, LOOK_BACK, ReplyLinks, carry_links, new_links
-from backscroll_scoring.window_sizes import NO_SIZES, WindowSizes, window_sizes
+from backscroll_scoring.links import (
+    CAPACITY,
+    LOOK_BACK,
+    NO_SIZES,
+    ReplyLinks,
+    WindowSizes,
+    carry_links,
+    new_links,
+    window_sizes,
+)
 
 
 @dataclass(slots=True, eq=False)

@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 
-from backscroll_sidecar.background import in_background
 from backscroll_sidecar.channels.batch import Batch, batch_of
 from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.segment_ranges import SegmentRange
@@ -20,6 +19,7 @@ from backscroll_sidecar.channels.segments import (
     unpack,
 )
 from backscroll_sidecar.channels.view import ChannelView
+from backscroll_sidecar.concurrency.background import in_background
 from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.ports import (
     Applied,

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.background import in_background
 from backscroll_sidecar.channels import kept_links
 from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.registry import Channels
 from backscroll_sidecar.channels.segment_ranges import SegmentRange, rows_for_segment
 from backscroll_sidecar.channels.segments import SEGMENT_ROWS, batch_of_rows, pack
 from backscroll_sidecar.channels.view import ChannelView
+from backscroll_sidecar.concurrency.background import in_background
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import Applied, Segment, SegmentsChange

@@ -24,6 +24,7 @@ from backscroll_sidecar.chat.recording import Recording
 from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.chat.storing import Ends, Storing
 from backscroll_sidecar.chat.turns import ChatRequest, ChatSettings, Turn
+from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.deadline import reserve_s
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
@@ -33,7 +34,6 @@ from backscroll_sidecar.errors import (
     Conflict,
     DeadlineExceeded,
 )
-from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, EventSink
 from backscroll_sidecar.texts import Texts
 from backscroll_sidecar.turn_ids import is_reply, new_turn_id, turn_of

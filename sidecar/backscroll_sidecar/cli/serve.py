@@ -29,12 +29,12 @@ from backscroll_sidecar.cli.console import (
     out,
     print_json,
 )
+from backscroll_sidecar.concurrency.threads import keep_on_core, pool
 from backscroll_sidecar.config.settings import Settings, prepare_process
 from backscroll_sidecar.config.sources import Loaded
 from backscroll_sidecar.errors import BackscrollError, StartRefused, StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.kernel_cache import KernelCache
 from backscroll_sidecar.telemetry import logs
-from backscroll_sidecar.threads import keep_on_core, pool
 
 if TYPE_CHECKING:
     from backscroll_sidecar.server import App, RunningServer

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from backscroll_sidecar.concurrency.threads import CORES
 from backscroll_sidecar.ports import reserved_fields
-from backscroll_sidecar.threads import CORES
 
 MAX_PORT = 65_535
 PROFILE_NAMES = (

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backscroll_sidecar.background import in_background
 from backscroll_sidecar.channels import Channels, ChannelView
+from backscroll_sidecar.concurrency.background import in_background
 from backscroll_sidecar.context.diversity import cut
 from backscroll_sidecar.context.pages import (
     USUAL,

@@ -11,21 +11,19 @@ import asyncio
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring.link_columns import MAX_NAMED
+from backscroll_scoring.link_columns import MAX_NAMED, LinkArrays, LinkQuestion
 from backscroll_scoring.link_model import shipped
 from backscroll_scoring.links import (
     NO_ROWS,
     NOBODY,
-    LinkArrays,
-    LinkQuestion,
     Ranking,
     candidates,
     extend_links,
     first_row,
     rank,
     search_from,
+    window_sizes,
 )  # fmt: skip
-from backscroll_scoring.window_sizes import window_sizes
 from backscroll_sidecar.analyze.reply_cues import NamesLately, flags_of, names_called
 from backscroll_sidecar.channels import BLANK, ChannelView
 from backscroll_sidecar.channels.memo import LinkState

@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from backscroll_sidecar.analyze import Analyzer
+from backscroll_sidecar.concurrency.time_slicing import Lane, LoopSlices
 from backscroll_sidecar.domain import (
     Analysis,
     AppendOutcome,
@@ -18,7 +19,6 @@ from backscroll_sidecar.domain import (
     MessageType,
     RefusalCode,
 )
-from backscroll_sidecar.history.lane import Lane, LoopSlices
 from backscroll_sidecar.history.rosters import BatchRoster, ChannelRoster, Rosters
 from backscroll_sidecar.history.validate import Accepted, Refused, check_batch_bytes, check_message
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backscroll_sidecar.analyze import Analyzer
+from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import (
     MAX_BATCH_ITEMS,
     MAX_PINNED,
@@ -18,7 +19,6 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
-from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.validate import check_id, check_ids, check_key
 from backscroll_sidecar.ports import (
     PIN,

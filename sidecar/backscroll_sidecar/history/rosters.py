@@ -6,12 +6,11 @@ dropped when it is the least recently used or when keeping it right would cost m
 
 from __future__ import annotations
 
-import asyncio
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 
 from backscroll_sidecar.analyze.mentions import RosterOverTime, StaticRoster
+from backscroll_sidecar.channel_cache import ChannelCache
 from backscroll_sidecar.domain import (
     ChannelKey,
     Member,
@@ -180,16 +179,8 @@ def _asks(message_type: MessageType) -> bool:
     return message_type is _QUESTION
 
 
-@dataclass(slots=True, eq=False)
-class _Load:
-    """A load under way, and what was committed meanwhile."""
-
-    task: asyncio.Task[ChannelRoster]
-    missed: list[Applied] = field(default_factory=list)
-
-
-class Rosters:
-    """The rosters in use, at most `max_rosters` with `max_entries` in all. A `ChannelPublisher`; of one event loop."""
+class Rosters(ChannelCache[ChannelRoster]):
+    """The rosters in use, at most `max_rosters` with `max_entries` in all."""
 
     def __init__(
         self,
@@ -198,17 +189,19 @@ class Rosters:
         max_rosters: int = MAX_ROSTERS,
         max_entries: int = MAX_ENTRIES,
     ) -> None:
+        super().__init__(max_entries, max_rosters)
         self._reader = reader
-        self._max_rosters = max_rosters
-        self._max_entries = max_entries
-        self._sizes: dict[ChannelKey, int] = {}
-        self._entries = 0
-        self._rosters: OrderedDict[ChannelKey, ChannelRoster] = OrderedDict()
-        self._loads: dict[ChannelKey, _Load] = {}
         self.loads = 0
 
     def __len__(self) -> int:
-        return len(self._rosters)
+        return len(self._kept)
+
+    def _take(self, key: ChannelKey, kept: ChannelRoster, applied: Applied) -> bool:
+        del key
+        return kept.take(applied)
+
+    def _size_of(self, kept: ChannelRoster) -> int:
+        return kept.entries
 
     async def get(self, key: ChannelKey) -> ChannelRoster:
         """The roster of a channel; of one never heard of an empty one.
@@ -218,15 +211,7 @@ class Rosters:
         StoreUnavailable
             It is not in memory and cannot be loaded.
         """
-        roster = self._rosters.get(key)
-        if roster is not None:
-            self._rosters.move_to_end(key)
-            return roster
-        load = self._loads.get(key)
-        if load is None:
-            load = _Load(asyncio.create_task(self._load(key)))
-            self._loads[key] = load
-        return await asyncio.shield(load.task)  # the load serves others, too
+        return await self._get(key, partial(self._read, key))
 
     async def for_batch(
         self, key: ChannelKey, messages: Sequence[Message]
@@ -240,11 +225,11 @@ class Rosters:
         StoreUnavailable
             Something of it has to be read and cannot be.
         """
-        base = self._rosters.get(key)
+        base = self._kept.get(key)
         if base is None:
             base = await self.get(key)
         else:
-            self._rosters.move_to_end(key)
+            self._kept.move_to_end(key)
         if base.unsure:
             await self._settle(key, base)
         unknown: list[str] = []
@@ -264,18 +249,6 @@ class Rosters:
                 roster.note_type(id, row.analysis.message_type)
         return roster
 
-    def publish(self, key: ChannelKey, applied: Applied) -> None:
-        load = self._loads.get(key)
-        if load is not None:
-            load.missed.append(applied)
-        roster = self._rosters.get(key)
-        if roster is None:
-            return
-        if roster.take(applied):
-            self._weigh(key)
-        else:
-            self._drop(key)
-
     async def _settle(self, key: ChannelKey, roster: ChannelRoster) -> None:
         while roster.unsure:
             user_id = roster.unsure.pop()
@@ -286,37 +259,9 @@ class Rosters:
                 raise
             roster.settle(user_id, rows[-1] if rows else None)
 
-    async def _load(self, key: ChannelKey) -> ChannelRoster:
+    async def _read(self, key: ChannelKey) -> ChannelRoster:
         self.loads += 1
-        try:
-            newest = await self._reader.latest(key, 1)
-            members = await self._reader.members(key)
-            last_messages = await self._reader.last_messages(key)
-        except BaseException:
-            del self._loads[key]
-            raise
-        newest_ms = newest[-1].rank_time_ms if newest else 0
-        roster = ChannelRoster(members, last_messages, newest_ms)
-        # From here on nothing awaits: no commit can slip between these lines.
-        load = self._loads.pop(key)
-        kept = True
-        for applied in load.missed:
-            kept &= roster.take(applied)
-        if kept:
-            self._rosters[key] = roster
-            self._weigh(key)
-        return roster
-
-    def _weigh(self, key: ChannelKey) -> None:
-        """Count a roster that was loaded or grew; while all together are too many, the least recently used goes."""
-        size = self._rosters[key].entries
-        self._entries += size - self._sizes.get(key, 0)
-        self._sizes[key] = size
-        while len(self._rosters) > self._max_rosters or (
-            self._entries > self._max_entries and len(self._rosters) > 1
-        ):
-            self._drop(next(iter(self._rosters)))
-
-    def _drop(self, key: ChannelKey) -> None:
-        del self._rosters[key]
-        self._entries -= self._sizes.pop(key)
+        newest = await self._reader.latest(key, 1)
+        members = await self._reader.members(key)
+        last_messages = await self._reader.last_messages(key)
+        return ChannelRoster(members, last_messages, newest[-1].rank_time_ms if newest else 0)

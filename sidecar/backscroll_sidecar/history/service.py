@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from backscroll_sidecar.analyze import Analyzer
+from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import (
     MAX_PINNED,
     AppendResult,
@@ -29,7 +30,6 @@ from backscroll_sidecar.history.ingest import (
     any_dims,
     merge_results,
 )
-from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.reads import HistoryReads
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.semantic_search import SemanticSearch

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_sidecar.concurrency.threads import pool
 from backscroll_sidecar.models.column_blocks import ColumnBlocks, packs_nothing
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.models.vectors import checked_vectors
 from backscroll_sidecar.ports import ModelError, ModelFault
-from backscroll_sidecar.threads import pool
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from typing import Any
 import httpcore2
 import httpx2
 
+from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.models.merging import BrokenChunksError, ChunkMerger
-from backscroll_sidecar.pacing import Pacer
 
 READ_BYTES = 16 * 1024
 """Most bytes of an answer that are read, and then worked on, in one step: some 60 deltas, a third of a millisecond."""

@@ -104,6 +104,11 @@ class EraseChange:
     user_id: str
     at_ms: int
 
+    @property
+    def is_of_channel(self) -> bool:
+        """Whether the whole channel goes."""
+        return not self.message_ids and not self.user_id
+
 
 @dataclass(frozen=True, slots=True)
 class EventsChange:

@@ -36,7 +36,7 @@ Named = tuple[str, str, str]
 """(tenant, channel, name): the name is a message id, a user id or a dedupe key, as said where it is used."""
 
 
-Drawer = tuple[str, str, str, str]
+RecordScope = tuple[str, str, str, str]
 """(tenant, channel, kind, owner): the records among which an id names one."""
 
 
@@ -96,7 +96,7 @@ class Needs:
     replying: dict[Named, None] = field(default_factory=dict)
     dedupe_keys: dict[Named, None] = field(default_factory=dict)
     people: dict[Named, None] = field(default_factory=dict)
-    drawers: dict[Drawer, None] = field(default_factory=dict)
+    scopes: dict[RecordScope, None] = field(default_factory=dict)
     aliased: dict[Named, None] = field(default_factory=dict)
     answered: dict[Named, None] = field(default_factory=dict)
     speaking: dict[Named, None] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class Facts:
     children: set[Named] = field(default_factory=set)
     edges: dict[Named, str] = field(default_factory=dict)
     people: dict[Named, Person] = field(default_factory=dict)
-    drawers: dict[Drawer, dict[str, int]] = field(default_factory=dict)
+    scopes: dict[RecordScope, dict[str, int]] = field(default_factory=dict)
     """The ids of the records in it, each with the time it expires."""
     followers: dict[Named, list[str]] = field(default_factory=dict)
     aliases: dict[Named, str] = field(default_factory=dict)
@@ -153,9 +153,10 @@ class Plan:
     updated: dict[Named, MessageRow] = field(default_factory=dict)
     old_revisions: dict[Named, list[OldRevision]] = field(default_factory=dict)
     emptied: dict[Named, None] = field(default_factory=dict)
-    vectors: dict[Named, list[tuple[int, Embedding]]] = field(default_factory=dict)
+    vectors: dict[Named, list[tuple[int, str, bytes]]] = field(default_factory=dict)
+    """Vectors that came with messages: revision, embedder, values."""
     embedded: dict[Named, list[tuple[int, str, bytes]]] = field(default_factory=dict)
-    """Vectors the server made: revision, embedder, values."""
+    """Those the server made."""
     people: dict[Named, Person] = field(default_factory=dict)
     events: list[tuple[Place, str, Event]] = field(default_factory=list)
     """Each with its place and its context id."""
@@ -201,7 +202,7 @@ def named_among(taken: Iterable[Named], facts: Facts) -> list[Named]:
     return [one for one in taken if one not in facts.rows and one not in facts.aliases]
 
 
-def drawer_of(change: RecordChange) -> Drawer:
+def scope_of(change: RecordChange) -> RecordScope:
     """Where its record lies."""
     return (*change.key, change.kind, change.owner)
 

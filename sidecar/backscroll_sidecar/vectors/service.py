@@ -1,14 +1,12 @@
 """The vectors of all channels: loaded on first use, told of every commit, dropped by bytes, searched.
 
-A commit published while its channel is loading is kept and taken over after the load, as `channels.registry` does. An
-erasure drops the channel's vectors, and what is loaded next has never seen the erased ones.
+An erasure drops the channel's vectors, and what is loaded next has never seen the erased ones.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -20,6 +18,8 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import hnsw
 from backscroll_scoring.index import VectorIndex
+from backscroll_sidecar.channel_cache import ChannelCache, retrieve_exception
+from backscroll_sidecar.concurrency.threads import pool
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import (
@@ -31,7 +31,6 @@ from backscroll_sidecar.ports import (
     Similarities,
     StoredVector,
 )
-from backscroll_sidecar.threads import pool
 from backscroll_sidecar.vectors.block import VectorBlock
 from backscroll_sidecar.vectors.files import IndexFiles, IndexRecord
 from backscroll_sidecar.vectors.sweep import sweep
@@ -69,7 +68,7 @@ class _Channel:
     """How often something was taken back."""
 
 
-class Vectors:
+class Vectors(ChannelCache[_Channel]):
     """`VectorSearch` over what the store holds. Owned by the event loop; also a publisher of the writer.
 
     Parameters
@@ -93,6 +92,7 @@ class Vectors:
         submit: Submit | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
+        super().__init__(max_bytes)
         self._reader = reader
         self._embedder_id = embedder_id
         self._executor = executor
@@ -103,17 +103,11 @@ class Vectors:
         self._closed = False
         self._sweep: asyncio.Task[None] | None = None
         self._builder = pool("backscroll-index", 1)
-        self._max_bytes = max_bytes
-        self._hot: OrderedDict[ChannelKey, _Channel] = OrderedDict()
-        self._sizes: dict[ChannelKey, int] = {}
-        self._nbytes = 0
-        self._loads: dict[ChannelKey, asyncio.Task[_Channel]] = {}
-        self._meanwhile: dict[ChannelKey, list[Applied]] = {}
 
     @property
     def nbytes(self) -> int:
         """Memory of all vectors."""
-        return self._nbytes
+        return self._size
 
     # --- being told --------------------------------------------------------------------------------
 
@@ -122,42 +116,30 @@ class Vectors:
         recalled = any(stored.state is MessageState.RECALLED for stored in applied.stored)
         if applied.is_erasure or recalled:
             self._remove_file(key)
-        if key in self._loads:
-            self._meanwhile.setdefault(key, []).append(applied)
-        elif key in self._hot:
-            if applied.is_erasure:
-                self.drop(key)
-            else:
-                self._take(key, self._hot[key], applied)
-                self._weigh(key)
+        super().publish(key, applied)
 
-    def drop(self, key: ChannelKey) -> None:
-        """Forget a channel's vectors; the next search loads them again."""
-        channel = self._hot.pop(key, None)
-        self._nbytes -= self._sizes.pop(key, 0)
-        if channel is not None and channel.work is not None:
-            channel.work.cancel()
+    def _dropped(self, kept: _Channel) -> None:
+        if kept.work is not None:
+            kept.work.cancel()
 
-    def _weigh(self, key: ChannelKey) -> None:
-        """Count vectors that were loaded or grew; while all together are too many bytes, the oldest go."""
-        size = self._hot[key].block.nbytes
-        self._nbytes += size - self._sizes.get(key, 0)
-        self._sizes[key] = size
-        while self._nbytes > self._max_bytes and len(self._hot) > 1:
-            self.drop(next(iter(self._hot)))
+    def _size_of(self, kept: _Channel) -> int:
+        return kept.block.nbytes
 
-    def _take(self, key: ChannelKey, channel: _Channel, applied: Applied) -> None:
-        block = channel.block
+    def _take(self, key: ChannelKey, kept: _Channel, applied: Applied) -> bool:
+        if applied.is_erasure:
+            return False
+        block = kept.block
         for stored in applied.stored:
             if stored.state is MessageState.RECALLED:
                 block.drop(stored.seq)
                 block.take_graph(None, np.empty(0, np.bool_))
-                channel.removals += 1
+                kept.removals += 1
             elif stored.revision:
                 block.drop(stored.seq)
         block.add([k.vector for k in applied.vectors if k.embedder_id == self._embedder_id])
-        channel.index = None
-        self._improve(key, channel)
+        kept.index = None
+        self._improve(key, kept)
+        return True
 
     # --- searching ---------------------------------------------------------------------------------
 
@@ -204,34 +186,14 @@ class Vectors:
     # --- loading -----------------------------------------------------------------------------------
 
     async def _channel(self, key: ChannelKey, dims: int) -> _Channel:
-        channel = self._hot.get(key)
-        if channel is not None and channel.block.dims == dims:
-            self._hot.move_to_end(key)
-            return channel
-        self.drop(key)
-        task = self._loads.get(key)
-        if task is None:
-            task = self._loads[key] = asyncio.create_task(self._load(key, dims))
-            task.add_done_callback(_retrieve_exception)
-        channel = await asyncio.shield(task)
+        kept = self._kept.get(key)
+        if kept is not None and kept.block.dims != dims:
+            self.drop(key)
+        channel = await self._get(key, partial(self._read, key, dims))
         return channel if channel.block.dims == dims else _Channel(VectorBlock(dims))
 
-    async def _load(self, key: ChannelKey, dims: int) -> _Channel:
-        try:
-            channel = await self._read(key, dims)
-            meanwhile = self._meanwhile.pop(key, [])
-            while any(applied.is_erasure for applied in meanwhile):
-                channel = await self._read(key, dims)
-                meanwhile = self._meanwhile.pop(key, [])
-            for applied in meanwhile:
-                self._take(key, channel, applied)
-        finally:
-            self._loads.pop(key, None)
-            self._meanwhile.pop(key, None)
-        self._hot[key] = channel
-        self._improve(key, channel)
-        self._weigh(key)
-        return channel
+    def _loaded(self, key: ChannelKey, kept: _Channel) -> None:
+        self._improve(key, kept)
 
     async def _read(self, key: ChannelKey, dims: int) -> _Channel:
         """The vectors as the store has them, put together in a thread."""
@@ -286,7 +248,7 @@ class Vectors:
         """The one task that makes a channel's signs; begun where there is none."""
         if channel.signs is None:
             channel.signs = asyncio.create_task(self._make_signs(channel))
-            channel.signs.add_done_callback(_retrieve_exception)
+            channel.signs.add_done_callback(retrieve_exception)
         return channel.signs
 
     async def _make_signs(self, channel: _Channel) -> None:
@@ -325,7 +287,7 @@ class Vectors:
         record = await loop.run_in_executor(
             self._builder, files.save, key, self._embedder_id, graph
         )
-        if record is not None and channel.removals == removals and self._hot.get(key) is channel:
+        if record is not None and channel.removals == removals and self._kept.get(key) is channel:
             await self._submit(record.change(key))
         else:
             await loop.run_in_executor(self._builder, files.remove, key, self._embedder_id)
@@ -363,7 +325,7 @@ class Vectors:
     def _tasks(self) -> list[asyncio.Task[None]]:
         return [
             task
-            for channel in self._hot.values()
+            for channel in self._kept.values()
             for task in (channel.signs, channel.work)
             if task is not None
         ]
@@ -377,9 +339,3 @@ class Vectors:
         if tasks:
             await asyncio.wait(tasks)
         await asyncio.to_thread(self._builder.shutdown, cancel_futures=True)
-
-
-def _retrieve_exception(task: asyncio.Task[_Channel] | asyncio.Task[None]) -> None:
-    """Every waiter may have given up; then nobody else would look at the task's error."""
-    if not task.cancelled():
-        task.exception()

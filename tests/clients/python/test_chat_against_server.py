@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from backscroll import AsyncClient, Client, ContextEvent, Delta, End, NotFound, text_of
+from backscroll import AsyncClient, Client, ContextEvent, Delta, End, text_of
 from backscroll_sidecar import wiring
 from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.ports import ToolCallDelta
-from tests.kit.fake_model import CALLS, STOP, FakeModel, Wait
+from tests.kit.fake_model import CALLS, STOP, FakeModel
 from tests.kit.served import served
 
 pytestmark = pytest.mark.slow
@@ -103,24 +103,3 @@ async def test_the_servers_limit_of_rounds_ends_the_loop(ask, play):
         )
     assert answer.text == "enough"
     assert [bool(one.tools_json) for one in model.requests] == [True, False]
-
-
-async def test_a_dropped_iterator_ends_the_models_work(play):
-    model = play(["one", Wait()])
-    async with served() as (client, _):
-        async for event in client.stream_chat("room", "hello?", asker="u1"):
-            if isinstance(event, Delta):
-                break
-        for _ in range(100):
-            if not model.open_calls:
-                break
-            await asyncio.sleep(0.02)
-        assert model.calls
-        assert not model.open_calls
-
-
-async def test_a_turn_that_is_not_there(ask):
-    async with served() as (client, _):
-        with pytest.raises(NotFound) as unknown:
-            await ask(client, "stream_chat", turn_id="nothing")
-        assert unknown.value.reason == "TURN_NOT_FOUND"

@@ -270,6 +270,13 @@ def test_in_a_terminal_ctrl_c_ends_the_answer_and_ctrl_d_the_chat(shell, termina
 # --- the example ----------------------------------------------------------------------------------
 
 
+def run_bot(shell, address, lines):
+    return subprocess.run(
+        [sys.executable, str(BOT), address], input=lines, capture_output=True, text=True, timeout=300, check=False,
+        env=shell.variables({}),
+    )  # fmt: skip
+
+
 def test_the_example_bot_is_short():
     assert len(BOT.read_text("utf-8").splitlines()) < 100
 
@@ -285,10 +292,7 @@ def test_the_example_bot(shell):
         "ann > 2: great",
     ]
     with shell.serving() as process:
-        done = subprocess.run(
-            [sys.executable, str(BOT), process.address], input="\n".join(lines) + "\n",
-            capture_output=True, text=True, timeout=300, check=False, env=shell.variables({}),
-        )  # fmt: skip
+        done = run_bot(shell, process.address, "\n".join(lines) + "\n")
         shell.environment["BACKSCROLL_SERVER"] = process.address
         listed = shell.json("call", "ListMessages", '{"channel": "living-room"}')["messages"]
     assert (done.returncode, done.stderr) == (0, "")
@@ -319,11 +323,7 @@ def test_the_example_bot_does_not_take_half_an_answer_for_a_whole_one(shell):
 
     lines = ["ann: @cat hi", "ben > 2: what?", "ann > 4: hello?"]
     with with_model(shell, answer):
-        done = subprocess.run(
-            [sys.executable, str(BOT), shell.environment["BACKSCROLL_SERVER"]],
-            input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=300, check=False,
-            env=shell.variables({}),
-        )  # fmt: skip
+        done = run_bot(shell, shell.environment["BACKSCROLL_SERVER"], "\n".join(lines) + "\n")
         listed = shell.json("call", "ListMessages", '{"channel": "living-room"}')["messages"]
     assert (done.returncode, done.stderr) == (0, "")
     assert "half … (broke off)   [2]" in done.stdout
@@ -332,9 +332,6 @@ def test_the_example_bot_does_not_take_half_an_answer_for_a_whole_one(shell):
 
 
 def test_the_example_bot_outlives_its_server(shell):
-    done = subprocess.run(
-        [sys.executable, str(BOT), "127.0.0.1:9"], input="ann: @cat hi\nann: hi\n",
-        capture_output=True, text=True, timeout=300, check=False, env=shell.variables({}),
-    )  # fmt: skip
+    done = run_bot(shell, "127.0.0.1:9", "ann: @cat hi\nann: hi\n")
     assert done.returncode == 0
     assert done.stderr.count("no server answers") == 2

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from backscroll_sidecar.threads import CORES
+from backscroll_sidecar.concurrency.threads import CORES
 from tests.integration.cli.conftest import CHANNEL, CHAT, COMMAND
 
 pytestmark = pytest.mark.slow
@@ -120,11 +120,17 @@ def test_the_first_start_says_that_it_compiles(shell):
         assert "compiling" not in process.log.read_text()
 
 
+def cache_without(shell, kernels, name):
+    """The compiled kernels but these, in a directory of their own."""
+    cache = shutil.copytree(kernels, shell.directory / "before")
+    for index in cache.rglob(name):
+        index.unlink()
+    return cache
+
+
 def test_a_start_after_an_upgrade_says_that_it_compiles(shell, kernels):
     """One kernel is another than the one in the cache."""
-    cache = shutil.copytree(kernels, shell.directory / "before")
-    for index in cache.rglob("kernels_score.reply_path-*.nbi"):
-        index.unlink()
+    cache = cache_without(shell, kernels, "kernels_score.reply_path-*.nbi")
     with shell.serving(NUMBA_CACHE_DIR=str(cache)) as process:
         assert process.log.read_text().count("compiling kernels") == 1
     with shell.serving(NUMBA_CACHE_DIR=str(cache)) as process:
@@ -133,9 +139,7 @@ def test_a_start_after_an_upgrade_says_that_it_compiles(shell, kernels):
 
 def test_a_terminal_shows_how_many_kernels_are_compiled(shell, kernels):
     """The bar ends with as many kernels as its total said, which is counted before."""
-    cache = shutil.copytree(kernels, shell.directory / "before")
-    for index in cache.rglob("kernels_score.reply_path-*.nbi"):
-        index.unlink()
+    cache = cache_without(shell, kernels, "kernels_score.reply_path-*.nbi")
     ours, theirs = os.openpty()
     popen = subprocess.Popen(
         [*COMMAND, "serve", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=theirs,
@@ -154,9 +158,7 @@ def test_a_terminal_shows_how_many_kernels_are_compiled(shell, kernels):
 
 
 def test_two_servers_that_compile_at_once_leave_a_whole_cache(shell, kernels):
-    cache = shutil.copytree(kernels, shell.directory / "before")
-    for index in [*cache.rglob("kernels_score.*.nbi"), *cache.rglob("kernels_score.*.nbc")]:
-        index.unlink()
+    cache = cache_without(shell, kernels, "kernels_score.*.nb[ic]")
     with ThreadPoolExecutor(2) as both:
 
         def start(_):

@@ -59,10 +59,3 @@ async def test_a_stream_that_turns_malformed_keeps_what_came_before(
     )
     found = await served.history.GetChannel(history_pb2.GetChannelRequest(channel=name))
     assert found.message_count == 1
-
-
-async def test_no_method_and_no_service_of_that_name(served: Served) -> None:
-    for unknown in ("/backscroll.v1.ContextService/No", "/no.Service/No", "/x", "//"):
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await served.channel.unary_unary(unknown)(b"")
-        assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED

@@ -1,6 +1,5 @@
 """Warming up, serving, stopping; health and reflection."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import context_pb2_grpc, history_pb2_grpc
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.server import start_server
-from tests.integration.edge.conftest import EdgeApp, Served, refusal, refused, serving
+from tests.integration.edge.conftest import EdgeApp, Served, refused, serving
 
 SERVICES = [
     "",
@@ -25,19 +24,6 @@ SERVICES = [
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 QUESTION = pb.BuildContextRequest(question="x", channel="g")
-
-
-class Answers:
-    """A builder that answers late, so that a call is under way when something else happens."""
-
-    def __init__(self) -> None:
-        self.started = asyncio.Event()
-        self.go = asyncio.Event()
-
-    async def answer(self, request: Any, codec: Any) -> Any:
-        self.started.set()
-        await self.go.wait()
-        raise StoreUnavailable("it got its answer")
 
 
 async def health_of(channel: grpc.aio.Channel, service: str) -> int:
@@ -84,41 +70,6 @@ async def test_a_warm_up_that_fails_leaves_no_server(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="no kernel"):
         await start_server(EdgeApp(None, None, warm_up), listen=[f"unix:{tmp_path}/b.sock"])
     assert not (tmp_path / "b.sock").exists()
-
-
-async def test_a_stop_says_so_and_lets_running_calls_end() -> None:
-    """NOT_SERVING, drain, close."""
-    builder = Answers()
-    async with serving(EdgeApp(None, builder)) as served:
-        watch = health_pb2_grpc.HealthStub(served.channel).Watch(health_pb2.HealthCheckRequest())
-        assert (await watch.read()).status == SERVING
-        call = asyncio.ensure_future(served.context.BuildContext(QUESTION))
-        await asyncio.wait_for(builder.started.wait(), 60)
-        stopping = asyncio.ensure_future(served.running.stop(3))
-        assert (await watch.read()).status == NOT_SERVING
-        watch.cancel()
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await served.context.BuildContext(QUESTION, timeout=1)
-        assert caught.value.code() in {
-            grpc.StatusCode.UNAVAILABLE,
-            grpc.StatusCode.DEADLINE_EXCEEDED,
-        }
-        builder.go.set()
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await call
-        assert refusal(caught.value).text == "it got its answer"
-        await asyncio.wait_for(stopping, 60)
-        await served.running.wait()
-        await served.running.stop()
-
-
-async def test_a_call_that_never_ends_is_broken_off_in_time() -> None:
-    builder = Answers()
-    async with serving(EdgeApp(None, builder)) as served:
-        call = asyncio.ensure_future(served.context.BuildContext(QUESTION))
-        await asyncio.wait_for(builder.started.wait(), 60)
-        await asyncio.wait_for(served.running.stop(0.2), 60)
-        assert (await refused(call)).code is grpc.StatusCode.UNAVAILABLE
 
 
 # --- what there is ----------------------------------------------------------------------------------

@@ -98,23 +98,18 @@ def test_a_message_of_just_the_most_bytes_is_read(reads: int) -> None:
     assert read_all(reader, pieces(raw, cuts)) == [bytes(MAX_BYTES)]
 
 
-def test_a_message_over_the_limit_is_refused_by_its_prefix() -> None:
-    bad = refusal(packed(bytes(MAX_BYTES + 1))[:5])
+TOO_LARGE = packed(bytes(MAX_BYTES + 1))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [TOO_LARGE[:5], TOO_LARGE, b"\0\xff\xff\xff\xff", packed(b"good") + TOO_LARGE[:5]],
+    ids=["by its prefix", "at once", "the longest a prefix can say", "behind a good one"],
+)
+def test_a_message_over_the_limit_is_refused(raw: bytes) -> None:
+    bad = refusal(raw)
     assert bad.code is Code.RESOURCE_EXHAUSTED
     assert str(MAX_BYTES) in bad.text
-
-
-def test_a_message_over_the_limit_is_refused_when_it_comes_at_once() -> None:
-    assert refusal(packed(bytes(MAX_BYTES + 1))).code is Code.RESOURCE_EXHAUSTED
-
-
-def test_the_longest_length_a_prefix_can_say_is_refused() -> None:
-    assert refusal(b"\0\xff\xff\xff\xff").code is Code.RESOURCE_EXHAUSTED
-
-
-def test_a_message_behind_a_good_one_is_held_to_the_limit_too() -> None:
-    raw = packed(b"good") + packed(bytes(MAX_BYTES + 1))[:5]
-    assert refusal(raw).code is Code.RESOURCE_EXHAUSTED
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])

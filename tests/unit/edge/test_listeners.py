@@ -66,6 +66,18 @@ async def stopping(*servers: Listeners) -> AsyncIterator[None]:
             await asyncio.wait_for(one.stop(0), PATIENCE_S)
 
 
+@asynccontextmanager
+async def started(
+    *addresses: str, edge: EdgeName = "auto", name: str = "", tls: TlsFiles | None = None
+) -> AsyncIterator[list[str]]:
+    """A server at these addresses, told as they were bound."""
+    server = listening(edge, tls, name)
+    async with stopping(server):
+        targets = take(server, *addresses)
+        await server.start()
+        yield targets
+
+
 def take(server: Listeners, *addresses: str) -> list[str]:
     return [server.bind(parse_address(one)) for one in addresses]
 
@@ -230,39 +242,27 @@ async def test_localhost_is_what_of_it_this_machine_has(monkeypatch: pytest.Monk
         return real(family, where)
 
     monkeypatch.setattr(module, "_listening", no_v6)
-    server = listening(name="four")
-    async with stopping(server):
-        (target,) = take(server, "localhost:0")
-        await server.start()
+    async with started("localhost:0", name="four") as (target,):
         assert await said(f"127.0.0.1:{port_of(target)}") == "four"
 
 
 @needs_v6
 async def test_an_address_of_version_6_has_its_brackets(edge: EdgeName) -> None:
-    server = listening(edge, name="six")
-    async with stopping(server):
-        (target,) = take(server, "[::1]:0")
+    async with started("[::1]:0", edge=edge, name="six") as (target,):
         assert target == f"[::1]:{port_of(target)}"
         assert port_of(target)
-        await server.start()
         assert await said(target) == "six"
 
 
 @needs_v6
 async def test_an_address_of_version_4_in_one_of_6(edge: EdgeName) -> None:
-    server = listening(edge, name="mapped")
-    async with stopping(server):
-        (target,) = take(server, "[::ffff:127.0.0.1]:0")
-        await server.start()
+    async with started("[::ffff:127.0.0.1]:0", name="mapped", edge=edge) as (target,):
         assert await said(f"127.0.0.1:{port_of(target)}") == "mapped"
 
 
 async def test_several_addresses_have_their_own_ports(edge: EdgeName) -> None:
-    server = listening(edge, name="all")
-    async with stopping(server):
-        targets = take(server, ANY_PORT, "127.0.0.2:0", ANY_PORT)
+    async with started(ANY_PORT, "127.0.0.2:0", ANY_PORT, name="all", edge=edge) as targets:
         assert len({port_of(one) for one in targets}) == 3
-        await server.start()
         assert [await said(one) for one in targets] == ["all"] * 3
 
 
@@ -295,10 +295,7 @@ async def test_tls_and_plain_loopback_are_served_side_by_side(
 
 async def test_with_tls_nothing_on_a_port_is_plain(tls: TlsFiles, edge: EdgeName) -> None:
     """Not even loopback: who asked for TLS gets it."""
-    server = listening(edge, tls)
-    async with stopping(server):
-        (target,) = take(server, ANY_PORT)
-        await server.start()
+    async with started(ANY_PORT, edge=edge, tls=tls) as (target,):
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await said(target)
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
@@ -353,10 +350,7 @@ async def test_a_socket_is_this_users_and_the_umask_is_as_before(
 async def test_a_stale_socket_is_replaced(edge: EdgeName, tmp_path: Path) -> None:
     path = tmp_path / "b.sock"
     leave_behind(path)
-    server = listening(edge, name="new")
-    async with stopping(server):
-        (target,) = take(server, f"unix:{path}")
-        await server.start()
+    async with started(f"unix:{path}", name="new", edge=edge) as (target,):
         assert await said(target) == "new"
     assert not path.exists()
 
@@ -403,10 +397,7 @@ async def test_a_link_to_a_stale_socket_gives_its_place(edge: EdgeName, tmp_path
     path, link = tmp_path / "b.sock", tmp_path / "link.sock"
     leave_behind(path)
     link.symlink_to(path)
-    server = listening(edge, name="new")
-    async with stopping(server):
-        (target,) = take(server, f"unix:{link}")
-        await server.start()
+    async with started(f"unix:{link}", name="new", edge=edge) as (target,):
         assert await said(target) == "new"
 
 

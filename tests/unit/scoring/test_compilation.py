@@ -22,12 +22,12 @@ from backscroll_scoring import (
     warm,
 )
 
-TWIN_TESTS = (
-    "test_twins.py",
+OF_KERNELS = (
+    "test_scores.py",
     "test_factors.py",
-    "test_twins_diversity.py",
-    "test_twins_graph.py",
-    "test_vector_twins.py",
+    "test_kept_sets.py",
+    "test_graph_values.py",
+    "test_vector_search.py",
     "test_lexical.py",
     "test_memory.py",
     "test_fields.py",
@@ -104,7 +104,7 @@ def test_without_the_compiler():
     """The kernels' Python, not compiled, passes the same tests: so coverage means something."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--no-header"]
-        + [str(Path(__file__).with_name(name)) for name in TWIN_TESTS],
+        + [str(Path(__file__).with_name(name)) for name in OF_KERNELS],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         cwd=Path(__file__).parent,
         capture_output=True,

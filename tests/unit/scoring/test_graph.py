@@ -1,4 +1,4 @@
-"""N-02: the reply graph around a question. `test_twins_graph` tests everything else."""
+"""N-02: the reply graph around a question. `test_graph_values` tests everything else."""
 
 import numpy as np
 import pytest

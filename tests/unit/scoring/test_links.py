@@ -1,4 +1,4 @@
-"""The reply model's kernels against their plain twins; its weights file; shares that add up (law 7)."""
+"""The reply model's kernels against a plain statement; its weights file; shares that add up (law 7)."""
 
 import json
 import math
@@ -8,15 +8,21 @@ import numba
 import numpy as np
 import pytest
 
-from backscroll_scoring import kernels_conversations, kernels_links, warm
-from backscroll_scoring.link_columns import BASE, COLUMNS, CONVERSATION, FAMILIES, START, WINDOW
+from backscroll_scoring.link_columns import (
+    BASE,
+    COLUMNS,
+    CONVERSATION,
+    FAMILIES,
+    START,
+    WINDOW,
+    LinkArrays,
+    LinkQuestion,
+)
 from backscroll_scoring.link_model import FAMILIES_OF_COLUMNS, WEIGHTS_FILE, load, shipped
 from backscroll_scoring.links import (
     FIRST_LINKS,
     MOST_ROWS,
     SHARES,
-    LinkArrays,
-    LinkQuestion,
     ReplyLinks,
     candidates,
     chances,
@@ -27,10 +33,9 @@ from backscroll_scoring.links import (
     rank,
     reply_order,
     search_from,
+    window_sizes,
 )  # fmt: skip
-from backscroll_scoring.window_sizes import window_sizes
 from tests.reference import links as plain
-from tests.reference.ranking import question_chances, question_ranking
 
 
 def csr(lists):
@@ -81,7 +86,7 @@ SEEDS = range(2 if numba.config.DISABLE_JIT else 12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_candidates_and_columns_are_those_of_the_twin(seed):
+def test_candidates_and_columns_are_those_of_the_plain_model(seed):
     n = (1, 2, 40, 150, 400)[seed % 5]
     arrays = room(
         seed, n, cues_from=n // 4 if seed % 4 == 0 else 0, named=(0.0, 0.05, 0.5)[seed % 3]
@@ -106,7 +111,7 @@ def test_candidates_and_columns_are_those_of_the_twin(seed):
 @pytest.mark.parametrize("named", [0.0, 0.02, 0.3])
 @pytest.mark.parametrize("n", [400, 2_000])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_older_candidates_among_many_people_are_those_of_the_twin(seed, n, named, edges):
+def test_older_candidates_among_many_people_are_those_of_the_plain_model(seed, n, named, edges):
     """Most rows far back do not concern the question: they are passed over together, and none of the others."""
     arrays, question = room(seed, n, 400, named=named, edges=edges), asked(seed, people=400)
     allowed = allowed_rows(seed, n)
@@ -116,8 +121,8 @@ def test_older_candidates_among_many_people_are_those_of_the_twin(seed, n, named
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_links_and_conversations_are_those_of_the_twin(seed):
-    """The recursion against the exact slow one; each row's links against columns, scores and softmax of the twins."""
+def test_links_and_conversations_are_those_of_the_plain_model(seed):
+    """The recursion against the exact slow one; each row's links against columns, scores and softmax."""
     n, model = 130, shipped()
     arrays, allowed = room(seed, n), allowed_rows(seed, n)
     first = 20 if seed % 2 else 0
@@ -222,18 +227,13 @@ def test_shares_add_up_and_chances_are_chances(seed):
     np.testing.assert_allclose(ranking.columns[1].T, more, atol=1e-6)
     second = shipped().second
     for j in (0, len(rows) - 1):
-        expected = plain.family_shares(
-            [*x[j], *more[j]],
-            second.weights,
-            second.means,
-            FAMILIES_OF_COLUMNS.tolist(),
-            second.constant,
-        )
-        assert ranking.link_shares[j].tolist() == pytest.approx(expected, abs=1e-6)
+        terms = second.weights * ([*x[j], *more[j]] - second.means)
+        expected = np.bincount(FAMILIES_OF_COLUMNS, terms)
+        np.testing.assert_allclose(ranking.link_shares[j], [*expected, second.constant], atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_order_of_replies_is_that_of_the_twin(seed):
+def test_the_order_of_replies_is_the_plain_one(seed):
     """A known parent, the likeliest links, the rest by the tail; of equal scores the later first."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(1, 30))
@@ -245,7 +245,7 @@ def test_the_order_of_replies_is_that_of_the_twin(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_ranking_of_a_question_is_that_of_the_twin(seed):
+def test_the_ranking_of_a_question_is_the_plain_one(seed):
     """Both kernels together, with rows from elsewhere among the candidates and with a parent that is known."""
     n = 330 if seed % 2 and not numba.config.DISABLE_JIT else 60
     first, model = 20, shipped()
@@ -263,7 +263,7 @@ def test_the_ranking_of_a_question_is_that_of_the_twin(seed):
     found = rank(
         arrays, links, question, n, allowed[search_from(n) :], model, more=more, parent=told
     )
-    rows, by_link, by_tail, starts_new, order = question_ranking(
+    rows, by_link, by_tail, starts_new, order = plain.question_ranking(
         arrays, question, n, lambda row: bool(allowed[row]), more.tolist(), told, model,
         listed, links.starts.tolist(), first, MOST_ROWS, FIRST_LINKS,
     )  # fmt: skip
@@ -272,7 +272,7 @@ def test_the_ranking_of_a_question_is_that_of_the_twin(seed):
     assert found.tail_linear.tolist() == pytest.approx(by_tail, abs=1e-6)
     assert found.starts_new == pytest.approx(starts_new, abs=1e-9)
     assert found.order.tolist() == order
-    chances = question_chances(by_link, by_tail, starts_new, found.parent, order, FIRST_LINKS)
+    chances = plain.question_chances(by_link, by_tail, starts_new, found.parent, order, FIRST_LINKS)
     for got, expected in zip((found.link, found.together, found.scores), chances, strict=False):
         assert got.tolist() == pytest.approx(expected, abs=1e-6)
     assert found.stages.tolist() == chances[-1]
@@ -329,43 +329,6 @@ def test_the_weights_file_is_sane(tmp_path):
     (tmp_path / "old.json").write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(ValueError, match="first"):
         load(tmp_path / "old.json")
-
-
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
-def test_link_kernels_compile_nothing_when_called():
-    """Law 9: one signature each, whatever they are called with; `warm` has called them all."""
-    warm()
-    compiled = [
-        getattr(module, name)
-        for module, names in (
-            (
-                kernels_links,
-                (
-                    "candidates",
-                    "link_columns",
-                    "link_chances",
-                    "reply_links",
-                    "family_shares",
-                    "question_links",
-                ),
-            ),
-            (
-                kernels_conversations,
-                (
-                    "conversations",
-                    "window_sizes",
-                    "conversation_columns",
-                    "question_scores",
-                    "reply_order",
-                ),
-            ),
-        )
-        for name in names
-    ]
-    test_shares_add_up_and_chances_are_chances(1)
-    for kernel in compiled:
-        assert len(kernel.signatures) == 1
-        assert not kernel._can_compile
 
 
 def test_what_an_answer_looks_like():

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from backscroll_sidecar.concurrency.threads import CORES
 from backscroll_sidecar.config.derived import chat_settings
 from backscroll_sidecar.config.settings import MemorySettings, Settings, prepare_process
 from backscroll_sidecar.config.sources import ConfigFileError, environment_name, known_names, load
-from backscroll_sidecar.threads import CORES
 
 S5_ENV = """\
 # .env 文件中添加智能记忆相关配置

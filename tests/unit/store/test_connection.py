@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from backscroll_sidecar.background import SWITCH_S
+from backscroll_sidecar.concurrency.background import SWITCH_S
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
 
 pytestmark = pytest.mark.anyio

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from backscroll_sidecar.background import SWITCH_S
+from backscroll_sidecar.concurrency.background import SWITCH_S
+from backscroll_sidecar.concurrency.threads import CORES, keep_on_core
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import ListQuery
 from backscroll_sidecar.store.sqlite import SqliteStore
 from backscroll_sidecar.store.sqlite.reading import THREAD, PagingConnection, ReadingConnection
-from backscroll_sidecar.threads import CORES, keep_on_core
 from tests.contract.store.builders import ROOM, append, everything, message, put, rows
 
 

@@ -12,9 +12,9 @@ import backscroll_sidecar.store
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.store.sqlite import (
     SqliteStore,
+    alias_statements,
     event_statements,
     migrate,
-    place_statements,
     record_statements,
     statements,
 )
@@ -51,7 +51,7 @@ NO_TABLE = re.compile(
 )
 ALL = {
     name: text
-    for module in (statements, event_statements, place_statements, record_statements)
+    for module in (statements, event_statements, alias_statements, record_statements)
     for name, text in vars(module).items()
     if name.isupper() and not name.startswith("_") and name not in {"COLUMNS", "WANTED"}
 }

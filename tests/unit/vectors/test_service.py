@@ -170,7 +170,7 @@ async def test_many_rows_go_by_signs(house: House) -> None:
     found = await house.vectors.nearest(ROOM, seqs, direction(4_499), 1)
     assert seqs[found.positions].tolist() == [4_500]
     assert not found.exhaustive
-    held = house.vectors._hot[ROOM].block
+    held = house.vectors._kept[ROOM].block
     assert held.has_signs
     assert not held.has_graph
 
@@ -270,15 +270,15 @@ async def test_a_graph_is_loaded_from_its_file(filed: House, tmp_path: Path) -> 
     record = await IndexRecord.read(filed.store, ROOM, "e1")
     assert record is not None
     assert (record.dims, record.row_count) == (DIMS, 400)
-    assert filed.vectors._hot[ROOM].block.has_graph
+    assert filed.vectors._kept[ROOM].block.has_graph
     written = file_of(tmp_path).stat().st_mtime_ns
     await filed.apply(edit("m9", "new"))
     fresh = MessageVector("m9", 1, direction(900).tobytes())
     await filed.apply(VectorsChange(ROOM, "e1", (fresh,)))
     again = filed.fresh(index="hnsw", files=IndexFiles(tmp_path))
     assert await right_answers(filed, again)
-    assert again._hot[ROOM].block.has_graph
-    assert again._hot[ROOM].block.tail_rows == 1
+    assert again._kept[ROOM].block.has_graph
+    assert again._kept[ROOM].block.tail_rows == 1
     assert 9 not in await filed.nearest(9, 5, again)
     assert await filed.nearest(900, 1, again) == [9]
     assert file_of(tmp_path).stat().st_mtime_ns == written
@@ -361,7 +361,7 @@ async def test_what_is_taken_back_leaves_the_files_too(
     assert 7 not in await filed.nearest(7, 400)
     await filed.vectors.settled()
     label = 7
-    graph = filed.vectors._hot[ROOM].block._graph
+    graph = filed.vectors._kept[ROOM].block._graph
     assert graph is not None
     assert label not in graph.labels()
     record = await IndexRecord.read(filed.store, ROOM, "e1")
@@ -383,6 +383,6 @@ async def test_a_directory_that_cannot_be_written_costs_the_file_only(tmp_path: 
     await house.apply(append(*(said(f"m{n}", n) for n in range(1, 401))))
     assert await house.nearest(3, 1) == [3]
     await house.vectors.settled()
-    assert house.vectors._hot[ROOM].block.has_graph
+    assert house.vectors._kept[ROOM].block.has_graph
     assert await IndexRecord.read(house.store, ROOM, "e1") is None
     await house.vectors.close()

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll.v1 import message_pb2
+from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import (
     AppendOutcome,
     AppendResult,
@@ -28,7 +29,6 @@ from backscroll_sidecar.history.importing import (
     ImportMembers,
     ImportReport,
 )
-from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import HistoryService
 
 ITEM_US = 10

@@ -8,6 +8,7 @@ from typing import Any
 
 from backscroll.v1 import admin_pb2
 from backscroll.v1 import history_pb2 as pb
+from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import (
     MAX_FORMER_NAMES,
     MAX_ROLE_BYTES,
@@ -46,7 +47,6 @@ from backscroll_sidecar.edge.limits import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.history.importing import ImportReport
-from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import ALIAS_US, MEMBER_US
 from backscroll_sidecar.ports import ChannelInfo, ListQuery
 

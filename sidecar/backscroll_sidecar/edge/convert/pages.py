@@ -14,6 +14,7 @@ from itertools import repeat
 
 from backscroll.v1 import admin_pb2
 from backscroll.v1 import history_pb2 as pb
+from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.edge.convert.codec import encode_stored
 from backscroll_sidecar.edge.convert.fields import invalid
@@ -26,7 +27,6 @@ from backscroll_sidecar.edge.limits import (
     MAX_PAGE_TOKEN_BYTES,
 )
 from backscroll_sidecar.errors import InvalidRequest
-from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import HistoryService
 
 CHUNK_ROWS = 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backscroll.v1 import admin_pb2 as pb
+from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.built import recorded_event
@@ -10,7 +11,6 @@ from backscroll_sidecar.edge.convert.fields import check_count, check_id, requir
 from backscroll_sidecar.edge.convert.history import limit_of
 from backscroll_sidecar.edge.convert.pages import page_position, page_token
 from backscroll_sidecar.edge.limits import MAX_EVENT_TYPES
-from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.ports import EventQuery, RecordedEvent
 

@@ -23,7 +23,7 @@ from backscroll_sidecar.ports import (
 )
 from backscroll_sidecar.store.decide.echoes import EchoWatch
 from backscroll_sidecar.store.decide.people import seen_writing
-from backscroll_sidecar.store.decide.places import Places
+from backscroll_sidecar.store.decide.positions import Positions
 from backscroll_sidecar.store.decide.replies import ReplyWatch
 from backscroll_sidecar.store.decide.revisions import judge_known
 from backscroll_sidecar.store.facts import (
@@ -74,16 +74,16 @@ class Appends:
         self._holders = dict(facts.holders)
         self._people = dict(facts.people)
         self._last_seqs = dict(facts.last_seqs)
-        self._drawers = {drawer: dict(ids) for drawer, ids in facts.drawers.items()}
+        self._scopes = {scope: dict(ids) for scope, ids in facts.scopes.items()}
         self._replies = ReplyWatch(facts, self._rows)
-        self._places = Places(facts, self._rows, self.plan)
+        self._positions = Positions(facts, self._rows, self.plan)
         self._echoes = EchoWatch(facts, self._rows)
 
     def append(self, change: AppendChange) -> Applied:
         tenant, channel = here = change.key
         known, erased, inserted = self._rows, self._facts.erased, self.plan.inserted
-        replies, places, received_at_ms = self._replies, self._places, change.received_at_ms
-        aliases, followers = places.aliases, places.followers
+        replies, positions, received_at_ms = self._replies, self._positions, change.received_at_ms
+        aliases, followers = positions.aliases, positions.followers
         out = _Appended()
         results, stored = out.results, out.stored
         seq = self._last_seqs.get(here, 0)
@@ -91,7 +91,7 @@ class Appends:
         for message, analysis, rank_time_ms in items:
             reply = message.reply
             if reply is not None and aliases:
-                message, analysis = places.resolved(here, message, analysis)  # noqa: PLW2901
+                message, analysis = positions.resolved(here, message, analysis)  # noqa: PLW2901
                 reply = message.reply
             message_id = message.id
             named = (tenant, channel, message_id)
@@ -109,9 +109,9 @@ class Appends:
             seq += 1
             warnings = replies.look(here, message)
             if reply is not None:
-                places.note(here, message_id, reply.message_id)
+                positions.note(here, message_id, reply.message_id)
                 if not warnings:
-                    rank_time_ms = places.rank_ms(here, reply, rank_time_ms)  # noqa: PLW2901
+                    rank_time_ms = positions.rank_ms(here, reply, rank_time_ms)  # noqa: PLW2901
             row = StoredMessage(
                 bare(message, channel), analysis, seq, rank_time_ms, 0,
                 _PARTIAL if message.is_partial else _LIVE,
@@ -121,14 +121,13 @@ class Appends:
             )
             stored.append(row)
             if named in followers:
-                out.moved += places.settle(named)
+                out.moved += positions.settle(named)
             if change.turn is not None:
                 self._echoes.note(here, record)
             elif message.role is _ASSISTANT:
                 self._echoes.note_early(here, record)
             if message.embeddings:
-                self.plan.vectors[named] = [(0, embedding) for embedding in message.embeddings]
-                out.vectors += given_vectors(message, row)
+                out.vectors += self._give(named, message, row)
             results.append(AppendResult(message_id, _STORED, warnings, None, "", "", seq))
             self._seen_writing(
                 (tenant, channel, message.author.id), message.author, rank_time_ms, out
@@ -136,6 +135,15 @@ class Appends:
         if stored:
             self._last_seqs[here] = self.plan.last_seqs[here] = seq
         return out.applied()
+
+    def _give(self, named: Named, message: Message, stored: StoredMessage) -> list[KeptVector]:
+        """Keep the vectors a caller sent with a message or an edit; of several by one embedder the first."""
+        first = {one.embedder_id: one for one in reversed(message.embeddings)}
+        given = [(name, float32_bytes(first[name])) for name in sorted(first)]
+        kept = self.plan.vectors.setdefault(named, [])
+        kept += [(stored.revision, name, values) for name, values in given]
+        seq, id_ = stored.seq, message.id
+        return [KeptVector(name, StoredVector(seq, id_, values)) for name, values in given]
 
     def _refused(
         self, change: AppendChange, message: Message, out: _Appended
@@ -176,7 +184,7 @@ class Appends:
             return None
         stored = record.stored
         self._echoes.note_alias(here, stored.message.id)
-        out.moved += self._places.alias(here, message.id, stored.message.id)
+        out.moved += self._positions.alias(here, message.id, stored.message.id)
         out.aliases.append((message.id, stored.message.id))
         who = (*here, message.author.id)
         self._seen_writing(who, message.author, stored.rank_time_ms, out)
@@ -195,7 +203,7 @@ class Appends:
             return None
         first = record.stored.message.id
         self._echoes.note_answer(here, message, first)
-        out.moved += self._places.alias(here, message.id, first)
+        out.moved += self._positions.alias(here, message.id, first)
         out.aliases.append((message.id, first))
         seq = record.stored.seq
         return AppendResult(message.id, AppendOutcome.DUPLICATE, duplicate_of=first, seq=seq)
@@ -208,7 +216,7 @@ class Appends:
         restorable = self._facts.erased.get(named)
         if restorable is not None and not (restores and restorable):
             return AppendResult(message.id, AppendOutcome.GONE)
-        if named in self._places.aliases:
+        if named in self._positions.aliases:
             return self._known_by_alias(here, message)
         if not message.dedupe_key:
             return None
@@ -225,17 +233,8 @@ class Appends:
         )
 
     def _known_by_alias(self, here: Place, message: Message) -> AppendResult:
-        true_id = self._places.true_id(here, message.id)
+        true_id = self._positions.true_id(here, message.id)
         stored = self._rows[(*here, true_id)].stored
         gone = stored.state is MessageState.RECALLED
         outcome = AppendOutcome.GONE if gone else AppendOutcome.DUPLICATE
         return AppendResult(message.id, outcome, duplicate_of=true_id, seq=stored.seq)
-
-
-def given_vectors(message: Message, stored: StoredMessage) -> list[KeptVector]:
-    """The vectors a caller sent with a message or an edit; of several by one embedder the first."""
-    first = {one.embedder_id: one for one in reversed(message.embeddings)}
-    return [
-        KeptVector(name, StoredVector(stored.seq, message.id, float32_bytes(first[name])))
-        for name in sorted(first)
-    ]

@@ -17,7 +17,7 @@ from backscroll_sidecar.ports import (
     VectorsChange,
 )
 from backscroll_sidecar.store.decide.echoes import ECHO_MS, may_be_echo
-from backscroll_sidecar.store.facts import Needs, drawer_of, messages_named
+from backscroll_sidecar.store.facts import Needs, messages_named, scope_of
 
 
 def runs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
@@ -68,7 +68,7 @@ def needs_of(changes: Iterable[Change]) -> Needs:
                     needs.people[tenant, channel, member.user_id] = None
             case RecordChange():
                 if change.limit or change.body is None:
-                    needs.drawers[drawer_of(change)] = None
+                    needs.scopes[scope_of(change)] = None
                 needs.ids.update(dict.fromkeys(messages_named(change)))
             case _:
                 pass

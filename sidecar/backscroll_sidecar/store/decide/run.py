@@ -29,7 +29,7 @@ from backscroll_sidecar.ports import (
     StoredVector,
     VectorsChange,
 )
-from backscroll_sidecar.store.decide.appends import Appends, given_vectors
+from backscroll_sidecar.store.decide.appends import Appends
 from backscroll_sidecar.store.decide.people import added, upserted
 from backscroll_sidecar.store.decide.revisions import emptied, is_known_edit
 from backscroll_sidecar.store.facts import (
@@ -39,8 +39,8 @@ from backscroll_sidecar.store.facts import (
     Person,
     Place,
     Plan,
-    drawer_of,
     messages_named,
+    scope_of,
 )
 
 EDITED = "message.edited"
@@ -101,15 +101,15 @@ class _Run(Appends):
 
     def _alias(self, change: AliasChange) -> Applied:
         here, alias_id = change.key, change.alias_id
-        true_id = self._places.true_id(here, change.message_id)
+        true_id = self._positions.true_id(here, change.message_id)
         record = self._rows.get((*here, true_id))
         if record is None or record.stored.state is MessageState.RECALLED:
             return Applied(error=self._missing((*here, true_id)))
-        if true_id == self._places.true_id(here, alias_id):
+        if true_id == self._positions.true_id(here, alias_id):
             return _NOTHING  # known already
         alias = (*here, alias_id)
         restorable = self._facts.erased.get(alias, True)  # it may have gone with its channel
-        if alias in self._rows or alias in self._places.aliases or not restorable:
+        if alias in self._rows or alias in self._positions.aliases or not restorable:
             taken = Conflict(
                 "alias_id is the id of another message: if it is a copy of this one, recall it",
                 field="alias_id",
@@ -118,13 +118,13 @@ class _Run(Appends):
         if alias in self._facts.erased:
             self.plan.restored[alias] = None
         self._echoes.note_alias(here, true_id)
-        moved = self._places.alias(here, alias_id, true_id)
+        moved = self._positions.alias(here, alias_id, true_id)
         moved.sort(key=lambda row: row.seq)
         return Applied(stored=tuple(moved), aliases=((alias_id, true_id),))
 
     def _edit(self, change: EditChange) -> Applied:
         here = change.key
-        named = (*here, self._places.true_id(here, change.message.id))
+        named = (*here, self._positions.true_id(here, change.message.id))
         record = self._rows.get(named)
         if record is None or record.stored.state is MessageState.RECALLED:
             return Applied(error=self._missing(named))
@@ -142,15 +142,12 @@ class _Run(Appends):
         older = (*record.older, replaced)
         self._change(named, MessageRow(edited, record.received_at_ms, change.edited_at_ms, older))
         self.plan.old_revisions.setdefault(named, []).append(replaced)
-        if edit.embeddings:
-            vectors = self.plan.vectors.setdefault(named, [])
-            vectors += [(revision, embedding) for embedding in edit.embeddings]
         self._tell(named, EDITED, revision, change.edited_at_ms)
-        return Applied(stored=(edited,), vectors=tuple(given_vectors(edit, edited)))
+        return Applied(stored=(edited,), vectors=tuple(self._give(named, edit, edited)))
 
     def _retract(self, change: RetractChange) -> Applied:
         here = change.key
-        named = (*here, self._places.true_id(here, change.message_id))
+        named = (*here, self._positions.true_id(here, change.message_id))
         record = self._rows.get(named)
         if record is None:
             return Applied(error=self._missing(named))
@@ -215,9 +212,7 @@ class _Run(Appends):
             record = self._rows.get(named)
             if record is None or record.stored.state is MessageState.RECALLED:
                 return Applied(error=self._missing(named))
-        ids = self._drawers.get(
-            drawer_of(change), {}
-        )  # of no drawer that nobody asks for anything is known
+        ids = self._scopes.get(scope_of(change), {})  # empty where `needs_of` did not ask
         live = {id_ for id_, ends_ms in ids.items() if not 0 < ends_ms <= change.at_ms}
         if change.body is None:
             gone = [id_ for id_ in ids if change.id in ("", id_)]

@@ -30,7 +30,7 @@ from backscroll_sidecar.ports import (
     Unembedded,
     UnembeddedPage,
 )
-from backscroll_sidecar.store.facts import Drawer, MessageRow, Person, Place, is_embeddable
+from backscroll_sidecar.store.facts import MessageRow, Person, Place, is_embeddable
 from backscroll_sidecar.turn_ids import answer_marks
 
 
@@ -81,6 +81,10 @@ class Channel:
         return [stored for stored in self.rows() if stored.state is MessageState.LIVE]
 
 
+RecordKey = tuple[str, str, str, str, str]
+"""Tenant, channel, kind, owner and id."""
+
+
 class KeptRecord(NamedTuple):
     """A record and what it is about."""
 
@@ -102,7 +106,8 @@ class InMemoryReader:
     def __init__(self) -> None:
         self._channels: dict[Place, Channel] = {}
         self._event_count = 0
-        self._drawers: dict[Drawer, dict[str, KeptRecord]] = {}
+        self._record_count = 0
+        self._records: dict[RecordKey, KeptRecord] = {}
         self._closed = False
 
     def _at(self, here: Place) -> Channel:
@@ -260,8 +265,8 @@ class InMemoryReader:
         self._check_open()
         owners = {
             owner
-            for (of, _, some, owner), kept in self._drawers.items()
-            if (of, some) == (tenant, kind) and kept and (after is None or owner > after)
+            for of, _, some, owner, _ in self._records
+            if (of, some) == (tenant, kind) and (after is None or owner > after)
         }
         return sorted(owners)[: max(limit, 0)]
 
@@ -271,10 +276,10 @@ class InMemoryReader:
         self._check_open()
         return [
             kept.stored
-            for (of, _, some, whose), drawer in self._drawers.items()
-            if (of, some) == (tenant, kind) and owner in (None, whose)
-            for kept in drawer.values()
-            if kept.stored.expires_at_ms == 0 or kept.stored.expires_at_ms > now_ms
+            for (of, _, some, whose, _), kept in self._records.items()
+            if (of, some) == (tenant, kind)
+            and owner in (None, whose)
+            and (kept.stored.expires_at_ms == 0 or kept.stored.expires_at_ms > now_ms)
         ]
 
     async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:

@@ -7,7 +7,7 @@ that are right. Safe from any task of one event loop: no method gives way half-w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from backscroll_sidecar.domain import ChannelKey, MessageState, Role
@@ -29,7 +29,6 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
     PURGED_AT_ONCE,
-    Drawer,
     Facts,
     Holder,
     MessageRow,
@@ -38,10 +37,15 @@ from backscroll_sidecar.store.facts import (
     Place,
     Plan,
     dedupe_digest,
-    drawer_of,
-    float32_bytes,
+    scope_of,
 )
-from backscroll_sidecar.store.memory.reads import Channel, InMemoryReader, KeptRecord, Tombstone
+from backscroll_sidecar.store.memory.reads import (
+    Channel,
+    InMemoryReader,
+    KeptRecord,
+    RecordKey,
+    Tombstone,
+)
 from backscroll_sidecar.turn_ids import answer_marks, is_said
 
 
@@ -90,9 +94,12 @@ class InMemoryStore(InMemoryReader):
         for named in needs.people:
             if (person := self._at(named[:2]).people.get(named[2])) is not None:
                 facts.people[named] = person
-        for drawer in needs.drawers:
-            kept = self._drawers.get(drawer, {})
-            facts.drawers[drawer] = {id_: one.stored.expires_at_ms for id_, one in kept.items()}
+        for scope in needs.scopes:
+            facts.scopes[scope] = {
+                key[4]: one.stored.expires_at_ms
+                for key, one in self._records.items()
+                if key[:4] == scope
+            }
         return facts
 
     def _find_replies(self, needs: Needs, facts: Facts) -> None:
@@ -217,10 +224,9 @@ class InMemoryStore(InMemoryReader):
         for named in plan.emptied:
             self._drop_vectors(self._channels[named[:2]], named[2])
         for named, vectors in plan.vectors.items():
-            for revision, embedding in vectors:
+            for revision, embedder_id, values in vectors:
                 kept = self._channels[named[:2]].vectors
-                key = (named[2], revision, embedding.embedder_id)
-                kept.setdefault(key, float32_bytes(embedding))
+                kept.setdefault((named[2], revision, embedder_id), values)
         for named, made in plan.embedded.items():
             for revision, embedder_id, values in made:
                 kept, key = self._channels[named[:2]].vectors, (named[2], revision, embedder_id)
@@ -228,56 +234,50 @@ class InMemoryStore(InMemoryReader):
                     kept[key] = values
 
     def _write_record(self, change: RecordChange) -> None:
-        drawer = self._drawers.setdefault(drawer_of(change), {})
+        scope, at_ms = scope_of(change), change.at_ms
         if change.body is None:
-            for id_ in [id_ for id_ in drawer if change.id in ("", id_)]:
-                del drawer[id_]
+            self._drop([k for k in self._records if k[:4] == scope and change.id in ("", k[4])])
             return
-        self._drop_expired(drawer_of(change), change.at_ms)
-        before = drawer.get(change.id)
-        taken = [one.stored.number for kept in self._drawers.values() for one in kept.values()]
+        self._drop([key for key in self._expired(at_ms) if key[:4] == scope])
+        before = self._records.get((*scope, change.id))
+        self._record_count += before is None
         stored = StoredRecord(
-            max(taken, default=0) + 1 if before is None else before.stored.number,
+            self._record_count if before is None else before.stored.number,
             change.key.channel,
             change.owner,
             change.id,
             change.body,
-            change.at_ms if before is None else before.stored.created_at_ms,
-            change.at_ms,
+            at_ms if before is None else before.stored.created_at_ms,
+            at_ms,
             change.expires_at_ms,
         )
-        drawer[change.id] = KeptRecord(stored, change.named_ids)
-        self._drop_expired_of(change.key.tenant, change.at_ms)
+        self._records[(*scope, change.id)] = KeptRecord(stored, change.named_ids)
+        of_tenant = [key for key in self._expired(at_ms) if key[0] == change.key.tenant]
+        self._drop(of_tenant[:PURGED_AT_ONCE])
 
-    def _drop_expired(self, drawer: Drawer, at_ms: int) -> None:
-        kept = self._drawers[drawer]
-        for id_ in [i for i, one in kept.items() if 0 < one.stored.expires_at_ms <= at_ms]:
-            del kept[id_]
+    def _expired(self, at_ms: int) -> list[RecordKey]:
+        """The records whose time is over, the oldest end first."""
+        ends = {
+            key: (one.stored.expires_at_ms, one.stored.number) for key, one in self._records.items()
+        }
+        return sorted((key for key in ends if 0 < ends[key][0] <= at_ms), key=ends.__getitem__)
 
-    def _drop_expired_of(self, tenant: str, at_ms: int) -> None:
-        expired = sorted(
-            (one.stored.expires_at_ms, one.stored.number, drawer, id_)
-            for drawer, kept in self._drawers.items()
-            if drawer[0] == tenant
-            for id_, one in kept.items()
-            if 0 < one.stored.expires_at_ms <= at_ms
-        )
-        for *_, drawer, id_ in expired[:PURGED_AT_ONCE]:
-            del self._drawers[drawer][id_]
+    def _drop(self, keys: Iterable[RecordKey]) -> None:
+        for key in keys:
+            del self._records[key]
 
     def _forget_records(self, here: Place, names: set[str] | None) -> list[str]:
         """Delete the records of a channel that are about one of these, None: all of them; the kind of each."""
-        kinds: list[str] = []
-        for (*place, kind, _), kept in self._drawers.items():
-            if tuple(place) == tuple(here):
-                gone = [i for i, one in kept.items() if names is None or names & {*one.named_ids}]
-                for id_ in gone:
-                    del kept[id_]
-                kinds += [kind] * len(gone)
-        return kinds
+        gone = [
+            key
+            for key, one in self._records.items()
+            if key[:2] == here and (names is None or names & {*one.named_ids})
+        ]
+        self._drop(gone)
+        return [kind for _, _, kind, *_ in gone]
 
     def _erase_records(self, change: EraseChange, ids: set[str]) -> list[str]:
-        if not change.message_ids and not change.user_id:
+        if change.is_of_channel:
             return self._forget_records(change.key, None)
         names = {ANY_ERASURE, *map(about_message, ids)}
         if change.message_ids:
@@ -290,7 +290,7 @@ class InMemoryStore(InMemoryReader):
 
     def _erase(self, change: EraseChange) -> Applied:
         channel = self._at(change.key)
-        whole = not change.message_ids and not change.user_id
+        whole = change.is_of_channel
         asked = {channel.aliases.get(one, one) for one in change.message_ids}
         victims = [
             record

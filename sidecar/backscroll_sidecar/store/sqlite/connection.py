@@ -8,10 +8,10 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from backscroll_sidecar.background import in_background
+from backscroll_sidecar.concurrency.background import in_background
+from backscroll_sidecar.concurrency.threads import pool
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.sqlite.failures import is_connection_usable_after, typed
-from backscroll_sidecar.threads import pool
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
-from backscroll_sidecar.domain import ChannelKey, MessageState
+from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt, count_by_part
 from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
@@ -19,12 +19,11 @@ from backscroll_sidecar.store.facts import (
     Place,
     Plan,
     dedupe_digest,
-    float32_bytes,
     named_among,
 )
+from backscroll_sidecar.store.sqlite import alias_statements as alias_sql
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
-from backscroll_sidecar.store.sqlite import place_statements as place_sql
-from backscroll_sidecar.store.sqlite import places, records
+from backscroll_sidecar.store.sqlite import lookups, records
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import encode_content, encode_place, encode_row
 from backscroll_sidecar.store.sqlite.connection import transaction
@@ -107,29 +106,29 @@ def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Fa
         taken = connection.execute(sql.FIND_TAKEN, (wanted(needs.ids),)).fetchall()
         if taken:
             ids = wanted(taken)
-            facts.rows.update(places.find_rows(connection, ids))
+            facts.rows.update(lookups.find_rows(connection, ids))
             for *named, with_channel in connection.execute(sql.FIND_ERASED, (ids,)):
                 tenant, channel, message_id = named
                 facts.erased[tenant, channel, message_id] = bool(with_channel)
-            places.find_aliases(connection, named_among(taken, facts), facts)
+            lookups.find_aliases(connection, named_among(taken, facts), facts)
     if needs.dedupe_keys:
         facts.holders.update(_find_holders(connection, needs.dedupe_keys))
     if needs.parents:
         _find_parents(connection, needs, facts)
     if taken:
-        places.find_followers(connection, needs, named_among(taken, facts), facts)
-    places.find_said(connection, needs, facts)
+        lookups.find_followers(connection, needs, named_among(taken, facts), facts)
+    lookups.find_said(connection, needs, facts)
     facts.people.update(_of(known.people, needs.people))
     if people := needs.people.keys() - facts.people.keys():
         facts.people.update(_find_people(connection, people))
-    facts.drawers.update(records.find_drawers(connection, needs.drawers))
+    facts.scopes.update(records.find_scopes(connection, needs.scopes))
     return facts
 
 
 def _find_parents(connection: sqlite3.Connection, needs: Needs, facts: Facts) -> None:
     unknown = _look_for_parents(connection, needs.parents, facts)
     if unknown:
-        aliases = places.find_aliases(connection, unknown, facts)
+        aliases = lookups.find_aliases(connection, unknown, facts)
         _look_for_parents(connection, [(*alias[:2], aliases[alias]) for alias in aliases], facts)
     facts.children.update(connection.execute(sql.FIND_CHILDREN, (wanted(needs.replying),)))
     if facts.children:
@@ -214,7 +213,7 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         )
     _write_segments(connection, plan)
     if plan.aliases:
-        many(place_sql.PUT_ALIAS, [(*named, id_) for named, id_ in plan.aliases.items()])
+        many(alias_sql.PUT_ALIAS, [(*named, id_) for named, id_ in plan.aliases.items()])
     if plan.emptied:
         emptied = wanted(plan.emptied)
         connection.execute(sql.EMPTY_REVISIONS, (emptied,))
@@ -274,31 +273,17 @@ def _write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[R
 
 def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
     """Vectors that came with messages, and those made for them."""
-    many = connection.executemany
-    if plan.vectors:
-        many(
-            sql.PUT_VECTOR,
-            [
-                (
-                    *named,
-                    revision,
-                    embedding.embedder_id,
-                    len(embedding.values),
-                    float32_bytes(embedding),
-                )
-                for named, vectors in plan.vectors.items()
-                for revision, embedding in vectors
-            ],
-        )
-    if plan.embedded:
-        many(
-            sql.PUT_MADE_VECTOR,
-            [
-                (*named, revision, embedder_id, len(values) // 4, values)
-                for named, made in plan.embedded.items()
-                for revision, embedder_id, values in made
-            ],
-        )
+    for statement, vectors in (
+        (sql.PUT_VECTOR, plan.vectors),
+        (sql.PUT_MADE_VECTOR, plan.embedded),
+    ):
+        rows = [
+            (*named, revision, embedder_id, len(values) // 4, values)
+            for named, some in vectors.items()
+            for revision, embedder_id, values in some
+        ]
+        if rows:
+            connection.executemany(statement, rows)
 
 
 # --- erasing -------------------------------------------------------------------------------------
@@ -306,13 +291,12 @@ def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
 
 def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand."""
-    key = change.key
-    here = (key.tenant, key.channel)
+    here = change.key
     victims = _victims(connection, change)
     many = connection.executemany
     rows = [(*here, message_id) for _, message_id, _, _ in victims]
-    aliases = places.aliases_of(connection, rows)
-    is_whole = _is_whole_channel(change)
+    aliases = lookups.aliases_of(connection, rows)
+    is_whole = change.is_of_channel
     gone: list[Row] = []
     for _, message_id, dedupe_key, state in victims:
         comes_back = is_whole and state != MessageState.RECALLED
@@ -326,7 +310,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
         named = wanted((*here, message_id) for message_id in change.message_ids)
         connection.execute(sql.SEAL_TOMBSTONES, (named,))
     counts = {"revisions": many(sql.ERASE_REVISIONS, rows).rowcount}
-    counts["aliases"] = many(place_sql.ERASE_ALIASES, rows).rowcount
+    counts["aliases"] = many(alias_sql.ERASE_ALIASES, rows).rowcount
     many(sql.ERASE_VECTORS, rows)
     counts["events"] = many(event_sql.ERASE_EVENTS, rows).rowcount
     counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, *_ in victims]).rowcount
@@ -350,16 +334,11 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
 def _victims(
     connection: sqlite3.Connection, change: EraseChange
 ) -> list[tuple[int, str, str, int]]:
-    key: ChannelKey = change.key
-    here = (key.tenant, key.channel)
+    here = change.key
     if change.message_ids:
-        true_ids = places.true_ids(connection, key, change.message_ids).values()
+        true_ids = lookups.true_ids(connection, here, change.message_ids).values()
         named = wanted((*here, message_id) for message_id in true_ids)
         return connection.execute(sql.VICTIMS_BY_ID, (named,)).fetchall()
     if change.user_id:
         return connection.execute(sql.VICTIMS_BY_AUTHOR, (*here, change.user_id)).fetchall()
     return connection.execute(sql.VICTIMS_ALL, here).fetchall()
-
-
-def _is_whole_channel(change: EraseChange) -> bool:
-    return not change.message_ids and not change.user_id

@@ -15,11 +15,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import aiosqlite
 
-from backscroll_sidecar.background import in_background
+from backscroll_sidecar.concurrency.background import in_background
+from backscroll_sidecar.concurrency.threads import run_anywhere
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.sqlite import files
 from backscroll_sidecar.store.sqlite.failures import is_connection_usable_after, typed
-from backscroll_sidecar.threads import run_anywhere
 
 T = TypeVar("T")
 THREAD = "backscroll-store-reader"

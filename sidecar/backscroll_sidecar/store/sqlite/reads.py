@@ -25,7 +25,7 @@ from backscroll_sidecar.ports import (
     UnembeddedPage,
 )
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
-from backscroll_sidecar.store.sqlite import places, records
+from backscroll_sidecar.store.sqlite import lookups, records
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_placed, decode_rows
 from backscroll_sidecar.store.sqlite.connection import transaction
@@ -42,20 +42,19 @@ def load_channel(
     connection: sqlite3.Connection, key: ChannelKey, segment_format: str = ""
 ) -> ChannelRows:
     """Segments, the rows between and behind them, members, aliases and pins, as of one moment."""
-    here = (key.tenant, key.channel)
     found: list[Segment | list[Row]] = []
     next_seq = 0
     with transaction(connection, "BEGIN"):
-        for rowid, *values in connection.execute(sql.LOAD_SEGMENTS, (*here, segment_format)):
+        for rowid, *values in connection.execute(sql.LOAD_SEGMENTS, (*key, segment_format)):
             segment = Segment(*values, *(_blob(connection, rowid, name) for name in _BLOBS))
             if segment.first_seq > next_seq:
-                between = (*here, next_seq, segment.first_seq - 1)
+                between = (*key, next_seq, segment.first_seq - 1)
                 found.append(connection.execute(sql.LOAD_ROWS, between).fetchall())
             found.append(segment)
             next_seq = segment.last_seq + 1
-        found.append(connection.execute(sql.LOAD_ROWS, (*here, next_seq, _LAST_SEQ)).fetchall())
+        found.append(connection.execute(sql.LOAD_ROWS, (*key, next_seq, _LAST_SEQ)).fetchall())
         people = members(connection, key)
-        aliases = places.load_aliases(connection, key)
+        aliases = lookups.load_aliases(connection, key)
         pinned = records.records(connection, key, PIN, 0, limit=MAX_PINNED)
     parts = [
         one if isinstance(one, Segment) else decode_rows(one, key.channel) for one in found if one
@@ -74,7 +73,7 @@ def _blob(connection: sqlite3.Connection, rowid: int, name: str) -> bytes:
 
 def latest(connection: sqlite3.Connection, key: ChannelKey, limit: int) -> list[StoredMessage]:
     """Newest first in the index, oldest first in the answer."""
-    rows = connection.execute(sql.LATEST, (key.tenant, key.channel, max(limit, 0))).fetchall()
+    rows = connection.execute(sql.LATEST, (*key, max(limit, 0))).fetchall()
     rows.reverse()
     return decode_rows(rows, key.channel)
 
@@ -85,8 +84,7 @@ def list_messages(
     """A page in order of arrival."""
     statement = sql.LIST_NEWEST_FIRST if query.newest_first else sql.LIST_OLDEST_FIRST
     values = {
-        "tenant": key.tenant,
-        "channel": key.channel,
+        **key._asdict(),
         "after_seq": 0 if query.after_seq is None else query.after_seq,
         "before_seq": _LAST_SEQ if query.before_seq is None else query.before_seq,
         "since_ms": query.since_ms,
@@ -97,7 +95,7 @@ def list_messages(
         "limit": max(query.limit, 0),
     }
     rows = decode_rows(connection.execute(statement, values), key.channel)
-    return places.with_aliases(connection, key, rows)
+    return lookups.with_aliases(connection, key, rows)
 
 
 def latest_of_user(
@@ -120,7 +118,7 @@ def latest_of_user(
     told = {
         (row.message.channel, row.seq): row
         for channel, some in by_channel.items()
-        for row in places.with_aliases(connection, ChannelKey(tenant, channel), some)
+        for row in lookups.with_aliases(connection, ChannelKey(tenant, channel), some)
     }
     return [told[one.message.channel, one.seq] for one in found]
 
@@ -132,7 +130,7 @@ def get_messages(
     found = _by_id(connection, key, message_ids)
     missing = [message_id for message_id in message_ids if message_id not in found]
     if missing:
-        true_ids = places.true_ids(connection, key, missing)
+        true_ids = lookups.true_ids(connection, key, missing)
         aliased = {id_: true_id for id_, true_id in true_ids.items() if id_ != true_id}
         rows = _by_id(connection, key, aliased.values())
         found |= {id_: rows[true_id] for id_, true_id in aliased.items() if true_id in rows}
@@ -142,9 +140,9 @@ def get_messages(
 def _by_id(
     connection: sqlite3.Connection, key: ChannelKey, message_ids: Iterable[str]
 ) -> dict[str, StoredMessage]:
-    ids = wanted((key.tenant, key.channel, message_id) for message_id in dict.fromkeys(message_ids))
+    ids = wanted((*key, message_id) for message_id in dict.fromkeys(message_ids))
     rows = decode_rows(connection.execute(sql.GET_MESSAGES, (ids,)), key.channel)
-    return {row.message.id: row for row in places.with_aliases(connection, key, rows)}
+    return {row.message.id: row for row in lookups.with_aliases(connection, key, rows)}
 
 
 def reply_tree(
@@ -152,19 +150,17 @@ def reply_tree(
 ) -> list[StoredMessage]:
     """Up and down the edges as sent; a parent that never arrived still joins its replies."""
     values = {
-        "tenant": key.tenant,
-        "channel": key.channel,
-        "id": places.true_ids(connection, key, [message_id])[message_id],
+        **key._asdict(),
+        "id": lookups.true_ids(connection, key, [message_id])[message_id],
         "limit": max(limit, 0),
     }
     rows = decode_rows(connection.execute(sql.REPLY_TREE, values), key.channel)
-    return places.with_aliases(connection, key, rows)
+    return lookups.with_aliases(connection, key, rows)
 
 
 def channel_info(connection: sqlite3.Connection, key: ChannelKey) -> ChannelInfo | None:
     """Where the channel stands."""
-    values = {"tenant": key.tenant, "channel": key.channel}
-    row = connection.execute(sql.CHANNEL_INFO, values).fetchone()
+    row = connection.execute(sql.CHANNEL_INFO, key._asdict()).fetchone()
     if row is None:
         return None
     last_seq, live_count, newest = row
@@ -187,13 +183,13 @@ def channel_infos(
 
 def members(connection: sqlite3.Connection, key: ChannelKey) -> list[Member]:
     """By user id."""
-    rows = connection.execute(sql.MEMBERS, (key.tenant, key.channel)).fetchall()
+    rows = connection.execute(sql.MEMBERS, key).fetchall()
     return [decode_member(row) for row in rows]
 
 
 def last_messages(connection: sqlite3.Connection, key: ChannelKey) -> Mapping[str, LastMessage]:
     """The newest live row of each author."""
-    rows = connection.execute(sql.LAST_MESSAGES, (key.tenant, key.channel))
+    rows = connection.execute(sql.LAST_MESSAGES, key)
     return {author_id: LastMessage(id_, MessageType(kind)) for author_id, id_, kind in rows}
 
 
@@ -207,8 +203,7 @@ def events(
     )
     of_channel = (event_sql.EVENTS_OLDEST_FIRST, event_sql.EVENTS_NEWEST_FIRST)
     values = {
-        "tenant": key.tenant,
-        "channel": key.channel,
+        **key._asdict(),
         "context_id": query.context_id,
         "types": orjson.dumps(query.types).decode(),
         "after": 0 if query.after is None else query.after,
@@ -226,16 +221,16 @@ def export_page(
     connection: sqlite3.Connection, key: ChannelKey, after_seq: int
 ) -> list[StoredMessage]:
     """The next rows after this seq."""
-    values = (key.tenant, key.channel, after_seq, EXPORT_PAGE_ROWS)
+    values = (*key, after_seq, EXPORT_PAGE_ROWS)
     rows = decode_rows(connection.execute(sql.EXPORT_PAGE, values), key.channel)
-    return places.with_aliases(connection, key, rows)
+    return lookups.with_aliases(connection, key, rows)
 
 
 def vectors(
     connection: sqlite3.Connection, key: ChannelKey, embedder_id: str
 ) -> list[StoredVector]:
     """The vectors of current revisions by one embedder, in order of `seq`."""
-    rows = connection.execute(sql.VECTORS, (key.tenant, key.channel, embedder_id))
+    rows = connection.execute(sql.VECTORS, (*key, embedder_id))
     return [StoredVector(*row) for row in rows]
 
 
@@ -265,8 +260,7 @@ def unembedded_count(
 
 def _backlog_of(key: ChannelKey, embedder_id: str, dims: int) -> dict[str, str | int]:
     return {
-        "tenant": key.tenant,
-        "channel": key.channel,
+        **key._asdict(),
         "embedder_id": embedder_id,
         "dims": dims,
         "blanks": _BLANKS,

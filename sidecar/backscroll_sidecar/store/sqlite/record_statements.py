@@ -9,7 +9,7 @@ from backscroll_sidecar.store.sqlite.statements import WANTED
 _COLUMNS = "number, channel, owner, id, body, created_at_ms, updated_at_ms, expires_at_ms"
 _LIVE = "(expires_at_ms = 0 OR expires_at_ms > :now_ms)"
 
-RECORDS_IN_DRAWER = """
+RECORDS_IN_SCOPE = """
 SELECT id, expires_at_ms FROM records WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ?
 """
 
@@ -27,7 +27,7 @@ PUT_RECORD_NAME = (
 
 # --- what goes: tenant, channel, number and kind of each record ----------------------------------
 
-EXPIRED_IN_DRAWER = """
+EXPIRED_IN_SCOPE = """
 SELECT tenant, channel, number, kind FROM records
 WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ? AND expires_at_ms BETWEEN 1 AND ?
 """
@@ -41,7 +41,7 @@ ONE_RECORD = """
 SELECT tenant, channel, number, kind FROM records WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ? AND id = ?
 """
 
-DRAWER = """
+RECORDS_OF_SCOPE = """
 SELECT tenant, channel, number, kind FROM records WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ?
 """
 

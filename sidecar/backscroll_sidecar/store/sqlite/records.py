@@ -16,7 +16,7 @@ from backscroll_sidecar.ports import (
     about_message,
     about_user,
 )
-from backscroll_sidecar.store.facts import PURGED_AT_ONCE, Drawer, Named, drawer_of
+from backscroll_sidecar.store.facts import PURGED_AT_ONCE, Named, RecordScope, scope_of
 from backscroll_sidecar.store.sqlite import record_statements as sql
 from backscroll_sidecar.store.sqlite.encoding import wanted
 from backscroll_sidecar.store.sqlite.vacuum import note_deletion
@@ -24,28 +24,30 @@ from backscroll_sidecar.store.sqlite.vacuum import note_deletion
 # --- writing -------------------------------------------------------------------------------------
 
 
-def find_drawers(
-    connection: sqlite3.Connection, drawers: Iterable[Drawer]
-) -> dict[Drawer, dict[str, int]]:
+def find_scopes(
+    connection: sqlite3.Connection, scopes: Iterable[RecordScope]
+) -> dict[RecordScope, dict[str, int]]:
     """The ids in each, with the time each expires."""
-    return {drawer: dict(connection.execute(sql.RECORDS_IN_DRAWER, drawer)) for drawer in drawers}
+    return {scope: dict(connection.execute(sql.RECORDS_IN_SCOPE, scope)) for scope in scopes}
 
 
 def write(connection: sqlite3.Connection, changes: Sequence[RecordChange]) -> None:
     """Keep and delete, in this order; a kept one takes expired ones along."""
     for change in changes:
-        drawer = drawer_of(change)
+        scope = scope_of(change)
         if change.body is None:
             statement, values = (
-                (sql.ONE_RECORD, (*drawer, change.id)) if change.id else (sql.DRAWER, drawer)
+                (sql.ONE_RECORD, (*scope, change.id))
+                if change.id
+                else (sql.RECORDS_OF_SCOPE, scope)
             )
             if _delete(connection, connection.execute(statement, values).fetchall()):
                 note_deletion(connection)
             continue
-        expired = connection.execute(sql.EXPIRED_IN_DRAWER, (*drawer, change.at_ms)).fetchall()
+        expired = connection.execute(sql.EXPIRED_IN_SCOPE, (*scope, change.at_ms)).fetchall()
         _delete(connection, expired)
         times = (change.at_ms, change.at_ms, change.expires_at_ms)
-        kept = (*drawer, change.id, change.body, *times)
+        kept = (*scope, change.id, change.body, *times)
         ((number,),) = connection.execute(sql.PUT_RECORD, kept).fetchall()
         here = (*change.key, number)
         connection.execute(sql.DELETE_RECORD_NAMES, here)
@@ -69,7 +71,7 @@ def forget_retracted(connection: sqlite3.Connection, messages: Iterable[Named]) 
 def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable[str]) -> list[str]:
     """Delete what is about what goes: these messages, the user, or all of a channel; the kind of each that went."""
     here = (change.key.tenant, change.key.channel)
-    if not change.message_ids and not change.user_id:
+    if change.is_of_channel:
         return _delete(connection, connection.execute(sql.RECORDS_OF_CHANNEL, here).fetchall())
     names = [(*here, ANY_ERASURE), *((*here, about_message(id_)) for id_ in victims)]
     if not change.message_ids:
@@ -104,8 +106,7 @@ def records(
     """A page of one kind, in order of creation."""
     statement = sql.RECORDS if owner is None else sql.RECORDS_OF_ONE
     values = {
-        "tenant": key.tenant,
-        "channel": key.channel,
+        **key._asdict(),
         "kind": kind,
         "owner": owner,
         "after": after,

@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from backscroll_sidecar.background import make_room
+from backscroll_sidecar.concurrency.background import make_room
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.ports import AppendChange, Applied, Change, Maintenance
-from backscroll_sidecar.store.sqlite import files, group, migrate, places, reads, records, vacuum
+from backscroll_sidecar.store.sqlite import files, group, lookups, migrate, reads, records, vacuum
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
 from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
 from backscroll_sidecar.store.sqlite.reading import ReadingConnection
@@ -157,7 +157,7 @@ class SqliteStore:
     latest_of_user = _page(reads.latest_of_user)
     get_messages = _page(reads.get_messages)
     reply_tree = _page(reads.reply_tree)
-    answer_to = _page(places.answer_to)
+    answer_to = _page(lookups.answer_to)
     channel_infos = _page(reads.channel_infos)
     channel_info = _page(reads.channel_info)
     members = _page(reads.members)

@@ -152,9 +152,6 @@ class Peer:
     async def drain(self) -> None:
         await self._writer.drain()
 
-    async def hang_up(self) -> None:
-        self._writer.transport.abort()
-
     def block(self, path: str = "/t/Echo", *more: Any, call: Any = CALL) -> bytes:
         fields = [(name, path if name == ":path" else value) for name, value in call]
         return bytes(self._encoder.encode([*fields, *more]))

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from backscroll_sidecar.pacing import ROUNDS, Pacer
+from backscroll_sidecar.concurrency.time_slicing import ROUNDS, Pacer
 
 
 async def rounds_until(done: asyncio.Future) -> int:

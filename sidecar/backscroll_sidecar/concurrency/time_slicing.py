@@ -1,4 +1,4 @@
-"""How long work on the event loop may go on, and which of several batches goes first.
+"""How long work on the event loop may go on, and who goes on when many could: batches in a lane, calls at a pace.
 
 Predicted microseconds are counted, not measured ones: the same input is cut in the same places on every machine.
 """
@@ -6,10 +6,16 @@ Predicted microseconds are counted, not measured ones: the same input is cut in 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from types import TracebackType
 
 SLICE_US = 500
 TURN_US = 4_000
+ROUNDS = 12
+"""Rounds of the loop from one call's turn to the next, where there is a line. A round with nothing to do takes 30 µs.
+
+The worst health check while 1,000 streams were opened and read: with 6 rounds .3 and .6 s, with 12 .18 to .23 s.
+"""
 
 
 class LoopSlices:
@@ -43,12 +49,12 @@ class Lane:
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
-    def turn(self) -> Turn:
+    def turn(self) -> LaneTurn:
         """One batch's use of the lane: a context manager."""
-        return Turn(self._lock)
+        return LaneTurn(self._lock)
 
 
-class Turn:
+class LaneTurn:
     """See `Lane`. `spend` before each piece of work."""
 
     def __init__(self, lock: asyncio.Lock) -> None:
@@ -85,7 +91,7 @@ class Turn:
             self._held = False
             self._lock.release()
 
-    def __enter__(self) -> Turn:
+    def __enter__(self) -> LaneTurn:
         return self
 
     def __exit__(
@@ -95,3 +101,45 @@ class Turn:
         traceback: TracebackType | None,
     ) -> None:
         self.leave()
+
+
+class Pacer:
+    """Lets one task go on every `ROUNDS` rounds of the event loop; the others wait in line. Belongs to one loop.
+
+    With 1,000 streams hundreds of tasks can go on at once, to build, to call the model or to pass on what it said, .2
+    to 2 ms each. In one round of the loop they would hold it for seconds. gRPC accepts one call in some three rounds.
+
+    Whoever finds no line goes on at once: where there is no crowd, nothing waits.
+    """
+
+    def __init__(self) -> None:
+        self._line: deque[asyncio.Future[None]] = deque()
+        self._rest = 0
+
+    async def wait(self) -> float:
+        """Return when it is this task's turn; how long that took, in seconds."""
+        loop = asyncio.get_running_loop()
+        if not self._rest:
+            self._begin(loop)
+            return 0.0
+        came_s = loop.time()
+        turn = loop.create_future()
+        self._line.append(turn)
+        await turn
+        return loop.time() - came_s
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._rest = ROUNDS
+        loop.call_soon(self._next_round, loop)
+
+    def _next_round(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._rest -= 1
+        if self._rest:
+            loop.call_soon(self._next_round, loop)
+            return
+        while self._line:
+            turn = self._line.popleft()
+            if not turn.done():  # who was cancelled meanwhile stands in line no more
+                turn.set_result(None)
+                self._begin(loop)
+                return

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from backscroll_sidecar.history.lane import SLICE_US, TURN_US, Lane
+from backscroll_sidecar.concurrency.time_slicing import SLICE_US, TURN_US, Lane
 
 
 class Work:

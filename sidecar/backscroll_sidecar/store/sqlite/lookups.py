@@ -1,4 +1,4 @@
-"""Aliases, and which rows stand behind which: looked up for a group in the writer's thread, for readers in theirs."""
+"""Rows by any of their ids, and what answers them: for a group in the writer's thread, for readers in theirs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.store.facts import Facts, MessageRow, Named, Needs, OldRevision
-from backscroll_sidecar.store.sqlite import place_statements as place_sql
+from backscroll_sidecar.store.sqlite import alias_statements as alias_sql
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_rows
 from backscroll_sidecar.store.sqlite.encoding import Row, decode_revision, wanted
@@ -42,7 +42,7 @@ def find_aliases(
     """Which of these ids are aliases, and the rows of their messages."""
     if not ids:
         return {}
-    found = connection.execute(place_sql.FIND_ALIASES, (wanted(ids),)).fetchall()
+    found = connection.execute(alias_sql.FIND_ALIASES, (wanted(ids),)).fetchall()
     aliases = {(tenant, channel, alias_id): id_ for tenant, channel, alias_id, id_ in found}
     facts.aliases.update(aliases)
     _add_rows(connection, [(*alias[:2], id_) for alias, id_ in aliases.items()], facts)
@@ -60,7 +60,7 @@ def find_followers(
     for some, bound_ms in ((aliased, EVER_MS), (others, until_ms)):
         if some:
             values = (wanted(some), bound_ms)
-            found += connection.execute(place_sql.FIND_FOLLOWERS, values).fetchall()
+            found += connection.execute(alias_sql.FIND_FOLLOWERS, values).fetchall()
     for tenant, channel, parent, child in dict.fromkeys(found):
         facts.followers.setdefault((tenant, channel, parent), []).append(child)
     _add_rows(connection, [(tenant, channel, child) for tenant, channel, _, child in found], facts)
@@ -70,14 +70,14 @@ def find_said(connection: sqlite3.Connection, needs: Needs, facts: Facts) -> Non
     """What turns said of late, and how they answered."""
     if needs.speaking:
         values = (wanted(needs.speaking), needs.since_ms)
-        for row in connection.execute(place_sql.FIND_SAID, values):
+        for row in connection.execute(alias_sql.FIND_SAID, values):
             (tenant, channel, message_id), record = _record(row)
             if is_said(message_id):
                 who = (tenant, channel, record.stored.message.author.id)
                 facts.said.setdefault(who, []).append(record)
     if needs.answered:
         for *answered, message_id in connection.execute(
-            place_sql.FIND_ANSWERS, (wanted(needs.answered),)
+            alias_sql.FIND_ANSWERS, (wanted(needs.answered),)
         ):
             tenant, channel, question, author_id = answered
             named = (tenant, channel, message_id)
@@ -111,8 +111,8 @@ def _record(row: Row) -> tuple[Named, MessageRow]:
 def true_ids(connection: sqlite3.Connection, key: ChannelKey, ids: Iterable[str]) -> dict[str, str]:
     """For each id the id of its message, in their order: the same unless it is an alias."""
     found = dict.fromkeys(ids, "")
-    named = wanted((key.tenant, key.channel, id_) for id_ in found)
-    rows = connection.execute(place_sql.FIND_ALIASES, (named,))
+    named = wanted((*key, id_) for id_ in found)
+    rows = connection.execute(alias_sql.FIND_ALIASES, (named,))
     aliases = {alias_id: message_id for _, _, alias_id, message_id in rows}
     return {id_: aliases.get(id_, id_) for id_ in found}
 
@@ -122,7 +122,7 @@ def aliases_of(
 ) -> Mapping[str, tuple[str, ...]]:
     """The aliases of messages of one channel that have any, by the id of their message."""
     found: dict[str, tuple[str, ...]] = {}
-    for message_id, alias_id in connection.execute(place_sql.ALIASES_OF, (wanted(messages),)):
+    for message_id, alias_id in connection.execute(alias_sql.ALIASES_OF, (wanted(messages),)):
         found[message_id] = (*found.get(message_id, ()), alias_id)
     return found
 
@@ -131,10 +131,9 @@ def with_aliases(
     connection: sqlite3.Connection, key: ChannelKey, rows: list[StoredMessage]
 ) -> list[StoredMessage]:
     """The same rows of a channel with their other ids; most channels have none."""
-    here = (key.tenant, key.channel)
-    if not rows or connection.execute(place_sql.HAS_ALIASES, here).fetchone() is None:
+    if not rows or connection.execute(alias_sql.HAS_ALIASES, key).fetchone() is None:
         return rows
-    found = aliases_of(connection, ((*here, row.message.id) for row in rows))
+    found = aliases_of(connection, ((*key, row.message.id) for row in rows))
     return [
         replace(row, alias_ids=found[row.message.id]) if row.message.id in found else row
         for row in rows
@@ -143,7 +142,7 @@ def with_aliases(
 
 def load_aliases(connection: sqlite3.Connection, key: ChannelKey) -> tuple[tuple[str, str], ...]:
     """All of a channel, each with the id of its message."""
-    return tuple(connection.execute(place_sql.LOAD_ALIASES, (key.tenant, key.channel)))
+    return tuple(connection.execute(alias_sql.LOAD_ALIASES, key))
 
 
 def answer_to(
@@ -151,8 +150,8 @@ def answer_to(
 ) -> StoredMessage | None:
     """The first whole reply of a turn to what was asked about a message."""
     question = true_ids(connection, key, [message_id])[message_id]
-    values = (key.tenant, key.channel, question, author_id)
-    rows = list(decode_rows(connection.execute(place_sql.ANSWER_TO, values), key.channel))
+    values = (*key, question, author_id)
+    rows = list(decode_rows(connection.execute(alias_sql.ANSWER_TO, values), key.channel))
     told = with_aliases(connection, key, rows)
     return next(
         (row for row in told if mark in answer_marks((row.message.id, *row.alias_ids))), None

@@ -1,10 +1,5 @@
 """S5-20, S5-33: what a scrape of a whole server tells."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import urllib.request
 from contextlib import contextmanager
 
@@ -13,35 +8,19 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backscroll import Author, Client, Message
 
+METRICS = {"BACKSCROLL_METRICS_LISTEN": "127.0.0.1:0"}
+
 
 @contextmanager
-def running(state_dir, kernels):
+def running(shell):
     """Addresses of a server and of its metrics."""
-    command = [
-        sys.executable, "-m", "backscroll_sidecar.cli", "serve", "--json", "--listen", "127.0.0.1:0",
-        "--state-dir", str(state_dir),
-    ]  # fmt: skip
-    environment = {
-        **os.environ,
-        "BACKSCROLL_METRICS_LISTEN": "127.0.0.1:0",
-        "BACKSCROLL_EMBEDDER": "none",
-        "NUMBA_CACHE_DIR": str(kernels),
-    }
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        ready = json.loads(process.stdout.readline())
-        yield ready["listen"][0], ready["metrics"]
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(120) == 0
+    with shell.serving(**METRICS) as process:
+        yield process.address, process.ready["metrics"]
 
 
 @pytest.fixture
-def kernels(pytestconfig):
-    return pytestconfig.cache.mkdir("kernels")
-
-
-@pytest.fixture
-def served(tmp_path, kernels):
-    with running(tmp_path, kernels) as addresses:
+def served(shell):
+    with running(shell) as addresses:
         yield addresses
 
 
@@ -107,7 +86,7 @@ def test_a_text_is_analysed_once(served):
 
 
 @pytest.mark.row("S5-20")
-def test_stored_features_are_not_worked_out_again(tmp_path, kernels):
+def test_stored_features_are_not_worked_out_again(shell):
     """S5-20: a start reads the features of what is stored; builds then analyse their questions and nothing else."""
     asked = {"asker": Author("u2", "Ben"), "asked_at": 1_700_000_060_000}
     asked |= {"profile": "classic", "explain": True}
@@ -118,13 +97,13 @@ def test_stored_features_are_not_worked_out_again(tmp_path, kernels):
         place = list(found[0].factors).index("keyword_overlap")
         return [{c.message_id: c.shares[place] for c in one.candidates} for one in found]
 
-    with running(tmp_path, kernels) as (address, _), Client(address) as client:
+    with running(shell) as (address, _), Client(address) as client:
         client.append("room", [line(n, f"line {n}: 猫 and disk {n}") for n in range(40)])
         before = overlaps(client)
         stored = list(client.list_messages("room"))
     assert all(share > 0 for one in before for share in one.values())
     requests = "backscroll_feature_cache_requests_total"
-    with running(tmp_path, kernels) as (address, metrics), Client(address) as client:
+    with running(shell) as (address, metrics), Client(address) as client:
         assert overlaps(client) == before
         assert list(client.list_messages("room")) == stored
         told = scrape(metrics)
@@ -136,14 +115,9 @@ def test_stored_features_are_not_worked_out_again(tmp_path, kernels):
 
 
 @pytest.mark.row("P-28")
-def test_metrics_are_for_this_machine_only(tmp_path):
+def test_metrics_are_for_this_machine_only(shell):
     """Scrapes have no credential, so nobody else may reach them (P-28)."""
-    done = subprocess.run(
-        [sys.executable, "-m", "backscroll_sidecar.cli", "serve", "--listen", "127.0.0.1:0",
-         "--state-dir", str(tmp_path)],
-        env={**os.environ, "BACKSCROLL_METRICS_LISTEN": "0.0.0.0:9464", "BACKSCROLL_EMBEDDER": "none"},
-        capture_output=True, text=True, check=False, timeout=500,
-    )  # fmt: skip
+    done = shell.run("serve", "--listen", "127.0.0.1:0", BACKSCROLL_METRICS_LISTEN="0.0.0.0:9464")
     assert done.returncode == 2
     assert "metrics_listen" in done.stderr
     assert "127.0.0.1" in done.stderr

@@ -14,7 +14,7 @@ from backscroll_sidecar.domain import Analysis, Message, Reply, StoredMessage
 from backscroll_sidecar.store.facts import Facts, MessageRow, Named, Place, Plan
 
 
-class Places:
+class Positions:
     """The edges of one run, those of the run's own rows included. `rows` are the rows known so far."""
 
     def __init__(self, facts: Facts, rows: dict[Named, MessageRow], plan: Plan) -> None:

@@ -19,6 +19,7 @@ from backscroll_scoring import (
     score_rows,
     top_order,
 )
+from backscroll_scoring.score import _arrays, _asked
 from tests.reference import scores as reference
 
 TWINS = settings(deadline=None, max_examples=150)
@@ -168,10 +169,7 @@ def test_few_rows_of_a_long_channel_are_looked_at(mentioned, step_ms, parent):
         check_reaching((columns, asked, rows), scores, least)
     places = np.empty(n, np.int32)
     found = kernels_score.may_reach(
-        *(columns.time_ms, columns.author, columns.parent),
-        *(columns.mention_offsets, columns.mention_ids, rows),
-        *(asked.time_ms, asked.author, asked.parent, named),
-        *(ScoreParameters().weights, ScoreParameters().constants, 15, 0.3, False, places),
+        _arrays(columns), rows, *_asked(asked, ScoreParameters()), 0.3, False, places
     )
     assert found < (n if step_ms < 60_000 else n // 10)
 

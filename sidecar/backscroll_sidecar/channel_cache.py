@@ -1,0 +1,108 @@
+"""What is made of a channel and kept in memory: loaded on first use, told of every commit, dropped for others.
+
+A commit that is published while its channel is being loaded is kept and taken over after the load. Taking over is
+idempotent, so it does not matter whether the load already saw it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports import Applied
+
+T = TypeVar("T")
+
+
+class ChannelCache(Generic[T]):
+    """One `T` a channel, the least recently used dropped first. A publisher of the writer; owned by one event loop.
+
+    Parameters
+    ----------
+    max_size : of all together, as `_size_of` counts; the one in use always stays.
+    max_count : how many there may be.
+    """
+
+    def __init__(self, max_size: int, max_count: int = 2**31) -> None:
+        self._max_size = max_size
+        self._max_count = max_count
+        self._kept: OrderedDict[ChannelKey, T] = OrderedDict()
+        self._sizes: dict[ChannelKey, int] = {}
+        self._size = 0
+        self._loads: dict[ChannelKey, asyncio.Task[T]] = {}
+        self._meanwhile: dict[ChannelKey, list[Applied]] = {}
+
+    def _take(self, key: ChannelKey, kept: T, applied: Applied) -> bool:
+        """Take over a commit; False: it has to be loaded anew."""
+        raise NotImplementedError
+
+    def _size_of(self, kept: T) -> int:
+        """What one counts."""
+        raise NotImplementedError
+
+    def _loaded(self, key: ChannelKey, kept: T) -> None:
+        """One was loaded."""
+
+    def _dropped(self, kept: T) -> None:
+        """One is no longer used."""
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        """Take over a committed change; nothing of a channel that is not in memory."""
+        if key in self._loads:
+            self._meanwhile.setdefault(key, []).append(applied)
+        elif (kept := self._kept.get(key)) is not None:
+            if self._take(key, kept, applied):
+                self._weigh(key)
+            else:
+                self.drop(key)
+
+    def drop(self, key: ChannelKey) -> None:
+        """Forget one; its next use loads it again."""
+        kept = self._kept.pop(key, None)
+        self._size -= self._sizes.pop(key, 0)
+        if kept is not None:
+            self._dropped(kept)
+
+    async def _get(self, key: ChannelKey, read: Callable[[], Awaitable[T]]) -> T:
+        """The one in memory, or read from the store, one load at a time. Who gives up does not stop the load."""
+        kept = self._kept.get(key)
+        if kept is not None:
+            self._kept.move_to_end(key)
+            return kept
+        task = self._loads.get(key)
+        if task is None:
+            task = self._loads[key] = asyncio.create_task(self._load(key, read))
+            task.add_done_callback(retrieve_exception)
+        return await asyncio.shield(task)
+
+    async def _load(self, key: ChannelKey, read: Callable[[], Awaitable[T]]) -> T:
+        try:
+            kept = await read()
+            while not all(self._take(key, kept, one) for one in self._meanwhile.pop(key, [])):
+                kept = await read()
+        finally:
+            self._loads.pop(key, None)
+            self._meanwhile.pop(key, None)
+        self._kept[key] = kept
+        self._loaded(key, kept)
+        self._weigh(key)
+        return kept
+
+    def _weigh(self, key: ChannelKey) -> None:
+        """Count one that was loaded or grew; while all together are too much, the least recently used goes."""
+        size = self._size_of(self._kept[key])
+        self._size += size - self._sizes.get(key, 0)
+        self._sizes[key] = size
+        while len(self._kept) > self._max_count or (
+            self._size > self._max_size and len(self._kept) > 1
+        ):
+            self.drop(next(iter(self._kept)))
+
+
+def retrieve_exception(task: asyncio.Task[Any]) -> None:
+    """Every waiter may have given up; then nobody else would look at the load's error."""
+    if not task.cancelled():
+        task.exception()
