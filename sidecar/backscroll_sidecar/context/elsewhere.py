@@ -21,7 +21,7 @@ from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.gather import SOURCE_SHARE, Gathered
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.picking import Picked
+from backscroll_sidecar.context.picking import Elsewhere, Picked
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.rank import MEANING, Contributions, Ranked
 from backscroll_sidecar.context.rounds import whole_rounds
@@ -58,21 +58,6 @@ class Rows(Protocol):
 
     def view_of(self, tenant: str, stored: Sequence[StoredMessage]) -> ChannelView:
         """Messages of whatever channels as a view, in their order where that is by time."""
-
-
-class Elsewhere(NamedTuple):
-    """k lines of other channels, in time order.
-
-    Attributes
-    ----------
-    view : the lines as rows; edges are left out.
-    channels : of each row.
-    scores : float64[k], cosines to the question, not below 0.
-    """
-
-    view: ChannelView
-    channels: tuple[str, ...]
-    scores: NDArray[np.float64]
 
 
 class JointDrafts(NamedTuple):

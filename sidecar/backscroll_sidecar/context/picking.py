@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 import structlog
@@ -45,9 +45,6 @@ from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Recent, Str
 from backscroll_sidecar.strategies.memory import Sought
 from backscroll_sidecar.values import quick
 
-if TYPE_CHECKING:
-    from backscroll_sidecar.context.elsewhere import Elsewhere
-
 log = structlog.get_logger(__name__)
 
 RANK_REPLIES_US = 300.0
@@ -61,6 +58,21 @@ RECALLED_BY = ("lexical", "semantic", "recall")
 ADDED = (*OLDER, *RECALLED_BY)
 _FOUND_BY_NOTHING = np.empty((2, 0), np.bool_)
 _RANKED, _NEAR = Rung.RANKED, Reach.NEAR
+
+
+class Elsewhere(NamedTuple):
+    """k lines of other channels, in time order.
+
+    Attributes
+    ----------
+    view : the lines as rows; edges are left out.
+    channels : of each row.
+    scores : float64[k], cosines to the question, not below 0.
+    """
+
+    view: ChannelView
+    channels: tuple[str, ...]
+    scores: NDArray[np.float64]
 
 
 @quick
