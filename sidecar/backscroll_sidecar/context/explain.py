@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from backscroll_sidecar.channels import ChannelView, shown_id
-from backscroll_sidecar.context.elsewhere import Elsewhere
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.model import CandidateExplanation, Explanation
+from backscroll_sidecar.context.picking import Elsewhere
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.rank import (
     CHAIN,
