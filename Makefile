@@ -133,7 +133,7 @@ $(PEERS_STAMP): bench/peers/requirements.txt
 	@touch $@
 
 .PHONY: proof
-proof: $(STAMP) $(AIMOCK_STAMP)  ## Run the long proofs: kills, floods, leaks, figures
+proof: $(STAMP) $(AIMOCK_STAMP)  ## Run the long proofs: kills, floods, leaks
 	$(PYTEST) $(PYTEST_FLAGS) -m proof tests
 
 .PHONY: proof-node

@@ -16,13 +16,13 @@ from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
 from .fields import Tails, join_records
 from .fusion import (
     Fused,
-    Interleaved,
-    interleave,
+    Turns,
     linear_fusion,
     reciprocal_rank_fusion,
+    take_turns,
     turns,
+    unite,
     with_marked,
-    with_recalled,
 )
 from .graph import NEAR, GraphParameters, graph_scores
 from .kept_sets import KeptSets
@@ -45,12 +45,7 @@ from .replies import ancestors, roots
 from .score import score_only, score_reaching, score_rows
 from .selection import (
     Rules,
-    choose,
-    choose_far,
-    choose_near,
-    give_places,
-    older_marks,
-    spread,
+    select,
 )
 from .strings import Packed, Slots, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
@@ -69,7 +64,6 @@ __all__ = [
     "FeatureSets",
     "Fused",
     "GraphParameters",
-    "Interleaved",
     "KeptSets",
     "LaidOut",
     "Matches",
@@ -87,24 +81,19 @@ __all__ = [
     "StringTable",
     "StringsView",
     "Tails",
+    "Turns",
     "Worth",
     "ancestors",
     "bm25",
     "bound_bm25",
-    "choose",
-    "choose_far",
-    "choose_near",
     "decay_per_hour",
-    "give_places",
     "graph_scores",
     "in_use",
-    "interleave",
     "join_records",
     "linear_fusion",
     "look_at_rows",
     "mmr_order",
     "newest_by",
-    "older_marks",
     "recency_multipliers",
     "reciprocal_rank_fusion",
     "roots",
@@ -113,12 +102,13 @@ __all__ = [
     "score_only",
     "score_reaching",
     "score_rows",
+    "select",
     "set_similarity",
     "shingle_sets",
-    "spread",
+    "take_turns",
     "top_order",
     "turns",
+    "unite",
     "warm",
     "with_marked",
-    "with_recalled",
 ]

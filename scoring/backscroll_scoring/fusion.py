@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from . import kernels_fusion
-from .arrays import Bool, Float64, Int32, UInt32, require
+from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32, require
 from .top_k import top_order
 
 Normalisation: TypeAlias = Literal["minmax", "absolute"]
@@ -120,7 +121,7 @@ def linear_fusion(
 
 
 def turns(first: int, of: int) -> tuple[bool, ...]:
-    """Return a pattern for `interleave`: ``first`` of every ``of`` turns are the first list's.
+    """Return a pattern for `take_turns`: ``first`` of every ``of`` turns are the first list's.
 
     They are spread evenly, the first list leading: ``turns(1, 2)`` alternates.
 
@@ -136,66 +137,132 @@ def turns(first: int, of: int) -> tuple[bool, ...]:
     return tuple(quota[turn + 1] > quota[turn] for turn in range(of))
 
 
-class Interleaved(NamedTuple):
-    """Two rankings in one.
+class Turns(NamedTuple):
+    """Candidates in the order of two rankings that took turns.
 
     Attributes
     ----------
-    rows : int32[m]
-        Each row of either list, once.
-    by_first : bool[m]
-        Whether the first list gave the row its place.
-    places : int32[m]
-        Where the row stands in the list that did.
+    order : int64[k]
+        Places among the candidates, each once; those that neither ranking has are left out.
+    by_far : int64[k]
+        Where the second ranking has the candidate if it gave the place, else -1.
+    scores, stages : float64[m], uint8[m]
+        Of every candidate, by the ranking that gave its place; 0 for those in neither.
     """
 
-    rows: Int32
-    by_first: Bool
-    places: Int32
+    order: Int64
+    by_far: Int64
+    scores: Float64
+    stages: UInt8
 
 
-def interleave(
-    first: Int32,
-    second: Int32,
-    pattern: Sequence[bool] | Bool,
-    *,
-    limit: int | None = None,
-) -> Interleaved:
-    """Let two rankings take turns: true takes the next row of ``first``, false of ``second``.
+def take_turns(
+    rows: Int32,
+    near: tuple[Int32, Int64, Float64, UInt8],
+    far: tuple[Int32, Float64],
+    pattern: Bool,
+    link: tuple[float, float],
+) -> Turns | None:
+    """Let two rankings of candidates take turns: true takes the next row of the first, false of the second.
 
-    The pattern repeats. A row that is in already is passed over without costing the turn; the turns
-    of a list that has run out are the other's. (Balanced interleaving, Joachims 2003, with a fixed
-    pattern in place of the coin.)
+    The pattern repeats. A row that is in already is passed over without costing the turn; the turns of a ranking that
+    has run out are the other's. (Balanced interleaving, Joachims 2003, with a fixed pattern in place of the coin.)
 
     Parameters
     ----------
-    first, second : int32[]
-        Rows, best first.
-    pattern : sequence of bool, bool[p]
-        Not empty; see `turns`.
+    rows : int32[m]
+        The candidates, ascending.
+    near : int32[n], int64[n], float64[n], uint8[n]
+        The first ranking: its rows, ascending, their places in it best first, their scores and stages.
+    far : int32[k], float64[k]
+        The second one, best first: places among the candidates, and linear scores. One that gave a place makes it a
+        probability, logistic(slope x linear + offset), and the stage `BY_MEMORY`.
+    pattern : bool[p], not empty; see `turns`.
+    link : slope and offset.
 
-    limit : int, optional
-        How many rows at most.
-
-    Raises
-    ------
-    ValueError
-        An empty pattern or a negative limit.
+    Returns
+    -------
+    Turns, or None where a row of `near` is no candidate
     """
-    if not len(pattern):
-        raise ValueError("pattern must not be empty")
-    if limit is not None and limit < 0:
-        raise ValueError(f"limit must not be negative: {limit}")
-    require("rankings", first, np.int32)
-    require("rankings", second, np.int32)
-    most = len(first) + len(second)
-    most = most if limit is None else min(most, limit)
-    rows, by_first = np.empty(most, np.int32), np.empty(most, np.bool_)
-    places = np.empty(most, np.int32)
+    m = len(rows)
+    taken = np.empty((2, len(near[0]) + len(far[0])), np.int64)
+    scores, stages = np.empty(m, np.float64), np.empty(m, np.uint8)
     count = kernels_fusion.take_turns(
-        first, second, np.asarray(pattern, np.bool_), rows, by_first, places
+        rows, *near, *far, pattern, _pair(*link), taken, scores, stages
     )
-    return Interleaved(rows[:count], by_first[:count], places[:count])
+    return None if count < 0 else Turns(taken[0, :count], taken[1, :count], scores, stages)
+
+
+@lru_cache(maxsize=8)
+def _pair(one: float, other: float) -> Float64:
+    return np.array((one, other))
+
+
+class United(NamedTuple):
+    """Candidates of several sources.
+
+    Attributes
+    ----------
+    rows, marks, references : int32[n], uint32[n], bool[n]
+        Ascending rows; bit i: proposed by source i; shown as a reference.
+    far_places : int32[k]
+        Where the rows of the history are among them.
+    present : which of the added sources have rows, bits numbered as in `layout`.
+    """
+
+    rows: Int32
+    marks: UInt32
+    references: Bool
+    far_places: Int32
+    present: int
+
+
+def unite(
+    candidates: tuple[Int32, UInt32, Bool],
+    author: Int32,
+    older: Int32,
+    far: Int32,
+    found_by: Bool,
+    known: tuple[int, ...],
+    asker: int,
+    first: int,
+) -> United:
+    """Add older rows of the talk, and the best of the history, to the candidates.
+
+    Parameters
+    ----------
+    candidates : int32[m], uint32[m], bool[m]
+        Ascending rows, their marks, and which are references.
+    author : int32[n]
+        Of each row of the channel.
+    older : int32[j]
+        Ascending rows; those that are no candidates yet become part of the talk. Those that are get another mark where
+        one of the two sources was asked by name.
+    far : int32[k]
+        Rows of the history, in any order; those that nobody else has are references.
+    found_by : bool[2, k]
+        Whether words and whether meaning found each of them.
+    known : five numbers
+        The number of each added source among those asked, -1: not asked.
+    asker : int
+        Whose older rows are the first source's; the others are the second's.
+    first : int
+        The number of the first source that is added; one without rows gets none.
+    """
+    rows, marks, references = candidates
+    most = len(rows) + len(older) + len(far)
+    out, out_marks = np.empty(most, np.int32), np.empty(most, np.uint32)
+    out_references, far_places = np.empty(most, np.bool_), np.empty(len(far), np.int32)
+    count, present = kernels_fusion.unite(
+        rows, marks, references, author, older, far, found_by, _how(*known, asker, first),
+        out, out_marks, out_references, far_places,
+    )  # fmt: skip
+    return United(out[:count], out_marks[:count], out_references[:count], far_places, present)
+
+
+@lru_cache(maxsize=4_096)
+def _how(*numbers: int) -> Int64:
+    return np.array(numbers, np.int64)
 
 
 def with_marked(
@@ -237,39 +304,6 @@ def with_marked(
         rows, marks, flags, more, more_marks, flag, out, out_marks, out_flags
     )
     return out[:count], out_marks[:count], out_flags[:count]
-
-
-def with_recalled(
-    rows: Int32,
-    marks: UInt32,
-    flags: Bool,
-    more: Int32,
-    by_words: Bool,
-    by_meaning: Bool,
-    first: int,
-) -> tuple[Int32, UInt32, Bool, Int32, int]:
-    """Add the rows of a ranking to marked rows: ascending and each row once, as the result is.
-
-    Parameters
-    ----------
-    marks, flags : uint32[m], bool[m]
-        Bit i of a row's mark: source i proposed it. Rows of the ranking alone have the flag.
-    more : int32[k]
-        The ranking, each row once.
-    by_words, by_meaning : bool[k]
-        Which of three sources a row of the ranking comes from: words, meaning, both, or, by neither, the third.
-    first : the number of the first source of the ranking; those without rows have no number.
-
-    Returns rows, marks and flags of all, the places of the ranking's among them, and its sources.
-    """
-    most = len(rows) + len(more)
-    out, out_marks = np.empty(most, np.int32), np.empty(most, np.uint32)
-    out_flags, places = np.empty(most, np.bool_), np.empty(len(more), np.int32)
-    count, sources = kernels_fusion.add_recalled(
-        *(rows, marks, flags, more, by_words, by_meaning, first),
-        *(out, out_marks, out_flags, places),
-    )
-    return out[:count], out_marks[:count], out_flags[:count], places, sources
 
 
 def _weights(weights: Sequence[float] | None, count: int) -> list[float]:

@@ -1,58 +1,30 @@
-"""The compiled unions of rankings and of candidates."""
+"""The compiled unions of rankings and of candidates. See `reference_fusion` for what is computed."""
 
 from __future__ import annotations
 
 import numba as nb
 import numpy as np
 
-from .arrays import Bool, Float64, Int32, Int64, UInt32
-from .compile import BOOL, F64, I32, I64, READ_BOOL, READ_F64, READ_I32, READ_I64, helper, kernel
-from .layout import BY_MEANING, BY_NEITHER, BY_WORDS, OTHERS, OWN
+from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+from .compile import (
+    BOOL,
+    F64,
+    I32,
+    READ_BOOL,
+    READ_F64,
+    READ_I32,
+    READ_I64,
+    READ_U8,
+    U8,
+    helper,
+    kernel,
+)
+from .layout import ADDED, BY_MEANING, BY_MEMORY, BY_NEITHER, BY_WORDS, OTHERS, OWN
 
 READ_U32 = nb.types.Array(nb.uint32, 1, "C", readonly=True)
 U32 = nb.types.Array(nb.uint32, 1, "C")
-
-
-@helper
-def _is_new(row: int, slots: Int32, rows: Int32, count: int) -> bool:
-    """Whether a row is not among the first `count` of `rows`; then it is noted as the next one."""
-    last = slots.shape[0] - 1
-    at = row & last
-    while slots[at] >= 0 and rows[slots[at]] != row:
-        at = (at + 1) & last
-    if slots[at] >= 0:
-        return False
-    slots[at] = count
-    return True
-
-
-@kernel(nb.intp(READ_I32, READ_I32, READ_BOOL, I32, BOOL, I32))
-def take_turns(
-    first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first: Bool, places: Int32
-) -> int:
-    """See `fusion.interleave`; returns how many rows there are. Those that are in are found again in a table."""
-    room = 1
-    while room < 2 * (first.shape[0] + second.shape[0]) + 1:
-        room *= 2
-    slots = np.full(room, -1, np.int32)
-    at_first = at_second = count = 0
-    while count < rows.shape[0]:
-        mine = pattern[count % pattern.shape[0]]
-        if at_first == first.shape[0] or at_second == second.shape[0]:
-            mine = at_second == second.shape[0]
-            if mine and at_first == first.shape[0]:
-                break
-        if mine:
-            row = first[at_first]
-            at_first += 1
-        else:
-            row = second[at_second]
-            at_second += 1
-        if _is_new(row, slots, rows, count):
-            rows[count], by_first[count] = row, mine
-            places[count] = (at_first if mine else at_second) - 1
-            count += 1
-    return count
+I64_2D = nb.types.Array(nb.int64, 2, "C")
+ANY_BOOL_2D = nb.types.Array(nb.boolean, 2, "A", readonly=True)
 
 
 @kernel(
@@ -72,7 +44,7 @@ def add_marked(
     out_marks: UInt32,
     out_flags: Bool,
 ) -> int:
-    """See `fusion.with_marked`; returns how many rows there are. One walk along both."""
+    """See `reference_fusion.add_marked`. One walk along both."""
     a = b = count = 0
     while a < rows.shape[0] or b < more.shape[0]:
         has_row = b == more.shape[0] or (a < rows.shape[0] and rows[a] <= more[b])
@@ -102,123 +74,141 @@ def _ascending(rows: Int32) -> Int32:
 
 
 @helper
-def _sources_of(by_words: Bool, by_meaning: Bool) -> int:
-    """Which sources the rows of the history have: `BY_WORDS` + `BY_MEANING` + `BY_NEITHER`."""
-    sources = 0
-    for i in range(by_words.shape[0]):
-        sources |= BY_WORDS if by_words[i] else 0
-        sources |= BY_MEANING if by_meaning[i] else 0
-        sources |= 0 if by_words[i] or by_meaning[i] else BY_NEITHER
-    return sources
+def _presence(
+    rows: Int32, author: Int32, asker: int, older: Int32, found_by: Bool, is_asked: bool
+) -> int:
+    """Which of the added sources have rows, as bits of `ADDED`."""
+    present = a = 0
+    for i in range(older.shape[0]):
+        while a < rows.shape[0] and rows[a] < older[i]:
+            a += 1
+        if is_asked or a == rows.shape[0] or rows[a] != older[i]:
+            present |= 1 << OWN if author[older[i]] == asker else 1 << OTHERS
+    for i in range(found_by.shape[1]):
+        present |= 1 << BY_WORDS if found_by[0, i] else 0
+        present |= 1 << BY_MEANING if found_by[1, i] else 0
+        present |= 0 if found_by[0, i] or found_by[1, i] else 1 << BY_NEITHER
+    return present
 
 
 @kernel(
     nb.types.UniTuple(nb.intp, 2)(
-        *(READ_I32, READ_U32, READ_BOOL, READ_I32, READ_BOOL, READ_BOOL, nb.intp),
-        *(I32, U32, BOOL, I32),
+        READ_I32, READ_U32, READ_BOOL, READ_I32, READ_I32, READ_I32, ANY_BOOL_2D, READ_I64,
+        I32, U32, BOOL, I32,
     )
-)
-def add_recalled(
+)  # fmt: skip
+def unite(
     rows: Int32,
     marks: UInt32,
-    flags: Bool,
-    more: Int32,
-    by_words: Bool,
-    by_meaning: Bool,
-    first: int,
+    references: Bool,
+    author: Int32,
+    older: Int32,
+    far: Int32,
+    found_by: Bool,
+    how: Int64,
     out: Int32,
     out_marks: UInt32,
-    out_flags: Bool,
-    places: Int32,
+    out_references: Bool,
+    far_places: Int32,
 ) -> tuple[int, int]:
-    """See `fusion.with_recalled`; returns how many rows there are, and the ranking's sources. One walk along both."""
-    order, sources = _ascending(more), _sources_of(by_words, by_meaning)
-    words = np.uint32(1) << np.uint32(first)
-    meaning = words << np.uint32(sources & BY_WORDS != 0)
-    neither = meaning << np.uint32(sources & BY_MEANING != 0)
-    a = b = count = 0
-    while a < rows.shape[0] or b < more.shape[0]:
-        k = order[b] if b < more.shape[0] else 0
-        has_row = b == more.shape[0] or (a < rows.shape[0] and rows[a] <= more[k])
-        has_more = a == rows.shape[0] or (b < more.shape[0] and more[k] <= rows[a])
-        out[count] = rows[a] if has_row else more[k]
+    """See `fusion.unite`. One walk along all three."""
+    asker = how[ADDED]
+    is_asked = how[OWN] >= 0 or how[OTHERS] >= 0
+    present = _presence(rows, author, asker, older, found_by, is_asked)
+    bits, bit = np.zeros(ADDED, np.uint32), how[ADDED + 1]
+    for i in range(ADDED):
+        if how[i] >= 0:
+            bits[i] = np.uint32(1) << np.uint32(how[i])
+        elif present >> i & 1:
+            bits[i] = np.uint32(1) << np.uint32(bit)
+            bit += 1
+    order = _ascending(far)
+    a = b = c = count = 0
+    last = np.iinfo(np.int32).max
+    while a < rows.shape[0] or b < older.shape[0] or c < far.shape[0]:
+        row = rows[a] if a < rows.shape[0] else last
+        row = min(row, older[b]) if b < older.shape[0] else row
+        row = min(row, far[order[c]]) if c < far.shape[0] else row
+        has_row = a < rows.shape[0] and rows[a] == row
+        has_older = b < older.shape[0] and older[b] == row
+        has_far = c < far.shape[0] and far[order[c]] == row
+        out[count] = row
         out_marks[count] = marks[a] if has_row else np.uint32(0)
-        out_flags[count] = flags[a] if has_row else True
-        if has_more:
-            places[k] = count
-            out_marks[count] |= words if by_words[k] else np.uint32(0)
-            out_marks[count] |= meaning if by_meaning[k] else np.uint32(0)
-            out_marks[count] |= np.uint32(0) if by_words[k] or by_meaning[k] else neither
+        out_references[count] = references[a] if has_row else not has_older
+        if has_older and (is_asked or not has_row):
+            out_marks[count] |= bits[OWN] if author[row] == asker else bits[OTHERS]
+        if has_far:
+            k = order[c]
+            far_places[k] = count
+            out_marks[count] |= bits[BY_WORDS] if found_by[0, k] else np.uint32(0)
+            out_marks[count] |= bits[BY_MEANING] if found_by[1, k] else np.uint32(0)
+            if not (found_by[0, k] or found_by[1, k]):
+                out_marks[count] |= bits[BY_NEITHER]
         a += has_row
-        b += has_more
+        b += has_older
+        c += has_far
         count += 1
-    return count, sources
+    return count, present
+
+
+@helper
+def _place_ranked(
+    rows: Int32, near: Int32, scores: Float64, stages: UInt8, out: Float64, out_stages: UInt8
+) -> Int32:
+    """Write what is known of ranked rows where they stand among all; return where that is, -1 nowhere."""
+    places = np.full(near.shape[0], -1, np.int32)
+    i = 0
+    for place in range(rows.shape[0]):
+        out[place], out_stages[place] = 0.0, 0
+        while i < near.shape[0] and near[i] < rows[place]:
+            i += 1
+        if i < near.shape[0] and near[i] == rows[place]:
+            out[place], out_stages[place] = scores[i], stages[i]
+            places[i] = place
+    return places
 
 
 @kernel(
-    nb.types.UniTuple(nb.intp, 4)(
-        READ_I32, READ_I64, READ_F64, READ_I32, nb.intp, nb.intp, nb.intp, nb.intp, nb.float64, nb.intp, nb.intp,
-        READ_I32, READ_F64, READ_BOOL, READ_BOOL, nb.float64, nb.float64, READ_BOOL,
-        I32, U32, BOOL, F64, I64,
+    nb.intp(
+        READ_I32, READ_I32, READ_I64, READ_F64, READ_U8, READ_I32, READ_F64, READ_BOOL, READ_F64,
+        I64_2D, F64, U8,
     )
 )  # fmt: skip
-def choose_far(
-    near: Int32, order: Int64, scores: Float64, author: Int32, n_older: int, asker: int, recent: int, first: int,
-    least_score: float, least: int, floor: int,
-    far: Int32, linear: Float64, by_words: Bool, by_meaning: Bool, slope: float, offset: float, pattern: Bool,
-    rows: Int32, bits: UInt32, references: Bool, all_scores: Float64, chosen: Int64,
-) -> tuple[int, int, int, int]:  # fmt: skip
-    """See `reference_united.choose_far`."""
-    m, k = near.shape[0], far.shape[0]
-    whose, sources = 0, _sources_of(by_words, by_meaning)
-    for j in range(n_older):
-        whose |= OWN if author[near[j]] == asker else OTHERS
-    one = np.uint32(1)
-    own = one << np.uint32(first)
-    other = own << np.uint32(whose & OWN != 0)
-    words = other << np.uint32(whose & OTHERS != 0)
-    meaning = words << np.uint32(sources & BY_WORDS != 0)
-    neither = meaning << np.uint32(sources & BY_MEANING != 0)
-    # -- both lists' rows, ascending, and where each one's are
-    ascending = _ascending(far)
-    near_at, far_at = np.empty(m, np.int32), np.empty(k, np.int32)
-    a = b = n = 0
+def take_turns(
+    rows: Int32,
+    near: Int32,
+    order: Int64,
+    scores: Float64,
+    stages: UInt8,
+    far: Int32,
+    linear: Float64,
+    pattern: Bool,
+    link: Float64,
+    taken: Int64,
+    out: Float64,
+    out_stages: UInt8,
+) -> int:
+    """See `fusion.take_turns`."""
+    places = _place_ranked(rows, near, scores, stages, out, out_stages)
+    for i in range(places.shape[0]):
+        if places[i] < 0:
+            return -1
+    there = np.zeros(rows.shape[0], np.bool_)
+    m, k = order.shape[0], far.shape[0]
+    a = b = count = 0
     while a < m or b < k:
-        i = ascending[b] if b < k else 0
-        is_near = b == k or (a < m and near[a] <= far[i])
-        is_far = a == m or (b < k and far[i] <= near[a])
-        rows[n] = near[a] if is_near else far[i]
-        bits[n], references[n], all_scores[n] = 0, not is_near, 0.0
-        if is_near:
-            near_at[a], all_scores[n] = n, scores[a]
-            bits[n] = one << np.uint32(recent)
-            if a < n_older:
-                bits[n] = own if author[near[a]] == asker else other
-        if is_far:
-            far_at[i] = n
-            bits[n] |= words if by_words[i] else np.uint32(0)
-            bits[n] |= meaning if by_meaning[i] else np.uint32(0)
-            bits[n] |= np.uint32(0) if by_words[i] or by_meaning[i] else neither
-        a += is_near
-        b += is_far
-        n += 1
-    # -- the lists take turns, and what is good enough stays
-    there = np.zeros(n, np.bool_)
-    a = b = taken = count = 0
-    while a < m or b < k:
-        mine = pattern[taken % pattern.shape[0]]
+        mine = pattern[count % pattern.shape[0]]
         if a == m or b == k:
             mine = b == k
-        place = near_at[order[a]] if mine else far_at[b]
+        place = places[order[a]] if mine else far[b]
         a += mine
         b += not mine
         if there[place]:
             continue
         there[place] = True
+        taken[0, count], taken[1, count] = place, -1 if mine else b - 1
         if not mine:
-            all_scores[place] = 1.0 / (1.0 + np.exp(-slope * linear[b - 1] - offset))
-        if not mine or taken < least or place >= n - floor or not all_scores[place] < least_score:
-            chosen[count] = place
-            count += 1
-        taken += 1
-    return n, count, whose, sources
+            out[place] = 1.0 / (1.0 + np.exp(-link[0] * linear[b - 1] - link[1]))
+            out_stages[place] = BY_MEMORY
+        count += 1
+    return count

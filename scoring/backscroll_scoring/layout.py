@@ -33,9 +33,36 @@ reference, its kind. In the first places of the last row stand the kinds there a
 they come."""
 LAID = 6
 
-# Bits of a set of sources.
-OWN, OTHERS = 1, 2  # whose the older rows are: the asker's, somebody else's
-BY_WORDS, BY_MEANING, BY_NEITHER = 1, 2, 4  # what found the rows of the history
+# The sources of rows that are added to the candidates.
+OWN, OTHERS, BY_WORDS, BY_MEANING, BY_NEITHER = range(5)
+"""Older rows of the asker, and of somebody else; what words and meaning found in the history, and what stands beside
+such a row."""
+ADDED = 5
+
+# What is known of a candidate before the selection: bits.
+RECALLED, HIDDEN, IN_CHAIN, IS_PINNED, ORPHAN = 1, 2, 4, 8, 16
+"""Recalled; partial or hidden; what the question replies to or an ancestor of that; pinned; half of a tool exchange
+whose other half is missing. The first two are not shown whatever their score."""
+
+# The rules of a selection.
+LEAST_SCORE, LEAST, FLOOR, HEAD_COUNT, KEPT_STAGE, LIFTS_FLOOR, RANKED_ONLY = range(7)
+
+# What became of a candidate, and what decided that.
+(
+    SELECTED,
+    BELOW_THRESHOLD,
+    OVER_LIMIT,
+    OVER_BUDGET,
+    DUPLICATE,
+    TOO_ALIKE,
+    NOT_VISIBLE,
+    WAS_RECALLED,
+) = range(8)
+BY_CONVERSATION, BY_LINK, BY_CHAIN, BY_MEMORY, BY_SCORE, BY_MEANING_ALONE = range(6)
+"""What gave a candidate its score; the next ones keep one whatever its score."""
+BY_FLOOR, BY_PIN, BY_EXCHANGE = 6, 7, 8
+BY_FATE, BY_COMPRESSOR = 9, 10
+"""The fate says it all; what had to go to fit the budget."""
 
 # The inverted index.
 CHUNK, BESIDE = 128, 4

@@ -86,17 +86,16 @@ class MemoryScores(NamedTuple):
     shares : float64[m, 10]
         Weight times factor, in the order of `MEMORY_FACTORS`.
     weights : 10 numbers
-    by_words, by_meaning : bool[m]
+    found_by : bool[2, m]
         Which rows share a word with the question, and which are among the `limit` most similar to it, of equal ones the
-        later; bool[0] where the rows were given.
+        later; bool[2, 0] where the rows were given.
     """
 
     rows: Int32
     totals: Float64
     shares: Float64
     weights: tuple[float, ...]
-    by_words: Bool
-    by_meaning: Bool
+    found_by: Bool
 
 
 def score_memory(
@@ -164,4 +163,4 @@ def score_memory(
     weights = _TOLD if has_dense else _LEXICAL_TOLD
     if count < len(wanted):
         wanted, totals, shares, by = wanted[:count], totals[:count], shares[:count], by[:, :count]
-    return MemoryScores(wanted, totals, shares, weights, *by)
+    return MemoryScores(wanted, totals, shares, weights, by)

@@ -8,12 +8,12 @@ from .answers import Page, Pieces
 from .diversity import set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .fields import Tails, join_records
-from .fusion import interleave, with_marked, with_recalled
+from .fusion import take_turns, unite, with_marked
 from .graph import graph_scores
 from .index import ScanIndex, VectorRows
 from .kept_sets import KeptSets
 from .lately import newest_by
-from .layout import FORMS, NUMBERS
+from .layout import ADDED, FORMS, NUMBERS
 from .lexical import Postings, bm25, bound_bm25, in_use, rows_with
 from .link_columns import LinkArrays, LinkQuestion
 from .link_model import shipped
@@ -21,7 +21,7 @@ from .links import candidates, extend_links, new_links, rank, reply_order, windo
 from .memory import MemoryCues, score_memory
 from .replies import ancestors, roots
 from .score import score_only, score_reaching, score_rows
-from .selection import Rules, choose, choose_far, choose_near, give_places, older_marks, spread
+from .selection import Rules, select
 from .strings import Packed, StringTable
 from .texts import shingle_sets
 from .top_k import look_at_rows, top_order
@@ -56,13 +56,12 @@ def warm() -> None:
     bound_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
     matches.best(1)
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
-    both = interleave(rows, rows, (True, False))
-    give_places(both, np.zeros(2), np.zeros(2), eligible, 0, (1.0, 0.0))
-    spread(rows, rows, one_a_row[:2], np.zeros(2), eligible)
     marks = np.ones(2, np.uint32)
     flags = eligible.view(np.bool_)
     with_marked(rows, marks, flags, rows, marks, flag=True)
-    with_recalled(rows, marks, flags, rows, flags, flags, 0)
+    unite((rows, marks, flags), ids, rows, rows, np.zeros((2, 2), np.bool_), (-1,) * ADDED, 0, 0)
+    near = rows, one_a_row[:2], np.zeros(2), eligible
+    take_turns(rows, near, (rows, np.zeros(2)), flags, (1.0, 0.0))
     ancestors(parent, 1, 1)
     roots(parent)
     graph_scores(parent, ids, question_parent=1, end=2, own_authors=ids[:1])
@@ -78,11 +77,7 @@ def warm() -> None:
     strings.view().numbers(("one",))
     join_records(b"abc", [b"\1d"], [1], np.zeros(1), [0], Tails.of([0], [b"e"]))
     newest_by(ids, one_a_row[:2], 0, 2)
-    choose(np.zeros(1), one_a_row[:1], eligible[:1], 0.0)
-    choose_near(np.zeros(1), one_a_row[:1], rows, ids, Rules())
-    ranked, recalled = (rows, one_a_row[:2], np.zeros(2)), (rows, np.zeros(2), flags, flags)
-    choose_far(ranked, recalled, ids, (1.0, 0.0), flags, Rules())
-    older_marks(ids, 0, rows, 0, marks, eligible.view(np.bool_))
+    select(np.zeros(2), one_a_row[:2], eligible, eligible, rows, Rules())
     _warm_page()
     _warm_vectors()
     _warm_links()

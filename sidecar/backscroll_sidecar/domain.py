@@ -257,7 +257,6 @@ class Stay(NamedTuple):
     left_at_ms: int | None = None
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Member:
     """A person or bot known in a channel.

@@ -1,176 +1,118 @@
-"""The specification of `kernels_selection` in plain Python; see `reference`."""
+"""What a selection, a union and two rankings that take turns must give, by sets and sorting."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-import numpy as np
-
-from backscroll_scoring.arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
-from backscroll_scoring.layout import OTHERS, OWN
-
-
-def add_older(
-    author: Int32,
-    asker: int,
-    older: Int32,
-    first: int,
-    bits: UInt32,
-    flags: Bool,
-    out_bits: UInt32,
-    out_flags: Bool,
-) -> int:
-    """Put older rows of one or two more sources before k rows; return whose they are, `OWN` + `OTHERS`.
-
-    Parameters
-    ----------
-    author : int32[n]
-        Of each row.
-    older : int32[j]
-        Rows: the asker's are the first source's, the rest the second's.
-    first : the number of the first new source; the second has the next, or this one where the asker has none.
-    bits, flags : uint32[k], bool[k]
-        Of the rows that are there.
-    out_bits, out_flags : uint32[j + k], bool[j + k], written
-        Bit i: proposed by source i. Older rows have no flag.
-    """
-    own = [author[row] == asker for row in older.tolist()]
-    j = len(own)
-    second = first + 1 if any(own) else first
-    out_bits[:j] = [1 << first if mine else 1 << second for mine in own]
-    out_flags[:j] = False
-    out_bits[j:], out_flags[j:] = bits, flags
-    return OWN * any(own) + OTHERS * (not all(own))
+from backscroll_scoring import Rules
+from backscroll_scoring.layout import (
+    BELOW_THRESHOLD,
+    BY_CHAIN,
+    BY_EXCHANGE,
+    BY_FATE,
+    BY_FLOOR,
+    BY_MEMORY,
+    BY_PIN,
+    HIDDEN,
+    IN_CHAIN,
+    IS_PINNED,
+    NOT_VISIBLE,
+    ORPHAN,
+    OVER_LIMIT,
+    RECALLED,
+    WAS_RECALLED,
+)
 
 
-def choose(
-    scores: Float64,
-    order: Int64,
-    stages: UInt8,
-    kept_stage: int,
-    least_score: float,
-    least: int,
-    floor: int,
-    chosen: Int64,
-    below: Bool,
-    weak: Bool,
-) -> int:
-    """Take the candidates of an order that are good enough; return how many.
-
-    Parameters
-    ----------
-    scores, stages : float64[m], uint8[m]
-        Of each candidate: its score, and what gave it its place.
-    order : int64[k]
-        Some of them, best first; the others come behind, the last first.
-    kept_stage : what a stage gave its place is never below.
-    least_score, least : whose score is lower is below, but for the first so many of the order.
-    floor : the last so many candidates are not weak.
-    chosen : int64[m], written
-        Those that are not weak, in order.
-    below, weak : bool[m], written
-        Weak are those below that the floor does not keep.
-    """
-    m = len(scores)
-    first = set(order[:least].tolist())
-    for j in range(m):
-        below[j] = scores[j] < least_score and j not in first and stages[j] != kept_stage
-        weak[j] = below[j] and j < m - floor
-    there = order.tolist()
-    others = [j for j in reversed(range(m)) if j not in set(there)]
-    taken = [j for j in (*there, *others) if not weak[j]]
-    chosen[: len(taken)] = taken
-    return len(taken)
-
-
-def choose_near(
-    scores: Float64, order: Int64, rows: Int32, author: Int32, n_older: int, asker: int, recent: int, first: int,
-    least_score: float, least: int, floor: int, chosen: Int64, bits: UInt32,
-) -> tuple[int, int]:  # fmt: skip
-    """Say who proposed m ranked rows and take those that are good enough: `add_older` and `choose` at once.
-
-    Returns how many are taken, and whose the older rows are, `OWN` + `OTHERS`.
-
-    Parameters
-    ----------
-    scores, order : float64[m], int64[m]
-        Of each candidate; all of them, best first.
-    rows : int32[m]
-        The candidates, ascending; the first `n_older` are older rows.
-    recent : the number of the source of the others.
-    chosen, bits : int64[m], uint32[m], written
-        Those that are taken, in order; bit i of a candidate: proposed by source i.
-    """
-    m = len(rows)
-    older, flags = rows[:n_older], np.zeros(m, np.bool_)
-    of_recent = np.full(m - n_older, 1 << recent, np.uint32)
-    whose = add_older(author, asker, older, first, of_recent, flags[n_older:], bits, flags)
-    stages, below, weak = np.zeros(m, np.uint8), flags.copy(), flags.copy()
-    count = choose(scores, order, stages, -1, least_score, least, floor, chosen, below, weak)
-    return count, whose
+def select(
+    scores: Sequence[float],
+    order: Sequence[int],
+    stages: Sequence[int],
+    flags: Sequence[int],
+    parties: Sequence[int],
+    rules: Rules,
+) -> tuple[list[int], list[int], list[int]]:
+    """Who stays, best first, and the fate and stage of everybody."""
+    everybody = range(len(flags))
+    party = {
+        j: {i for i in everybody if parties and parties[i] == parties[j] >= 0} for j in everybody
+    }
+    seen = {j for j in everybody if not flags[j] & (RECALLED | HIDDEN)}
+    if rules.ranked_only:
+        below, newest = set(everybody) - set(order), set[int]()
+        strong = set(order)
+    else:
+        best = [j for j in order if j in seen][: rules.least]
+        below = {j for j in everybody if scores[j] < rules.least_score} - set(best)
+        below -= {j for j in everybody if stages[j] == rules.kept_stage}
+        newest = set(sorted(seen)[-rules.floor :] if rules.floor else ())
+        kept = {j for j in everybody if flags[j] & (IN_CHAIN | IS_PINNED)}
+        strong = (set(everybody) - below) | newest | kept
+        strong |= {i for j in strong for i in party[j]}
+    out = set(everybody) - (strong & seen)
+    broken = out | {j for j in everybody if flags[j] & ORPHAN and not rules.ranked_only}
+    parted = (
+        set() if rules.ranked_only else {i for j in broken for i in party[j] | ({j} & broken)} - out
+    )
+    fate, stage = [OVER_LIMIT] * len(flags), [BY_FATE] * len(flags)
+    for j in everybody:
+        if j not in strong:
+            fate[j] = BELOW_THRESHOLD
+        if flags[j] & HIDDEN:
+            fate[j] = NOT_VISIBLE
+        if flags[j] & RECALLED:
+            fate[j] = WAS_RECALLED
+        if j in parted:
+            fate[j], stage[j] = NOT_VISIBLE, BY_EXCHANGE
+    left = [
+        j
+        for j in (*order, *sorted(set(everybody) - set(order), reverse=True))
+        if j not in out | parted
+    ]
+    lifted = {
+        j
+        for j in left[rules.head :]
+        if not rules.ranked_only and (flags[j] & IN_CHAIN or (rules.lifts_floor and j in newest))
+    }
+    place = {j: (left.index(j) >= rules.head and (2 - (j in lifted)), left.index(j)) for j in left}
+    pinned = {j for j in left if flags[j] & IS_PINNED and not rules.ranked_only}
+    chosen = sorted(left, key=lambda j: (j not in pinned, *place[j]))
+    for j in chosen:
+        if j in pinned:
+            stage[j] = BY_PIN
+        elif j in below and party[j]:
+            stage[j] = BY_EXCHANGE
+        elif j not in below and j not in lifted:
+            stage[j] = stages[j]
+        else:
+            stage[j] = BY_CHAIN if flags[j] & IN_CHAIN else BY_FLOOR
+    return chosen, fate, stage
 
 
-def give_places(
-    taken: Int32,
-    by_first: Bool,
-    places: Int32,
-    linear: Float64,
-    scores: Float64,
-    stages: UInt8,
-    stage: int,
-    slope: float,
-    offset: float,
-    order: Int64,
-) -> None:
-    """Let what a second list gave a place have that list's probability: logistic(slope linear + offset).
-
-    Parameters
-    ----------
-    taken, by_first, places : int32[t], bool[t], int32[t]
-        As `reference_fusion.take_turns` wrote them, of candidates.
-    linear : float64[k]
-        The second list's scores, in its order.
-    scores, stages : float64[m], uint8[m], written
-        Of each candidate.
-    stage : what those of the second list have.
-    order : int64[t], written
-        `taken`.
-    """
-    for i, place in enumerate(taken.tolist()):
-        order[i] = place
-        if not by_first[i]:
-            scores[place] = 1.0 / (1.0 + math.exp(-slope * float(linear[places[i]]) - offset))
-            stages[place] = stage
+def take_turns(
+    first: Sequence[int], second: Sequence[int], pattern: Sequence[bool]
+) -> list[tuple[int, int]]:
+    """Places in the order in which two lists give them; and where the second list has it, if it gave it, else -1."""
+    lists, taken = [list(first), list(second)], list[tuple[int, int]]()
+    while any(lists):
+        mine = pattern[len(taken) % len(pattern)] if all(lists) else bool(lists[0])
+        place = lists[not mine].pop(0)
+        if place not in [known for known, _ in taken]:
+            taken.append((place, -1 if mine else second.index(place)))
+    return taken
 
 
-def spread(
-    rows: Int32,
-    some: Int32,
-    order: Int64,
-    some_scores: Float64,
-    some_stages: UInt8,
-    places: Int64,
-    scores: Float64,
-    stages: UInt8,
-) -> int:
-    """Say of candidates what is known of some of them; return how many of those are candidates.
-
-    Parameters
-    ----------
-    rows, some : int32[m], int32[k]
-        Ascending, without repeats.
-    order, some_scores, some_stages : int64[k], float64[k], uint8[k]
-        Of `some`.
-    places : int64[k], written
-        The order, by places among `rows`; -1 for what is none of them.
-    scores, stages : float64[m], uint8[m], written
-        Of `rows`; 0 for those of which nothing is known.
-    """
-    scores[:], stages[:] = 0.0, 0
-    at = {row: place for place, row in enumerate(rows.tolist())}
-    there = [at.get(row, -1) for row in some.tolist()]
-    for i, place in enumerate(there):
-        if place >= 0:
-            scores[place], stages[place] = some_scores[i], some_stages[i]
-    places[:] = [there[i] for i in order.tolist()]
-    return sum(place >= 0 for place in there)
+def scores_of_turns(
+    scores: dict[int, tuple[float, int]],
+    taken: Sequence[tuple[int, int]],
+    linear: Sequence[float],
+    link: tuple[float, float],
+) -> dict[int, tuple[float, int]]:
+    """Score and stage of each place; `scores`: by the first list."""
+    by_far = {
+        place: (1 / (1 + math.exp(-link[0] * linear[at] - link[1])), BY_MEMORY)
+        for place, at in taken
+        if at >= 0
+    }
+    return scores | by_far

@@ -15,10 +15,8 @@ from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.asker import StoredPreferences, with_preferences
 from backscroll_sidecar.context.budget import Fitted
-from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.compress import Limits
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.direct import Found
 from backscroll_sidecar.context.elsewhere import SEMANTIC, drafted, with_elsewhere
 from backscroll_sidecar.context.events import compression_events
 from backscroll_sidecar.context.ids import RandomIds
@@ -70,7 +68,7 @@ log = structlog.get_logger(__name__)
 
 
 class _Begun(NamedTuple):
-    """A build whose candidates are picked; of a plain question there is the choice and no account of it yet.
+    """A build whose candidates are picked.
 
     `request` has the asker's stored preferences, too; `lost` says what of it could not be had.
     """
@@ -80,9 +78,7 @@ class _Begun(NamedTuple):
     route: Route
     opened: Opened
     question: Question
-    found: Found | None
-    picked: Picked | None
-    choice: Choice
+    picked: Picked
     deadline: Deadline
     context_id: str
     watch: Stopwatch
@@ -139,7 +135,7 @@ class ContextBuilder:
             orphan_calls=settings.orphan_calls,
             now_us=lambda: clock.monotonic_s() * 1e6,
         )
-        self._routes = Routes(settings, dims_of, self._picker.suits_directly)
+        self._routes = Routes(settings, dims_of)
 
     async def build(self, request: BuildRequest) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades."""
@@ -156,18 +152,15 @@ class ContextBuilder:
         if not (self._joins and can_be_joined(request)):
             return await self.build(request)
         try:
-            begun = await self._begin(request, joins=True)
+            begun = await self._begin(request)
             joined = await self._join(begun, codec)
             return await self._put_together(begun) if joined is None else joined
         except Exception as error:
             self.numbers.errors[reason_of(error)] += 1
             raise
 
-    async def _begin(self, request: BuildRequest, *, joins: bool = False) -> _Begun:
-        """Route, open, question, pick: all that does not depend on how the answer is written.
-
-        With `joins`, who will most likely not be asked how it was picked keeps no account of it (`direct`).
-        """
+    async def _begin(self, request: BuildRequest) -> _Begun:
+        """Route, open, question, pick: all that does not depend on how the answer is written."""
         self.build_count += 1
         watch = Stopwatch(self._clock)
         deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
@@ -189,32 +182,22 @@ class ContextBuilder:
         if view is not opened.view:
             opened = replace(opened, view=view)
         watch.lap("question")
-        found = picked = choice = None
-        if joins and route.picks_directly and not opened.degradations:
-            make_query = partial(
-                strategy_query, self._store, request, route.profile, opened.view, question
-            )
-            found, choice = await self._picker.choose(
-                request, opened.view, question, route.profile, deadline, make_query
-            )
-        if choice is None:
-            picked = await self._pick(request, route, opened, question, deadline, found)
-            choice = picked.choice
+        picked = await self._pick(request, route, opened, question, deadline)
         watch.lap("pick")
         context_id = self._ids.next()
         return _Begun(
-            request, lost, route, opened, question, found, picked, choice, deadline, context_id, watch
+            request, lost, route, opened, question, picked, deadline, context_id, watch
         )  # fmt: skip
 
     async def _join(self, begun: _Begun, codec: AnswerCodec) -> JoinedContext | None:
         """The answer joined of stored bytes; None where the long way must be gone."""
-        request, lost, route, opened, question, _, _, choice, deadline, context_id, watch = begun
-        if choice.profile.has_own_stages:
+        request, lost, route, opened, question, picked, deadline, context_id, watch = begun
+        if picked.profile.has_own_stages:
             return None
         system = system_text(request, self._settings, route, question)
         try:
             content = await join_content(
-                request, route, system, opened.view, question, choice, codec, deadline
+                request, route, system, opened.view, question, picked, codec, deadline
             )
         except Exception as error:  # the long way says what is wrong, if anything is (law 5)
             log.warning("joining failed", error=type(error).__name__, exc_info=True)
@@ -226,26 +209,17 @@ class ContextBuilder:
             *opened.degradations,
             *not_found(request, opened, question),
             *lost,
-            *choice.degradations,
+            *picked.degradations,
         )
         joined = joined_context(
-            request, context_id, opened, question, choice, content, degradations, watch
+            request, context_id, opened, question, picked, content, degradations, watch
         )
         self._finish(joined, opened, watch)
         return joined
 
     async def _put_together(self, begun: _Begun) -> BuiltContext:
-        """Parts, fit, adapt, record: the picked candidates as neutral messages and payloads.
-
-        A plain question that could not be joined is picked here, step by step, of what was found out already.
-        """
-        request, unread, route, opened, question, found, picked, _, deadline, context_id, watch = (
-            begun
-        )
-        if picked is None:
-            watch.lap("join")
-            picked = await self._pick(request, route, opened, question, deadline, found)
-            watch.lap("pick")
+        """Parts, fit, adapt, record: the picked candidates as neutral messages and payloads."""
+        request, unread, route, opened, question, picked, deadline, context_id, watch = begun
         parts = await self._parts(request, route, opened.view, question, picked)
         watch.lap("write")
         fitted, lost = await fit_in_stages(request, picked.profile, parts, deadline)
@@ -297,19 +271,12 @@ class ContextBuilder:
         opened: Opened,
         question: Question,
         deadline: Deadline,
-        found: Found | None,
     ) -> Picked:
         profile = route.profile
         query = await strategy_query(self._store, request, profile, opened.view, question)
         if opened.degradations:
             return await without_history(query, profile, deadline)
-        picked = await self._picker.pick(
-            query,
-            question,
-            profile,
-            deadline,
-            found=found,
-        )
+        picked = await self._picker.pick(query, question, profile, deadline)
         return await with_elsewhere(
             picked, request, profile, query, self._semantic, self.opening.views, deadline,
             skips_system=question.skips_system,

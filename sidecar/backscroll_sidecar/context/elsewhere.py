@@ -15,12 +15,13 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from backscroll_scoring.layout import BY_MEANING_ALONE, OVER_LIMIT, SELECTED
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.gather import SOURCE_SHARE, Gathered
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.picking import Picked
+from backscroll_sidecar.context.picking import Elsewhere, Picked
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.rank import MEANING, Contributions, Ranked
 from backscroll_sidecar.context.rounds import whole_rounds
@@ -57,21 +58,6 @@ class Rows(Protocol):
 
     def view_of(self, tenant: str, stored: Sequence[StoredMessage]) -> ChannelView:
         """Messages of whatever channels as a view, in their order where that is by time."""
-
-
-class Elsewhere(NamedTuple):
-    """k lines of other channels, in time order.
-
-    Attributes
-    ----------
-    view : the lines as rows; edges are left out.
-    channels : of each row.
-    scores : float64[k], cosines to the question, not below 0.
-    """
-
-    view: ChannelView
-    channels: tuple[str, ...]
-    scores: NDArray[np.float64]
 
 
 class JointDrafts(NamedTuple):
@@ -177,15 +163,17 @@ def _beside(picked: Picked, view: ChannelView, there: Elsewhere, exhaustive: boo
         order += [place for place in pair if place is not None]
     most, members = picked.profile.max_context, picked.gathered.rounds.members
     chosen = whole_rounds(order, members, most) if members else order[:most]
-    stage_of = picked.selection.stage_of
+    fate = np.append(picked.selection.fate, np.full(k, OVER_LIMIT, np.uint8))
+    fate[picked.selection.chosen] = OVER_LIMIT
+    fate[chosen] = SELECTED
     return replace(
         picked,
         gathered=_gathered(picked.gathered, view.count, k, exhaustive),
         ranked=_ranked(picked.ranked, count, there.scores),
         selection=Selection(
-            np.array(chosen, np.intp),
-            picked.selection.rejected,
-            lambda place: MEANING if place >= count else stage_of(place),
+            np.array(chosen, np.int64),
+            fate,
+            np.append(picked.selection.stage, np.full(k, BY_MEANING_ALONE, np.uint8)),
         ),
         elsewhere=there,
     )
@@ -220,6 +208,7 @@ def _ranked(ranked: Ranked, count: int, scores: NDArray[np.float64]) -> Ranked:
     return replace(
         ranked,
         scores=np.append(ranked.scores, scores),
+        stages=np.append(ranked.stages, np.full(len(scores), BY_MEANING_ALONE, np.uint8)),
         contributions=contributions,
         factors=(*ranked.factors, MEANING),
         weights=(*ranked.weights, 1.0),

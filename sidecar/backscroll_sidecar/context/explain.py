@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from backscroll_sidecar.channels import ChannelView, shown_id
-from backscroll_sidecar.context.elsewhere import Elsewhere
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.model import CandidateExplanation, Explanation
+from backscroll_sidecar.context.picking import Elsewhere
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.rank import CHAIN, LINK, MEANING, MEMORY, RECENCY_FACTORS, Ranked
+from backscroll_sidecar.context.rank import (
+    CHAIN,
+    LINK,
+    MEMORY,
+    RECENCY_FACTORS,
+    SCORE,
+    STAGES,
+    Ranked,
+)
 from backscroll_sidecar.context.select import Selection
 
 
@@ -24,13 +32,12 @@ def explain(
     all_shares, all_linear = ranked.contributions()
     all_scores = ranked.scores if ranked.all_scores is None else ranked.all_scores()
     scores, linear, shares = all_scores.tolist(), all_linear.tolist(), all_shares.tolist()
-    kinds = _kinds(ranked, profile, len(scores))
+    kinds = _kinds(ranked, profile)
     own = len(kinds) if elsewhere is None else len(kinds) - len(elsewhere.channels)
     ids = [shown_id(view.message_ids[row]) for row in gathered.rows[:own].tolist()]
     if elsewhere is not None:
         ids += map(shown_id, elsewhere.view.message_ids[:])
-        kinds[own:] = [MEANING] * len(elsewhere.channels)
-    account = selection.account(len(gathered.rows))
+    account = selection.account()
     candidates = tuple(
         CandidateExplanation(
             message_id=message_id,
@@ -50,12 +57,9 @@ def explain(
     )
 
 
-def _kinds(ranked: Ranked, profile: Profile, count: int) -> list[str]:
+def _kinds(ranked: Ranked, profile: Profile) -> list[str]:
     """What each candidate's score is the score of."""
-    if ranked.stages is not None:
-        # A parent known from the platform stands first among the links, with a link's score.
-        stages = [ranked.stage_of(place) for place in range(len(ranked.stages))]
-        known = [LINK if stage == CHAIN else stage for stage in stages]
-        return known + [MEANING] * (count - len(known))
-    kind = "recency" if ranked.factors == RECENCY_FACTORS else "score"
-    return [MEMORY if profile.by_memory else kind] * count
+    by_score = "recency" if ranked.factors == RECENCY_FACTORS else SCORE
+    # A parent known from the platform stands first among the links, with a link's score.
+    words = {CHAIN: LINK, SCORE: MEMORY if profile.by_memory else by_score}
+    return [words.get(STAGES[stage], STAGES[stage]) for stage in ranked.stages.tolist()]

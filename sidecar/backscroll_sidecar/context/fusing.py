@@ -21,7 +21,7 @@ from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Fusion, Profile
 from backscroll_sidecar.context.proposals import Proposed
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rank import Ranked
+from backscroll_sidecar.context.rank import Ranked, by_score
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.strategies import Pinned
 
@@ -60,6 +60,7 @@ def rank_fused(
     shares[:, -1] = linear - sums
     return Ranked(
         np.clip(linear, 0.0, 1.0),
+        by_score(len(linear)),
         lambda: (shares, linear),
         (*(source for source, _ in lists), "recency"),
         (*[weight] * len(lists), profile.recency_share),

@@ -11,8 +11,7 @@ from enum import Enum
 
 import numpy as np
 
-from backscroll_scoring import Interleaved, interleave, turns
-from backscroll_scoring.arrays import Int32
+from backscroll_scoring import turns
 from backscroll_sidecar.strategies.long_ago import PAUSE_MS, Moment
 
 UNSURE, SURE = 0.7, 0.9
@@ -65,13 +64,6 @@ def decisive_score(pause_ms: int, *, calls_bot: bool) -> float:
     if pause_ms >= PAUSE_MS:
         return SOUNDS_AFTER_PAUSE
     return SOUNDS_WHEN_CALLED if calls_bot else SOUNDS_LONG_AGO
-
-
-def united(near: Int32, far: Int32, reach: Reach) -> Interleaved:
-    """Both rankings in one, `by_first`: of the conversation; cut anywhere it is what a smaller maximum gives."""
-    if reach is _NEAR:
-        far = far[:0]
-    return interleave(near, far, PATTERNS[reach])
 
 
 PATTERNS = {

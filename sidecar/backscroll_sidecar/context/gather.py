@@ -11,7 +11,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from backscroll_scoring import older_marks, with_marked
+from backscroll_scoring import with_marked
 from backscroll_sidecar.context.deadline import OWN_FAULTS, Deadline, is_call_ending
 from backscroll_sidecar.context.proposals import Proposed, proposed_by
 from backscroll_sidecar.context.rounds import (
@@ -146,35 +146,6 @@ def _added(
                 out += (name,)
             bits_of[having] |= np.uint32(1 << out.index(name))
     return out, bits_of
-
-
-def with_older(
-    gathered: Gathered,
-    rows: NDArray[np.int32],
-    older: NDArray[np.int32],
-    author: NDArray[np.int32],
-    asker: int,
-    names: tuple[str, str],
-) -> Gathered:
-    """The candidates behind older rows of two more sources, `rows` are all of them.
-
-    The asker's rows are those of the first of these sources; the second one has the others.
-    """
-    bits, semantic, has_own, has_others = older_marks(
-        author, asker, older, len(gathered.sources),
-        np.ascontiguousarray(gathered.source_bits), np.ascontiguousarray(gathered.semantic),
-    )  # fmt: skip
-    return Gathered(
-        rows,
-        bits,
-        semantic,
-        gathered.sources + names[not has_own : 1 + has_others],
-        gathered.preferences,
-        gathered.degradations,
-        gathered.rounds,
-        gathered.exhaustive,
-        gathered.proposed,
-    )
 
 
 async def gather(

@@ -30,11 +30,11 @@ from backscroll_sidecar.adapters import openai_chat
 from backscroll_sidecar.analyze import exact_tokens, repeated_tokens
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import PRIMING_TOKENS, TITLE_TOKENS
-from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.model import BuildRequest, TokenCounts
 from backscroll_sidecar.context.pages import AnswerCodec, Wanted, inside_json, laid_out
 from backscroll_sidecar.context.parts import question_text, speaker_style
+from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.routing import Route
@@ -96,34 +96,34 @@ async def join_content(
     system: str,
     view: ChannelView,
     question: Question,
-    choice: Choice,
+    picked: Picked,
     codec: AnswerCodec,
     deadline: Deadline,
 ) -> Content | None:
     """What the answer shows; None where something must be cut, or written that takes long: the long way does that."""
-    count = len(choice.chosen)
-    if not count or not choice.is_plain:
+    rows, chosen = picked.gathered.rows, picked.selection.chosen
+    if not len(chosen) or not picked.is_plain:
         return None
-    speaker = speaker_style(request, route, question, view, map(choice.rows.item, choice.chosen))
+    speaker = speaker_style(request, route, question, view, rows[chosen].tolist())
     wanted = Wanted(
         Pen(speaker, _O200K, False, request.self_ids, route.keep_control, route.system_rows),
         route.zone,
         request.time_style,
     )
-    page, laid = await laid_out(view, choice, wanted, question.asked_at_ms, codec, deadline)
+    page, laid = await laid_out(view, picked, wanted, question.asked_at_ms, codec, deadline)
     if laid.totals[MISSING]:
         return None
     titles = route.texts.recent_title, route.texts.semantic_title
     envelope = _envelope(route.model, request.tools_json, system, titles, codec)
     asked = question_text(request, question, view, wanted.pen, route.texts)
-    tokens = _fitting(request, choice.profile, envelope, asked, count, laid.totals)
+    tokens = _fitting(request, picked.profile, envelope, asked, len(chosen), laid.totals)
     if tokens is None:
         return None
     joined = page.join(
         laid,
-        choice.scores,
-        choice.scored,
-        codec.tails(choice.sources, tuple(laid.kinds)),
+        picked.ranked.scores,
+        picked.ranked.places,
+        codec.tails(picked.gathered.sources, tuple(laid.kinds)),
         codec.keys if request.payload_formats else b"\0" + codec.keys[1:],
         envelope.pieces,
         _QUESTION + orjson.dumps(asked) + b"}",

@@ -125,7 +125,6 @@ class Item(NamedTuple):
     channel: str = ""
 
 
-@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Items(Sequence[Item]):
     """The selected messages in time order, by column; each is put together when it is looked at.

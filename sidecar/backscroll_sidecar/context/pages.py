@@ -25,9 +25,9 @@ from backscroll_sidecar.adapters import openai_chat
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.written import page_keys
-from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.lines import MS_PER_DAY, LineStyle
+from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.writing import MESSAGE_TOKENS, Drafts, Pen, Written, draft
 from backscroll_sidecar.domain import MessageState, Role, SpeakerStyle, TimeStyle
@@ -109,7 +109,7 @@ def first_wanted(view: ChannelView, elsewhere: Wanted) -> Wanted:
 
 async def laid_out(
     view: ChannelView,
-    choice: Choice,
+    picked: Picked,
     wanted: Wanted,
     asked_at_ms: int,
     codec: AnswerCodec,
@@ -120,15 +120,16 @@ async def laid_out(
     In between a full page may begin anew, and so it does when somebody is renamed: what was put there is put again.
     """
     view.written.wanted = wanted
+    gathered = picked.gathered
     selected = (
-        choice.chosen, choice.rows, choice.references, choice.kinds, view.seq, view.columns.time_ms,
+        picked.selection.chosen, gathered.rows, gathered.semantic, gathered.source_bits, view.seq, view.columns.time_ms,
         wanted.dated_before_ms(asked_at_ms),
     )  # fmt: skip
     page, laid = _found(view, wanted, selected)
     for time in range(MOST_TIMES):
         if not laid.totals[MISSING]:
             break
-        rows = choice.rows[laid.places]
+        rows = gathered.rows[laid.places]
         missing = draft(view, rows[laid.laid[SLOT] < 0], wanted.style(asked_at_ms), wanted.pen)
         if time == 0 and (view.token_count[rows].sum() > MOST_TOKENS or _are_too_many(missing)):
             break

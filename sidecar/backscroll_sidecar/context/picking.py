@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from backscroll_scoring import with_recalled
-from backscroll_scoring.link_columns import MOST_ROWS
-from backscroll_scoring.links import Ranking
+from backscroll_scoring import unite
+from backscroll_scoring.links import NO_ROWS, Ranking
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context import direct
-from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.direct import OLDER, Found, chosen_far, chosen_near
 from backscroll_sidecar.context.fusing import rank_fused
 from backscroll_sidecar.context.gate import Reach
 from backscroll_sidecar.context.gather import (
     Gathered,
     gather,
-    places_of,
     with_answered,
-    with_older,
     with_rounds,
-    with_sources,
 )
-from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile, plain
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import (
@@ -37,13 +30,9 @@ from backscroll_sidecar.context.rank import (
     rank,
     rank_by_recency,
     rank_by_replies,
-    rank_united,
 )
 from backscroll_sidecar.context.recall import (
-    RECALLED_BY,
-    History,
     Meaning,
-    PlainHistory,
     Recalled,
     look_up,
     recall,
@@ -53,10 +42,8 @@ from backscroll_sidecar.context.rounds import OrphanCalls
 from backscroll_sidecar.context.select import Selection, select, select_nothing
 from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Recent, Strategy, StrategyQuery
+from backscroll_sidecar.strategies.memory import Sought
 from backscroll_sidecar.values import quick
-
-if TYPE_CHECKING:
-    from backscroll_sidecar.context.elsewhere import Elsewhere
 
 log = structlog.get_logger(__name__)
 
@@ -64,7 +51,28 @@ RANK_REPLIES_US = 300.0
 """What ranking by the reply model costs at most when its links are known: less time left, and it is skipped."""
 
 Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
-_RANKED, _NEAR, _NOWHERE = Rung.RANKED, Reach.NEAR, np.empty(0, np.int32)
+OLDER = ("asker", "mention")
+"""The sources of older rows: of the asker; of who is named, and of who names the asker."""
+RECALLED_BY = ("lexical", "semantic", "recall")
+"""The sources of rows of the history: found by words, by meaning, and what stands beside such a row."""
+ADDED = (*OLDER, *RECALLED_BY)
+_FOUND_BY_NOTHING = np.empty((2, 0), np.bool_)
+_RANKED, _NEAR = Rung.RANKED, Reach.NEAR
+
+
+class Elsewhere(NamedTuple):
+    """k lines of other channels, in time order.
+
+    Attributes
+    ----------
+    view : the lines as rows; edges are left out.
+    channels : of each row.
+    scores : float64[k], cosines to the question, not below 0.
+    """
+
+    view: ChannelView
+    channels: tuple[str, ...]
+    scores: NDArray[np.float64]
 
 
 @quick
@@ -81,15 +89,9 @@ class Picked:
     elsewhere: Elsewhere | None = None
 
     @property
-    def choice(self) -> Choice:
-        """What is left of it for who writes the answer."""
-        gathered, ranked = self.gathered, self.ranked
-        return Choice(
-            self.rung, self.profile, gathered.rows, self.selection.chosen, ranked.scores, ranked.places,
-            gathered.source_bits, gathered.semantic, gathered.sources,
-            not gathered.preferences and not gathered.rounds.members, gathered.exhaustive,
-            self.degradations,
-        )  # fmt: skip
+    def is_plain(self) -> bool:
+        """Whether nothing is shown beside the selected, each as it was said: no preferences, no tool rounds."""
+        return not self.gathered.preferences and not self.gathered.rounds.members
 
 
 class RankCost:
@@ -144,53 +146,14 @@ class Picker:
         self._now_us = now_us
         self._cost = RankCost()
 
-    def suits_directly(self, profile: Profile) -> bool:
-        """Whether `choose` may be asked with a profile."""
-        suits = self._ranker is rank and direct.suits(profile, self._strategies)
-        return suits and not self._missing(profile)
-
-    async def choose(
-        self,
-        request: BuildRequest,
-        view: ChannelView,
-        question: Question,
-        profile: Profile,
-        deadline: Deadline,
-        make_query: Callable[[str], Awaitable[StrategyQuery]],
-    ) -> tuple[Found | None, Choice | None]:
-        """What a plain question is shown (`direct`), and what was found out about it on the way.
-
-        No choice where it is not plain, or something breaks: then `pick` says what. Raises nothing.
-        """
-        found: Found | None = None
-        if not direct.is_plainly_asked(request, question, view):
-            return None, None
-        try:
-            history = PlainHistory.of(view, question)
-            found = await self._found(history, question, _NOWHERE, profile, deadline)
-            replies, far, sought, _ = found
-            if sought is None or far is _NEAR:
-                return found, chosen_near(view, question, profile, replies)
-            query = await make_query(sought.meant(question.text))
-            recalled = await recall(query, sought, self._semantic, deadline, profile.memory_sources)
-            found = Found(replies, far, sought, recalled)
-            return found, chosen_far(view, question, profile, replies, far, recalled)
-        except (OutOfTime, TimeoutError):
-            return found, None
-        except Exception as error:
-            log.warning("choosing failed", error=type(error).__name__, exc_info=True)
-            return found, None
-
     async def pick(
         self,
         query: StrategyQuery,
         question: Question,
         profile: Profile,
         deadline: Deadline,
-        *,
-        found: Found | None = None,
     ) -> Picked:
-        """The best rung that works. Raises nothing. `found`: what `choose` found already."""
+        """The best rung that works. Raises nothing."""
         view = query.view
         gathered = await gather(
             profile.sources, self._strategies, query, deadline, references=profile.references
@@ -204,9 +167,7 @@ class Picker:
             if profile.falls_back and gathered.lost_sources.issuperset(profile.message_sources):
                 raise NoSourceLeft
             if profile.replies and self._ranker is rank:  # another ranker ranks everything
-                gathered, ranked = await self._unite(
-                    query, question, gathered, profile, deadline, found
-                )
+                gathered, ranked = await self._unite(query, question, gathered, profile, deadline)
             else:
                 gathered = with_rounds(gathered, query, self._orphan_calls)
                 ranked = self._rank(view, question, gathered, profile, deadline)
@@ -255,53 +216,45 @@ class Picker:
         gathered: Gathered,
         profile: Profile,
         deadline: Deadline,
-        found: Found | None,
     ) -> tuple[Gathered, Ranked]:
         """The reply model's ranking and, where the gate opens, that of the whole history; with what they found."""
-        if found is None:
-            found = await self._found(query, question, gathered.rows, profile, deadline)
-        replies, far, sought, recalled = found
-        if Recent.name in gathered.sources:
-            gathered = _with_older(gathered, query, replies)
-        places = _NOWHERE
+        replies, far, sought = await self._found(query, question, gathered.rows, profile, deadline)
+        recalled = None
         if sought is not None and far is not _NEAR:
-            if recalled is None:
-                recalled = await recall(
-                    query, sought, self._semantic, deadline, profile.memory_sources
-                )
-            gathered, places = _with_recalled(gathered, recalled)
+            recalled = await recall(query, sought, self._semantic, deadline, profile.memory_sources)
+        gathered, places = _united(gathered, query, replies, recalled)
         whole = with_rounds(gathered, query, self._orphan_calls)
-        ranked = rank_by_replies(whole.rows, replies)
-        if recalled is not None:
-            if whole is not gathered:
-                places = whole.rows.searchsorted(recalled.memory.rows).astype(np.int32)
-            ranked = rank_united(whole.rows, places, ranked, recalled.memory, far)
-        return whole, ranked
+        if recalled is None:
+            return whole, rank_by_replies(whole.rows, replies)
+        memory = recalled.memory
+        if whole is not gathered:
+            places = whole.rows.searchsorted(memory.rows).astype(np.int32)
+        return whole, rank_by_replies(whole.rows, replies, far, memory, places)
 
     async def _found(
         self,
-        history: History,
+        query: StrategyQuery,
         question: Question,
         more: NDArray[np.int32],
         profile: Profile,
         deadline: Deadline,
-    ) -> Found:
+    ) -> tuple[Ranking, Reach, Sought | None]:
         """The reply model's ranking of the newest rows and `more`, and how far the question reaches."""
         if not deadline.allows(RANK_REPLIES_US):
             raise OutOfTime
-        view = history.view
+        view = query.view
         state = linked_already(view, question.end)
         if state is None:
             state = await deadline.bound(catch_up(view, question.end))
-        replies = rank_replies(view, question, history.eligible, more, state)
+        replies = rank_replies(view, question, query.eligible, more, state)
         is_gated = not profile.asks_memory_alone
         answers = question.explicit_parent_row >= 0 and is_gated
         if not (profile.memory_sources and question.text) or answers:
-            return Found(replies, _NEAR, None)
+            return replies, _NEAR, None
         far, sought = await look_up(
-            history, question, replies.starts_new, deadline, is_gated=is_gated
+            query, question, replies.starts_new, deadline, is_gated=is_gated
         )
-        return Found(replies, far, sought)
+        return replies, far, sought
 
     def _missing(self, profile: Profile) -> tuple[Degradation, ...]:
         """What the request asked for by name, and the server does not have; `gather` names the other sources."""
@@ -331,51 +284,64 @@ class Picker:
         return Picked(Rung.RECENT, gathered, ranked, selection, last, lost)
 
 
-def _with_older(gathered: Gathered, query: StrategyQuery, found: Ranking) -> Gathered:
-    """The older messages that the reply model looked at: of the asker, of who is named, of who names the asker."""
-    view, older, rows = query.view, found.older, gathered.rows
-    if not len(older):
-        return gathered
-    asker = view.people.index.get(query.user_id, -1)
-    asked = not set(OLDER).isdisjoint(gathered.sources)
-    if asked or (len(rows) and older.item(-1) >= rows.item(0)):  # another source went as far back
-        if not asked:
-            older = older[places_of(older, rows) < 0]
-        marks = np.where(view.columns.author[older] == asker, np.uint8(1), np.uint8(2))
-        return with_sources(gathered, older, marks, OLDER)
-    count = len(older) + len(rows)
-    all_ranked = view.all_live and count == len(found.rows) < MOST_ROWS
-    rows = found.rows if all_ranked else np.concatenate((older, rows))
-    return with_older(gathered, rows, older, view.columns.author, asker, OLDER)
+def _united(
+    gathered: Gathered, query: StrategyQuery, found: Ranking, recalled: Recalled | None
+) -> tuple[Gathered, NDArray[np.int32]]:
+    """The candidates with the older messages that the reply model looked at, and with the best of the history.
 
-
-def _with_recalled(gathered: Gathered, recalled: Recalled) -> tuple[Gathered, NDArray[np.int32]]:
-    """What the whole history proposed: by words, by meaning, the rest because it stands beside such a line.
-
-    Rows that nobody else proposes are shown as references. And where each of its rows is among the candidates.
+    The older ones are of the asker, of who is named, and of who names the asker: part of the talk. What of the history
+    nobody else proposes is shown as a reference. And where each of its rows is among the candidates.
     """
-    memory = recalled.memory
-    rows, bits, semantic, places, sources = with_recalled(
-        gathered.rows,
-        np.ascontiguousarray(gathered.source_bits),
-        np.ascontiguousarray(gathered.semantic),
-        memory.rows,
-        memory.by_words,
-        memory.by_meaning,
-        len(gathered.sources),
+    older = found.older if Recent.name in gathered.sources else NO_ROWS
+    if recalled is None and not len(older):
+        return gathered, NO_ROWS
+    far, found_by = NO_ROWS, _FOUND_BY_NOTHING
+    degradations, exhaustive = gathered.degradations, gathered.exhaustive
+    if recalled is not None:
+        far, found_by = recalled.memory.rows, recalled.memory.found_by
+        degradations += recalled.degradations
+        exhaustive = exhaustive and recalled.exhaustive
+    view, sources = query.view, gathered.sources
+    rows, bits, semantic, places, present = unite(
+        (
+            gathered.rows,
+            np.ascontiguousarray(gathered.source_bits),
+            np.ascontiguousarray(gathered.semantic),
+        ),
+        view.columns.author,
+        older,
+        far,
+        found_by,
+        _numbers_of_added(sources),
+        view.people.index.get(query.user_id, -1),
+        len(sources),
     )
     united = Gathered(
         rows,
         bits,
         semantic,
-        gathered.sources + RECALLED_BY[sources],
+        _with_added(sources, present),
         gathered.preferences,
-        gathered.degradations + recalled.degradations,
+        degradations,
         gathered.rounds,
-        gathered.exhaustive and recalled.exhaustive,
+        exhaustive,
         gathered.proposed,
     )
     return united, places
+
+
+@lru_cache(maxsize=256)
+def _numbers_of_added(sources: tuple[str, ...]) -> tuple[int, ...]:
+    """The number among those asked of each source of `ADDED`, -1 for one that was not; of the history's always."""
+    asked = [sources.index(name) if name in sources else -1 for name in OLDER]
+    return (*asked, *[-1] * len(RECALLED_BY))
+
+
+@lru_cache(maxsize=256)
+def _with_added(sources: tuple[str, ...], present: int) -> tuple[str, ...]:
+    """The sources with those of `ADDED` that have rows."""
+    added = [name for i, name in enumerate(ADDED) if present >> i & 1]
+    return sources + tuple(one for one in added if one in RECALLED_BY or one not in sources)
 
 
 def nothing(profile: Profile, *lost: Degradation) -> Picked:

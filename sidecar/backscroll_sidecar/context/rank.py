@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +19,16 @@ from backscroll_scoring import (
     ChannelColumns,
     QueryFeatures,
     ScoreParameters,
-    give_places,
+    Turns,
     score_only,
     score_reaching,
     score_rows,
-    spread,
-    top_order,
+    take_turns,
 )
-from backscroll_scoring.links import FIRST_LINKS, SHARES, Ranking, reply_order
+from backscroll_scoring.layout import BY_CHAIN, BY_LINK, BY_SCORE
+from backscroll_scoring.links import FIRST_LINKS, NO_ROWS, SHARES, Ranking, reply_order
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.gate import Reach, united
-from backscroll_sidecar.context.gather import places_of
+from backscroll_sidecar.context.gate import PATTERNS, Reach
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.recall import rank_rows_by_memory
@@ -38,18 +37,14 @@ from backscroll_sidecar.strategies.memory import MEMORY_LINK, Memory, link
 from backscroll_sidecar.values import quick
 
 RECENCY_FACTORS = ("recency",)
-LINK, CONVERSATION, CHAIN, MEMORY = "link", "conversation", "chain", "memory"
+LINK, CONVERSATION, CHAIN, MEMORY, SCORE = "link", "conversation", "chain", "memory", "score"
 MEANING = "meaning"
 """What lines of other channels are scored by."""
-STAGES = (
-    CONVERSATION,
-    LINK,
-    CHAIN,
-    MEMORY,
-)  # the first three as `links.Ranking.stages` counts them
-LINK_STAGE, CHAIN_STAGE, MEMORY_STAGE = map(STAGES.index, (LINK, CHAIN, MEMORY))
+STAGES = (CONVERSATION, LINK, CHAIN, MEMORY, SCORE, MEANING)
+"""What may give a candidate its score, as `backscroll_scoring.layout` numbers them."""
 ONES = (1.0,) * len(SHARES)
 THRESHOLD_TOLERANCE = 1e-6
+_NO_SCORES = np.empty(0)
 
 Contributions = tuple[NDArray[np.float64], NDArray[np.float64]]
 """float64[m, f]: weight times factor, in the order of the factors; float64[m]: their sums."""
@@ -66,10 +61,10 @@ class Ranked:
         The link's value, 0 to 1: what the threshold is compared with.
     contributions : what the scores are made of
         Worked out when it is asked for: a build that explains nothing does not.
-    order : intp[k] or None
+    stages : uint8[m]
+        What gave each candidate its score: its place in `STAGES`.
+    order : int64[k] or None
         The candidates best first where that is not simply by score; those left out come last.
-    stages : uint8[m] or None
-        What gave each candidate its place, where there is an order: its place in `STAGES`.
     places : int32[k] or None
         The candidates that reach the threshold, ascending, where nothing keeps any other: `scores` has only theirs, in
         their order. None: it has all m.
@@ -78,12 +73,12 @@ class Ranked:
     """
 
     scores: NDArray[np.float64]
+    stages: NDArray[np.uint8]
     contributions: Callable[[], Contributions]
     factors: tuple[str, ...]
     weights: tuple[float, ...]
     link: str
-    order: NDArray[np.intp] | None = None
-    stages: NDArray[np.uint8] | None = None
+    order: NDArray[np.int64] | None = None
     places: NDArray[np.int32] | None = None
     all_scores: Callable[[], NDArray[np.float64]] | None = None
     united: bool = False
@@ -91,18 +86,6 @@ class Ranked:
     def scores_at(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """float64[k]: the scores of these candidates; where only some have one, of those."""
         return self.scores[places if self.places is None else self.places.searchsorted(places)]
-
-    def stage_of(self, place: int) -> str:
-        """What gave a candidate its place."""
-        return "score" if self.stages is None else STAGES[self.stages[place]]
-
-    @property
-    def from_memory(self) -> NDArray[np.bool_]:
-        """bool[m]: whom the history gave its place."""
-        if self.stages is None:
-            return np.zeros(len(self.scores), np.bool_)
-        marks: NDArray[np.bool_] = self.stages == MEMORY_STAGE
-        return marks
 
 
 def rank(
@@ -113,6 +96,7 @@ def rank(
         memory = rank_rows_by_memory(view, question, rows)
         return Ranked(
             link(memory.scores),
+            by_score(len(rows)),
             lambda: (memory.shares, memory.shares.sum(axis=1)),
             memory.factors,
             memory.weights,
@@ -127,14 +111,24 @@ def rank(
     parameters = profile.parameters
     contributions = partial(_contributions, columns, features, rows, parameters)
     all_scores = partial(score_only, columns, features, rows, parameters)
-    of_classic = (contributions, CLASSIC_FACTORS, parameters.weights, parameters.link)
+    how = contributions, CLASSIC_FACTORS, parameters.weights, parameters.link
+    stages = by_score(len(rows))
     least = _least_of_use(view, question, profile)
     if least <= 0:
-        return Ranked(all_scores(), *of_classic)
+        return Ranked(all_scores(), stages, *how)
     places, scores = score_reaching(
         columns, features, rows, parameters, at_least=least, in_order=True
     )
-    return Ranked(scores, *of_classic, places=places, all_scores=all_scores)
+    best = places[scores.argsort(kind="stable")[::-1]]  # of equal scores the later first
+    return Ranked(scores, stages, *how, best.astype(np.int64), places=places, all_scores=all_scores)
+
+
+@lru_cache(maxsize=64)
+def by_score(count: int) -> NDArray[np.uint8]:
+    """uint8[count], read-only: nothing but their scores gave candidates their places."""
+    out = np.full(count, BY_SCORE, np.uint8)
+    out.flags.writeable = False
+    return out
 
 
 def _contributions(
@@ -163,94 +157,88 @@ def rank_by_recency(rows: NDArray[np.int32]) -> Ranked:
     """The newest candidate gets 1, each older one a step of 1/m less."""
     m = len(rows)
     scores = np.arange(1, m + 1, dtype=np.float64) / max(1, m)
+    shares = scores.reshape(m, 1)
     return Ranked(
-        scores, lambda: (scores.reshape(m, 1), scores), RECENCY_FACTORS, (1.0,), "identity"
+        scores, by_score(m), lambda: (shares, scores), RECENCY_FACTORS, (1.0,), "identity"
     )
 
 
-def rank_by_replies(rows: NDArray[np.int32], found: Ranking) -> Ranked:
-    """The likeliest links first, a parent known from the platform before all, then the rest of the conversation.
+def rank_by_replies(
+    rows: NDArray[np.int32],
+    found: Ranking,
+    reach: Reach = Reach.NEAR,
+    memory: Memory | None = None,
+    memory_places: NDArray[np.int32] = NO_ROWS,
+) -> Ranked:
+    """The reply model's ranking and, where there is one, that of the whole history, in one order.
 
-    Candidates the model did not look at (recalled, partial, far too many) score 0.
+    The model has the likeliest links first, a parent known from the platform before all, then the rest of the
+    conversation. Candidates that neither looked at (recalled, partial, far too many) score 0. Each has the score and
+    shares of the ranking that gave it its place. `memory_places`: where the history's rows are among the candidates.
     """
-    best, order, scores, stages = found.order, found.order, found.scores, found.stages
-    if rows is not found.rows and not np.array_equal(rows, found.rows):
-        known = spread(np.ascontiguousarray(rows), found.rows, best, scores, stages)
-        if known is not None:
-            order, scores, stages = known
-        else:
-            scores, stages = np.zeros(len(rows)), np.zeros(len(rows), np.uint8)
-            best, order = _among(places_of(found.rows, rows), found)
-            head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
-            scores[order], scores[first] = found.together[best], found.link[head]
-            stages[first] = LINK_STAGE
-            if found.parent >= 0:
-                stages[order[best == found.parent]] = CHAIN_STAGE
-    contributions = partial(_reply_contributions, len(rows), found, best, order)
-    return Ranked(scores, contributions, SHARES, ONES, "softmax, logistic", order, stages)
+    far = (memory_places, _NO_SCORES if memory is None else memory.scores)
+    best, near = found.order, (found.rows, found.order, found.scores, found.stages)
+    both = take_turns(rows, near, far, PATTERNS[reach], MEMORY_LINK)
+    if both is None:
+        best, near = _among(rows, found)
+        both = take_turns(rows, near, far, PATTERNS[reach], MEMORY_LINK)
+        assert both is not None
+    contributions = partial(_reply_contributions, rows, found, best)
+    factors, weights = SHARES, ONES
+    if memory is not None:
+        contributions = partial(_contributions_of_both, contributions, memory, both)
+        factors, weights = factors + memory.factors, weights + memory.weights
+    return Ranked(
+        both.scores,
+        both.stages,
+        contributions,
+        factors,
+        weights,
+        "softmax, logistic",
+        both.order,
+        united=memory is not None,
+    )
 
 
 def _reply_contributions(
-    m: int, found: Ranking, best: NDArray[np.int64], order: NDArray[np.intp]
+    rows: NDArray[np.int32], found: Ranking, best: NDArray[np.int64]
 ) -> Contributions:
-    """What the scores of m candidates are made of; `best` are those the model looked at, `order` their places here."""
+    """What the model's scores of the candidates are made of; `best` are those it looked at, by their places there."""
+    order = rows.searchsorted(found.rows[best])
     head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
-    shares, linear = np.zeros((m, len(SHARES))), np.zeros(m)
+    shares, linear = np.zeros((len(rows), len(SHARES))), np.zeros(len(rows))
     shares[order], shares[first] = found.tail_shares[best], found.link_shares[head]
     linear[order], linear[first] = found.tail_linear[best], found.link_linear[head]
     return shares, linear
 
 
-def _among(places: NDArray[np.intp], found: Ranking) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The order of those of a ranking's candidates that have places among other rows: their places there, and here."""
-    (there,) = (places >= 0).nonzero()
-    parent = _place(found.rows[there], found.rows.item(found.parent)) if found.parent >= 0 else -1
-    best = reply_order(found.link_linear[there], found.tail_linear[there], parent, FIRST_LINKS)
-    best = there[best]
-    return best, places[best]
+def _contributions_of_both(
+    near: Callable[[], Contributions], memory: Memory, both: Turns
+) -> Contributions:
+    """The same where some candidates have their places from the history."""
+    near_shares, linear = near()
+    by_memory = both.by_far >= 0
+    places, far = both.order[by_memory], both.by_far[by_memory]
+    m, f = near_shares.shape
+    shares = np.hstack((near_shares, np.zeros((m, memory.shares.shape[1]))))
+    shares[places, :f], shares[places, f:] = 0.0, memory.shares[far]
+    linear[places] = memory.scores[far]
+    return shares, linear
 
 
-def rank_united(
-    rows: NDArray[np.int32],
-    places: NDArray[np.int32],
-    near: Ranked,
-    memory: Memory,
-    reach: Reach,
-) -> Ranked:
-    """The conversation's ranking and that of the whole history in one order; `places`: where the latter's rows are.
-
-    Each candidate has the scores and shares of the list that gave it its place.
-    """
-    order = near.order if near.order is not None else top_order(near.scores, rows)
-    both = united(order.astype(np.int32), places, reach)
-    known = np.zeros(len(rows), np.uint8) if near.stages is None else near.stages
-    order, scores, stages = give_places(
-        both, memory.scores, near.scores, known, MEMORY_STAGE, MEMORY_LINK
-    )
-
-    def contributions() -> Contributions:
-        near_shares, near_linear = near.contributions()
-        by_memory = ~both.by_first
-        at_places, far = both.rows[by_memory], both.places[by_memory]
-        f, m = near_shares.shape[1], memory.shares.shape[1]
-        shares, linear = np.zeros((len(rows), f + m)), near_linear.copy()
-        shares[:, :f] = near_shares
-        shares[at_places, :f], shares[at_places, f:] = 0.0, memory.shares[far]
-        linear[at_places] = memory.scores[far]
-        return shares, linear
-
-    return Ranked(
-        scores,
-        contributions,
-        near.factors + memory.factors,
-        near.weights + memory.weights,
-        near.link,
-        order,
-        stages,
-        united=True,
-    )
-
-
-def _place(rows: NDArray[np.int32], row: int) -> int:
-    at = int(np.searchsorted(rows, row))
-    return at if at < len(rows) and rows[at] == row else -1
+def _among(
+    rows: NDArray[np.int32], found: Ranking
+) -> tuple[
+    NDArray[np.int64],
+    tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64], NDArray[np.uint8]],
+]:
+    """The ranking of those that are candidates: their places in the model's, best first; and itself."""
+    (there,) = np.isin(found.rows, rows).nonzero()
+    parent = int((there == found.parent).argmax()) if found.parent in there else -1
+    order = reply_order(found.link_linear[there], found.tail_linear[there], parent, FIRST_LINKS)
+    first = order[:FIRST_LINKS]
+    scores, stages = found.together[there], np.zeros(len(there), np.uint8)
+    scores[first], stages[first] = found.link[there[first]], BY_LINK
+    if parent >= 0:
+        stages[parent] = BY_CHAIN
+    return there[order], (found.rows[there], order, scores, stages)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import structlog
@@ -59,15 +59,9 @@ SEEK_US_PER_ROW, SEEK_US_PER_MARKED_ROW = 0.0001, 0.0003
 """Counting the rows that count: where all do but a few named ones (measured at a million: 40 to 60 us); where some are
 partial or recalled, or of another thread, so that marks are made of states first (110 to 210)."""
 RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.008, 0.05
-"""The same of ranking the whole history."""
+"""The same of ranking the whole query."""
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
-
-RECALLED_BY = tuple(
-    tuple(name for i, name in enumerate(("lexical", "semantic", "recall")) if sources >> i & 1)
-    for sources in range(8)
-)
-"""The names of the sources of recalled rows, by what `with_recalled` says which there are."""
 
 _AT = ("@", "\uff20")
 _CALL = re.compile(r"[@\uff20](\S+)\s+(?=\S)")
@@ -93,7 +87,7 @@ class Meaning(Protocol):
 @quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Recalled:
-    """The best rows of the whole history.
+    """The best rows of the whole query.
 
     Attributes
     ----------
@@ -109,36 +103,8 @@ class Recalled:
         return Recalled(self.memory.where(kept), self.degradations, self.exhaustive)
 
 
-class History(Protocol):
-    """The rows a question may find: those of `view` before `end` but for the `excluded` (`StrategyQuery`)."""
-
-    @property
-    def view(self) -> ChannelView: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def excluded(self) -> tuple[int, ...] | None: ...
-    @property
-    def eligible(self) -> NDArray[np.bool_]: ...
-
-
-class PlainHistory(NamedTuple):
-    """A `History` of a question that no source is asked about."""
-
-    view: ChannelView
-    end: int
-    excluded: tuple[int, ...] | None
-    eligible: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, view: ChannelView, question: Question) -> PlainHistory:
-        """All rows that were there when it was asked, but for itself."""
-        eligible = question.eligible(view)
-        return cls(view, question.end, question.excluded(view), eligible)
-
-
 async def look_up(
-    history: History,
+    query: StrategyQuery,
     question: Question,
     starts_new: float,
     deadline: Deadline,
@@ -151,30 +117,30 @@ async def look_up(
     it is plain without a look at the old rows: mostly it is, and they are what takes long.
     """
     if not is_gated:
-        asked = _asked(history.view, question)
-        if look_up_us(history, question) <= INLINE_US:
-            return _FAR, seek(history.view, asked, history.eligible)
-        seeking = asyncio.to_thread(seek, history.view, asked, history.eligible)
+        asked = _asked(query.view, question)
+        if look_up_us(query, question) <= INLINE_US:
+            return _FAR, seek(query.view, asked, query.eligible)
+        seeking = asyncio.to_thread(seek, query.view, asked, query.eligible)
         return _FAR, await deadline.bound(seeking)
-    if look_up_us(history, question) <= INLINE_US:
-        far, sought = _look_up(history, question, starts_new)
+    if look_up_us(query, question) <= INLINE_US:
+        far, sought = _look_up(query, question, starts_new)
     else:
         far, sought = None, None
-        if _is_short_work(history, question):
-            far, sought = _look_up(history, question, starts_new, old_rows=False)
+        if _is_short_work(query, question):
+            far, sought = _look_up(query, question, starts_new, old_rows=False)
         if far is None:
-            looking = asyncio.to_thread(_look_up, history, question, starts_new)
+            looking = asyncio.to_thread(_look_up, query, question, starts_new)
             far, sought = await deadline.bound(looking)
     assert far is not None
     return far, sought
 
 
 def _look_up(
-    history: History, question: Question, starts_new: float, *, old_rows: bool = True
+    query: StrategyQuery, question: Question, starts_new: float, *, old_rows: bool = True
 ) -> tuple[Reach | None, Sought | None]:
     """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
-    view, eligible, asked = history.view, history.eligible, _asked(history.view, question)
-    moment = moment_of(view, eligible, question.asked_at_ms, all_count=_all_count_lately(history))
+    view, eligible, asked = query.view, query.eligible, _asked(query.view, question)
+    moment = moment_of(view, eligible, question.asked_at_ms, all_count=_all_count_lately(query))
     far, sounding = reaches(starts_new, moment)
     named, sought = named_in(asked.text, view.people.by_name_part), None
     if far is not sounding:
@@ -191,21 +157,21 @@ def _look_up(
     return far, sought or seek(view, asked, eligible, named)
 
 
-def _all_count_lately(history: History) -> bool:
+def _all_count_lately(query: StrategyQuery) -> bool:
     """Whether the rows that tell the moment of a question are the last ones of all."""
-    excluded = history.excluded
-    return excluded is not None and (not excluded or excluded[-1] < history.end - SITTING_ROWS)
+    excluded = query.excluded
+    return excluded is not None and (not excluded or excluded[-1] < query.end - SITTING_ROWS)
 
 
-def look_up_us(history: History, question: Question) -> float:
+def look_up_us(query: StrategyQuery, question: Question) -> float:
     """Microseconds `look_up` takes, predicted from its text, the rows, and how often its words were said.
 
     One hop to a thread and back costs 30 to 180 us, so it must save more: what is predicted to take less than
     `INLINE_US` is done at once. The number of rows alone does not tell: a word that every row has costs ten times what
     the rows do, and a near question in a channel of 10,000 rows has rare words.
     """
-    lexicon = history.view.lexicon
-    numbers = question.numbers(history.view)[:MAX_QUERY_TERMS]
+    lexicon = query.view.lexicon
+    numbers = question.numbers(query.view)[:MAX_QUERY_TERMS]
     if numbers and min(numbers) < 0:
         words = question.keywords[:MAX_QUERY_TERMS]
         missing = [word for word, number in zip(words, numbers, strict=True) if number < 0]
@@ -213,23 +179,23 @@ def look_up_us(history: History, question: Question) -> float:
         # what the channel does not have is sought by its characters
         numbers += lexicon.ids.numbers(parts)
     said = _said(lexicon.postings.counts, numbers)
-    scored_us = SEEK_US_PER_POSTING * said + SEEK_US_PER_CHUNK * min(said, history.end / CHUNK)
-    return _read_us(question) + _count_us(history) + scored_us
+    scored_us = SEEK_US_PER_POSTING * said + SEEK_US_PER_CHUNK * min(said, query.end / CHUNK)
+    return _read_us(question) + _count_us(query) + scored_us
 
 
-def _is_short_work(history: History, question: Question) -> bool:
+def _is_short_work(query: StrategyQuery, question: Question) -> bool:
     """Whether a question is soon read where no old row is: all rows count, and hardly any came after it.
 
     Else whoever looks for the newest row that has a word may have to pass over all that have it and do not count.
     """
-    newer = history.view.count - history.end
-    us = _read_us(question) + _count_us(history)
-    return history.excluded is not None and newer <= MOST_NEWER_ROWS and us <= INLINE_US
+    newer = query.view.count - query.end
+    us = _read_us(question) + _count_us(query)
+    return query.excluded is not None and newer <= MOST_NEWER_ROWS and us <= INLINE_US
 
 
-def _count_us(history: History) -> float:
+def _count_us(query: StrategyQuery) -> float:
     """What counting the rows that count takes of that."""
-    return history.end * (SEEK_US_PER_MARKED_ROW if history.excluded is None else SEEK_US_PER_ROW)
+    return query.end * (SEEK_US_PER_MARKED_ROW if query.excluded is None else SEEK_US_PER_ROW)
 
 
 def _read_us(question: Question) -> float:
@@ -295,10 +261,10 @@ async def recall(
     """
     if _BY_WORDS not in sources:
         found = await recall(query, sought.without_words(), meaning, deadline)
-        return found.where(found.memory.by_meaning)
+        return found.where(found.memory.found_by[1])
     if _BY_MEANING not in sources:
         found = await recall(query, sought, None, deadline)
-        return found.where(found.memory.by_words)
+        return found.where(found.memory.found_by[0])
     said = _said(sought.postings.counts, sought.terms.tolist())
     us = RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said
     comparison, lost = await _comparison(query, sought, meaning, deadline, us)

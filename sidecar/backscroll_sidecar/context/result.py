@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import Fitted
-from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.explain import explain
 from backscroll_sidecar.context.joining import Content
 from backscroll_sidecar.context.layouts import Parts
@@ -67,7 +66,7 @@ def built_context(
     """Put the answer together; what the fit had to drop gets its fate here."""
     view, gathered, selection = opened.view, picked.gathered, picked.selection
     for place, fate in fitted.dropped.items():
-        selection.drop(place, fate, "compress")
+        selection.drop(place, fate)
     rung = Rung.EMPTY if opened.degradations else picked.rung
     return BuiltContext(
         context_id=context_id,
@@ -107,7 +106,7 @@ def joined_context(
     context_id: str,
     opened: Opened,
     question: Question,
-    choice: Choice,
+    picked: Picked,
     content: Content,
     degradations: tuple[Degradation, ...],
     watch: Stopwatch,
@@ -117,16 +116,16 @@ def joined_context(
         context_id,
         opened.known,
         question.asked_at_ms,
-        choice.profile.name,
+        picked.profile.name,
         content.joined,
-        len(choice.chosen),
+        len(picked.selection.chosen),
         content.tokens,
         content.stable_prefix_tokens,
-        Rung.EMPTY if opened.degradations else choice.rung,
+        Rung.EMPTY if opened.degradations else picked.rung,
         degradations,
         request.layout,
         content.speaker,
-        _diagnostics(opened, choice.rows, choice.exhaustive, watch),
+        _diagnostics(opened, picked.gathered.rows, picked.gathered.exhaustive, watch),
         _trigger_fragment(opened, question),
         question.addressed,
         question.message_type,

@@ -23,7 +23,7 @@ KEPT_ROUTES = 256
 @quick
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a request resolves to before anything is read. `picks_directly`: see `direct.suits`.
+    """What a request resolves to before anything is read.
 
     `keep_control`: control tokens in texts stay; `system_rows`: how stored system rows are shown;
     `texts`: those the server adds, right once the question is known (`asked`).
@@ -32,7 +32,6 @@ class Route:
     profile: Profile
     zone: tzinfo
     model: str
-    picks_directly: bool
     keep_control: bool = False
     system_rows: StoredSystemRows = StoredSystemRows.USER
     texts: Texts = ENGLISH
@@ -43,19 +42,15 @@ class Route:
 
 
 class Routes:
-    """Routes requests by the server's settings. `dims_of`: the size of an embedder's vectors, 0 when not known;
-    `suits_directly`: whether questions of a profile may be picked directly (`direct`).
-    """
+    """Routes requests by the server's settings. `dims_of`: the size of an embedder's vectors, 0 when not known."""
 
     def __init__(
         self,
         settings: ContextSettings,
         dims_of: Callable[[str], int],
-        suits_directly: Callable[[Profile], bool],
     ) -> None:
         self._settings = settings
         self._dims_of = dims_of
-        self._suits_directly = suits_directly
         self._known = lru_cache(maxsize=KEPT_ROUTES)(self._resolved)
 
     def of(self, request: BuildRequest) -> Route:
@@ -97,7 +92,6 @@ class Routes:
             profile,
             ZoneInfo(time_zone),
             model or settings.default_model,
-            self._suits_directly(profile),
             settings.keep_control_tokens,
             system_rows or settings.stored_system_rows,
             settings.wordings.english,

@@ -14,7 +14,6 @@ from typing import NamedTuple, overload
 from backscroll_sidecar.context.lines import Said
 from backscroll_sidecar.context.writing import NOTHING_SHOWN, Shown, Written
 from backscroll_sidecar.domain import Category
-from backscroll_sidecar.values import quick
 
 _TRUNCATED: Callable[[Written], bool] = attrgetter("said.truncated")
 _RECENT = Category.RECENT
@@ -63,7 +62,6 @@ class Line(NamedTuple):
         )
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Lines(Sequence[Line]):
     """Selected messages in time order.

@@ -34,7 +34,6 @@ from backscroll_sidecar.domain import (
     TimeStyle,
     TokenizerName,
 )
-from backscroll_sidecar.values import quick
 
 MESSAGE_TOKENS = 4
 """Framing of one chat message: three marks and the role (OpenAI's published count for o200k models)."""
@@ -121,7 +120,6 @@ def _name_tokens(name: str, tokenizer: TokenizerName) -> int:
     return NAME_TOKENS + repeated_tokens(name, tokenizer) if name else 0
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Written:
     r"""One message in one style.

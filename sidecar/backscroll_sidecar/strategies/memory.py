@@ -143,16 +143,15 @@ class Memory:
     shares : float64[m, f]
         Weight times factor, in the order of `factors`.
     weights : f numbers
-    by_words, by_meaning : bool[m]
-        Which rows share words with the question, and which are among the most similar to it; bool[0] of given rows.
+    found_by : bool[2, m]
+        Which rows share words with the question, and which are among the most similar to it; bool[2, 0] of given rows.
     """
 
     rows: NDArray[np.int32]
     scores: NDArray[np.float64]
     shares: NDArray[np.float64]
     weights: tuple[float, ...]
-    by_words: Bools
-    by_meaning: Bools
+    found_by: Bools
     factors: tuple[str, ...] = MEMORY_FACTORS
 
     def positive(self) -> Memory:
@@ -161,12 +160,12 @@ class Memory:
             return self
         count = np.count_nonzero(self.scores > 0)  # best first
         best = self.rows[:count], self.scores[:count], self.shares[:count]
-        return Memory(*best, self.weights, self.by_words[:count], self.by_meaning[:count])
+        return Memory(*best, self.weights, self.found_by[:, :count])
 
     def where(self, kept: Bools) -> Memory:
         """The rows that are marked."""
         best = self.rows[kept], self.scores[kept], self.shares[kept]
-        return Memory(*best, self.weights, self.by_words[kept], self.by_meaning[kept])
+        return Memory(*best, self.weights, self.found_by[:, kept])
 
 
 MEMORY_LINK = (5.8, -9.1)

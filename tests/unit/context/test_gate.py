@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import cycle, islice
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll_sidecar.context.gate import (
+    PATTERNS,
     SOUNDS_LONG_AGO,
     SOUNDS_WHEN_CALLED,
     Reach,
     decisive_score,
     reaches,
-    united,
 )
 from backscroll_sidecar.strategies.long_ago import (
     PAUSE_MS,
@@ -85,29 +87,14 @@ def test_nothing_is_looked_up_that_could_change_it(
 lists = st.lists(st.integers(0, 40), unique=True, max_size=30).map(lambda x: np.array(x, np.int32))
 
 
-@given(lists, lists, st.sampled_from(Reach))
-def test_each_row_once_in_the_order_of_its_list(near, far, how):
-    """All rows of the lists that count, each once; rows of one list only keep its order."""
-    out = united(near, far, how).rows.tolist()
-    wanted = set(near.tolist()) | (set(far.tolist()) if how is not Reach.NEAR else set())
-    assert sorted(out) == sorted(wanted)
-    for one, other in ((near, far), (far, near)):
-        alone = [row for row in out if row in set(one.tolist()) - set(other.tolist())]
-        assert alone == [row for row in one.tolist() if row in set(alone)]
-
-
 def test_what_each_reach_gives():
-    near, far = np.arange(100, dtype=np.int32), np.arange(200, 300, dtype=np.int32)
-    share = {how: [row >= 200 for row in united(near, far, how).rows.tolist()] for how in Reach}
-    assert not any(share[Reach.NEAR])
-    assert sum(share[Reach.MOSTLY_NEAR][:30]) == 10
-    assert share[Reach.TURNS][:6] == [False, True] * 3
-    assert sum(share[Reach.MOSTLY_FAR][:20]) == 14
-    assert [at for at, far_ in enumerate(share[Reach.FAR][:16]) if not far_] == [4, 12]
+    """The share of the history among the first places, and where the talk has its own."""
 
+    def far(how: Reach, count: int) -> list[bool]:
+        return [not near for near in islice(cycle(PATTERNS[how].tolist()), count)]
 
-def test_who_gave_a_place_is_told():
-    """Law 7: a row of both rankings is shown with the scores of the one that gave it its place."""
-    both = united(np.array([5, 7], np.int32), np.array([7, 5, 9], np.int32), Reach.TURNS)
-    assert both.rows.tolist() == [5, 7, 9]
-    assert both.by_first.tolist() == [True, False, False]
+    assert not any(far(Reach.NEAR, 100))
+    assert sum(far(Reach.MOSTLY_NEAR, 30)) == 10
+    assert far(Reach.TURNS, 6) == [False, True] * 3
+    assert sum(far(Reach.MOSTLY_FAR, 20)) == 14
+    assert [at for at, is_far in enumerate(far(Reach.FAR, 16)) if not is_far] == [4, 12]

@@ -13,7 +13,7 @@ import pytest
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.channels import written
-from backscroll_sidecar.context import builder, pages, select
+from backscroll_sidecar.context import builder, pages
 from backscroll_sidecar.context.compress import SimpleCompressor
 from backscroll_sidecar.context.layouts import StandardAssembler
 from backscroll_sidecar.context.model import (
@@ -363,25 +363,3 @@ async def test_over_all_channels():
     contents = [one.content for one in encoded(answer).messages]
     assert contents == ["here", "there", "when?"]
     assert encoded(answer) == encoded(await room.builder.build(request))
-
-
-@pytest.mark.parametrize("text", ["fish?", "what did Ben say about the mat last week?", "ok"])
-@pytest.mark.parametrize("limit", [{}, {"max_context": 3}, {"relevance_threshold": 0.2}])
-async def test_the_short_selection_is_that_of_the_long_one(monkeypatch, text, limit):
-    """Law 7: where everybody is seen one kernel chooses; items and fates are those of every step."""
-    lines = [say(f"m{n:03}", f"u{n % 4 + 1}", f"{n} fish on the mat", 90_000_000 - n * 700_000)
-             for n in range(120)]  # fmt: skip
-    request = asked(text, profile="balanced", explain=True, overrides=Overrides(**limit))
-    room, taken = Room(lines), []
-    await room.channels.view(KEY)
-    real = select._select_ordered
-    monkeypatch.setattr(select, "_select_ordered", lambda *given: taken.append(1) or real(*given))
-    short = await room.builder.build(request)
-    assert bool(taken) == (
-        "relevance_threshold" not in limit
-    )  # a threshold given holds for every place
-    monkeypatch.setattr(select, "_is_plain", lambda *_: False)
-    long = await room.builder.build(request)
-    assert short.items == long.items
-    assert short.explanation == long.explanation
-    assert any(one.fate != "selected" for one in short.explanation.candidates)

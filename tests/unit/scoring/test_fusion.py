@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from itertools import cycle
 
 import numpy as np
 import pytest
@@ -10,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll_scoring import (
-    interleave,
     linear_fusion,
     reciprocal_rank_fusion,
     turns,
     with_marked,
-    with_recalled,
 )
 
 
@@ -128,8 +125,6 @@ def test_nothing_to_fuse():
         (lambda: linear_fusion([rows(1)], [scores(math.inf)]), "scores must be finite"),
         (lambda: linear_fusion([rows(1)], [scores(1, 2)]), "one entry a row"),
         (lambda: linear_fusion([rows(1)], [scores(1)], normalisation="z"), "normalisation"),
-        (lambda: interleave(rows(1), rows(2), []), "pattern"),
-        (lambda: interleave(rows(1), rows(2), [True], limit=-1), "limit"),
         (lambda: turns(3, 2), "of every 2 turns"),
         (lambda: turns(0, 0), "of every 0 turns"),
     ],
@@ -201,59 +196,6 @@ def test_turns():
         assert [sum(turns(first, of)) for first in range(of + 1)] == list(range(of + 1))
 
 
-def test_interleaving_by_hand():
-    """P-05: golden ranking. Row 2 is in both and costs nobody a turn; the rest of the longer list follows."""
-    both = interleave(rows(1, 2, 3), rows(2, 9, 8, 7), turns(1, 2))
-    assert both.rows.tolist() == [1, 2, 3, 9, 8, 7]
-    assert both.by_first.tolist() == [True, False, True, False, False, False]
-    assert both.places.tolist() == [0, 0, 2, 1, 2, 3]
-    assert interleave(rows(1, 2, 3), rows(9, 8), [False, False, True]).rows.tolist() == [
-        9,
-        8,
-        1,
-        2,
-        3,
-    ]
-    seven = interleave(rows(*range(10)), rows(*range(20, 30)), turns(7, 10), limit=10).rows
-    assert seven.tolist() == [0, 1, 2, 20, 3, 4, 21, 5, 6, 22]
-    assert interleave(rows(), rows(), [True]).rows.dtype == np.int32
-
-
-@given(rankings, rankings, st.lists(st.booleans(), min_size=1, max_size=8), limits)
-def test_interleaving_can_be_cut(first, second, pattern, limit):
-    """P-05: each row once, each list's order kept, and a cut anywhere equals the limit."""
-    whole = interleave(rows(*first), rows(*second), pattern).rows.tolist()
-    assert sorted(whole) == sorted({*first, *second})
-    assert (
-        interleave(rows(*first), rows(*second), pattern, limit=limit).rows.tolist() == whole[:limit]
-    )
-    for ranking, other in ((first, second), (second, first)):
-        own = [row for row in dict.fromkeys(ranking) if row not in other]
-        assert [row for row in whole if row in own] == own
-
-
-@given(rankings, rankings, st.lists(st.booleans(), min_size=1, max_size=8), limits)
-def test_interleaving_turn_by_turn(first, second, pattern, limit):
-    """P-05: a row that is in costs no turn; the turns of a list that has run out are the other's."""
-    left, taken, expected = (
-        {True: list(enumerate(first)), False: list(enumerate(second))},
-        set(),
-        [],
-    )
-    for turn in cycle(pattern):
-        for whose in (turn, not turn):
-            while left[whose] and left[whose][0][1] in taken:
-                left[whose].pop(0)
-        whose = turn if left[turn] else not turn
-        if not left[whose] or len(expected) == limit:
-            break
-        place, row = left[whose].pop(0)
-        taken.add(row)
-        expected.append((row, whose, place))
-    found = interleave(rows(*first), rows(*second), pattern, limit=limit)
-    assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
-
-
 ascending = st.sets(st.integers(0, 30), max_size=12).map(sorted)
 
 
@@ -275,37 +217,6 @@ def test_marked_rows_are_united(first, more, bit, flag):
     assert flagged.tolist() == own
 
 
-@given(
-    st.sets(st.integers(0, 40)),
-    st.lists(st.integers(0, 40), unique=True),
-    st.integers(0, 20),
-    st.data(),
-)
-def test_a_ranking_is_added(first, more, bit, data):
-    """Sources without rows get no bit; rows of the ranking alone are flagged; each of its rows is where it says."""
-    first = sorted(first)
-    marks = np.array([1 << row % (bit + 1) for row in first], np.uint32)
-    flags = np.array([row % 3 == 0 for row in first], np.bool_)
-    by = np.array([data.draw(st.tuples(st.booleans(), st.booleans())) for _ in more], np.bool_)
-    by_words, by_meaning = np.ascontiguousarray(by.reshape(-1, 2).T)
-    united, bits, flagged, places, sources = with_recalled(
-        rows(*first), marks, flags, rows(*more), by_words, by_meaning, bit
-    )
-    assert united.tolist() == sorted({*first, *more})
-    assert united[places].tolist() == more
-    assert set(united[flagged]) == {row for row in united if row not in first or row % 3 == 0}
-    neither = ~(by_words | by_meaning)
-    assert sources == by_words.any() + 2 * by_meaning.any() + 4 * neither.any()
-    own = dict(zip(first, marks.tolist(), strict=True))
-    number = bit
-    for those in (by_words, by_meaning, neither):
-        if those.any():
-            having = {row for row, mark in zip(united, bits, strict=True) if mark >> number & 1}
-            kept = {row for row in first if own[row] >> number & 1}
-            assert having == kept | set(np.array(more)[those])
-            number += 1
-
-
 def test_marks_of_another_length_are_refused():
     none, no_marks, no_flags = rows(), np.empty(0, np.uint32), np.empty(0, np.bool_)
     one_mark, one_flag = np.ones(1, np.uint32), np.ones(1, np.bool_)
@@ -316,13 +227,3 @@ def test_marks_of_another_length_are_refused():
     ):
         with pytest.raises(ValueError, match="marks"):
             with_marked(*wrong, flag=True)
-
-
-@given(st.integers(0, 10), st.integers(1, 10), st.integers(0, 40))
-def test_each_list_has_its_share_of_every_beginning(first, of, length):
-    """At no cut is a list more than one turn away from its share."""
-    first = min(first, of)
-    made = interleave(
-        rows(*range(100)), rows(*range(100, 200)), turns(first, of), limit=length
-    ).rows
-    assert abs((made < 100).sum() - length * first / of) < 1

@@ -151,7 +151,7 @@ def test_rows_passed_over(beside, seed, terms):
     best = score_memory(*question, limit=40)
     order = top_order(fast.totals, rows, limit=40)
     assert best.rows.tolist() == order[np.isfinite(fast.totals[order])].tolist()
-    assert best.by_words.tolist() == [row in matching and scores[row] > 0 for row in best.rows]
+    assert best.found_by[0].tolist() == [row in matching and scores[row] > 0 for row in best.rows]
 
 
 @settings(TWINS, max_examples=60)
@@ -226,8 +226,8 @@ def test_nearest_of_many_blocks(seed, limit):
     best = score_memory(*question, limit=limit)
     order = sorted(np.flatnonzero(~np.isnan(dense)), key=lambda row: (dense[row], row))
     nearest = order[len(order) - limit :]
-    assert best.by_meaning.tolist() == [row in nearest for row in best.rows]
-    assert 0 < np.count_nonzero(best.by_meaning) < limit
+    assert best.found_by[1].tolist() == [row in nearest for row in best.rows]
+    assert 0 < np.count_nonzero(best.found_by[1]) < limit
 
 
 @TWINS
@@ -249,8 +249,8 @@ def test_nearest(data):
     found = score_memory(*question, limit=limit)
     nearest = sorted(np.flatnonzero(~np.isnan(dense)), key=lambda row: (dense[row], row))
     nearest = nearest[max(0, len(nearest) - limit) :]
-    assert found.by_words.tolist() == [bool(hits[row]) for row in found.rows]
-    assert found.by_meaning.tolist() == [row in nearest for row in found.rows]
+    assert found.found_by[0].tolist() == [bool(hits[row]) for row in found.rows]
+    assert found.found_by[1].tolist() == [row in nearest for row in found.rows]
 
 
 class TestFactors:

@@ -1,183 +1,188 @@
-"""Steps of a selection in both engines. Also run with NUMBA_DISABLE_JIT=1."""
+"""Selections and unions against what sets and sorting say. Also run with NUMBA_DISABLE_JIT=1."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import (
-    Interleaved,
-    Rules,
-    choose,
-    choose_far,
-    choose_near,
-    give_places,
-    kernels_fusion,
-    kernels_selection,
-    older_marks,
-    spread,
+from backscroll_scoring import Rules, select, take_turns, turns, unite
+from backscroll_scoring.layout import (
+    HIDDEN,
+    IN_CHAIN,
+    IS_PINNED,
+    ORPHAN,
+    OTHERS,
+    OWN,
+    RECALLED,
 )
-from tests.reference import selection as reference_selection
-from tests.reference import united as reference_united
+from tests.reference import selection as reference
 
-ENGINES = (kernels_selection, reference_selection)
-TWINS = settings(deadline=None, max_examples=150)
-
-
-@TWINS
-@given(
-    st.lists(st.integers(0, 2), min_size=1, max_size=9),
-    st.sets(st.integers(0, 8), max_size=9),
-    st.integers(-1, 2),
-    st.integers(0, 30),
-    st.lists(st.tuples(st.integers(0, 2**31), st.booleans()), max_size=4),
-)
-def test_older_rows(authors, older, asker, first, there):
-    """The asker's rows are the first source's; with none, the others are."""
-    rows = np.array(sorted(row for row in older if row < len(authors)), np.int32)
-    author = np.array(authors, np.int32)
-    bits = np.array([bit for bit, _ in there], np.uint32)
-    flags = np.array([flag for _, flag in there], np.bool_)
-    fast, plain = (
-        older_marks(author, asker, rows, first, bits, flags, engine=engine) for engine in ENGINES
-    )
-    for one, other in zip(fast, plain, strict=True):
-        np.testing.assert_array_equal(one, other)
-    own = [authors[row] == asker for row in rows]
-    assert fast[2:] == (any(own), not all(own))
-    assert [bit == 1 << first for bit in fast[0][: len(rows)]] == (
-        own if any(own) else [True] * len(own)
-    )
+MANY = settings(deadline=None, max_examples=300)
+NOBODY = np.empty(0, np.int32)
 
 
 @st.composite
-def ranked(draw):
+def cases(draw):
+    """Candidates of every kind, and rules."""
     m = draw(st.integers(0, 9))
-    scores = draw(st.lists(st.floats(0, 1), min_size=m, max_size=m))
-    order = draw(st.permutations(range(m)))[: draw(st.integers(0, m))]
-    stages = draw(st.lists(st.integers(0, 3), min_size=m, max_size=m))
-    return np.array(scores), np.array(order, np.int64), np.array(stages, np.uint8)
 
+    def each(of):
+        return draw(st.lists(of, min_size=m, max_size=m))
 
-@TWINS
-@given(ranked(), st.floats(0, 1), st.integers(0, 10), st.integers(0, 10), st.sampled_from([-1, 3]))
-def test_choosing(given_ranking, least_score, least, floor, kept_stage):
-    """Nobody weak is chosen, everybody else is, once; a higher bar takes nobody more."""
-    fast, plain = (
-        choose(
-            *given_ranking, least_score, least=least, floor=floor, kept_stage=kept_stage,
-            engine=engine,
-        )
-        for engine in ENGINES
-    )  # fmt: skip
-    for one, other in zip(fast, plain, strict=True):
-        np.testing.assert_array_equal(one, other)
-    chosen, below, weak = fast
-    assert sorted(chosen) == np.flatnonzero(~weak).tolist()
-    assert not (weak & ~below).any()
-
-
-@TWINS
-@given(
-    ranked(), st.floats(0, 1), st.integers(0, 10), st.integers(0, 10), st.integers(0, 9),
-    st.integers(-1, 2), st.data(),
-)  # fmt: skip
-def test_choosing_of_the_last_lines(given_ranking, least_score, least, floor, older, asker, data):
-    """One kernel comes to what the older rows' marks and the choice come to one after the other."""
-    scores, order, stages = given_ranking
-    m = len(scores)
-    order = np.array([*order, *(set(range(m)) - set(order.tolist()))], np.int64)
-    rows = np.arange(m, dtype=np.int32)
-    author = np.array(data.draw(st.lists(st.integers(0, 2), min_size=m, max_size=m)), np.int32)
-    n_older = min(older, m)
-    fast, plain = (
-        choose_near(
-            scores, order, rows, author, Rules(n_older, asker, 1, 3, least_score, least, floor),
-            engine=engine,
-        )
-        for engine in ENGINES
-    )  # fmt: skip
-    for one, other in zip(fast, plain, strict=True):
-        np.testing.assert_array_equal(one, other)
-    chosen, _, _ = choose(scores, order, stages, least_score, least=least, floor=floor)
-    np.testing.assert_array_equal(fast[0], chosen)
-    assert (fast[1][n_older:] == 2).all()
-    assert set(fast[1][:n_older].tolist()) <= {8, 16}
-
-
-@TWINS
-@given(
-    ranked(), st.lists(st.integers(0, 12), unique=True, max_size=8), st.floats(0, 1), st.integers(0, 10),
-    st.integers(0, 10), st.integers(0, 9), st.integers(-1, 2),
-    st.lists(st.booleans(), min_size=1, max_size=4), st.data(),
-)  # fmt: skip
-def test_choosing_of_both_lists(
-    given_ranking, far, least_score, least, floor, older, asker, pattern, data
-):
-    """One kernel comes to what unions, turns and the choice come to one after the other."""
-    scores, order, _ = given_ranking
-    m, k = len(scores), len(far)
-    order = np.array([*order, *(set(range(m)) - set(order.tolist()))], np.int64)
-    near = np.arange(m, dtype=np.int32) + 2
-    author = np.array(data.draw(st.lists(st.integers(0, 2), min_size=16, max_size=16)), np.int32)
-
-    def marks():
-        return np.array(data.draw(st.lists(st.booleans(), min_size=k, max_size=k)), np.bool_)
-
-    linear = np.array(data.draw(st.lists(st.floats(-1, 4), min_size=k, max_size=k)))
-    recalled = np.array(far, np.int32), linear, marks(), marks()
-    fast, plain = (
-        choose_far(
-            (near, order, scores), recalled, author, (5.8, -9.1), np.array(pattern),
-            Rules(min(older, m), asker, 1, 3, least_score, least, floor), kernel=engine.choose_far,
-        )
-        for engine in (kernels_fusion, reference_united)
-    )  # fmt: skip
-    np.testing.assert_allclose(fast.scores, plain.scores, rtol=1e-14)
-    for one, other in zip(fast[:3] + fast[4:], plain[:3] + plain[4:], strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert fast.rows.tolist() == sorted({*near.tolist(), *far})
-    assert fast.references.tolist() == [row not in near for row in fast.rows]
-    assert set(far) <= {
-        row for row, bits in zip(fast.rows.tolist(), fast.bits.tolist(), strict=True) if bits >= 8
-    }
-    if not least_score:
-        assert sorted(fast.chosen) == list(range(len(fast.rows)))
-
-
-@TWINS
-@given(ranked(), st.lists(st.floats(-1, 4), min_size=1, max_size=5), st.data())
-def test_places_of_two_lists(given_ranking, linear, data):
-    """Who has a place by the second list has its probability and its stage; the others keep theirs."""
-    scores, order, stages = given_ranking
-    by_first = np.array([data.draw(st.booleans()) for _ in order], np.bool_)
-    places = np.array([data.draw(st.integers(0, len(linear) - 1)) for _ in order], np.int32)
-    both = Interleaved(order.astype(np.int32), by_first, places)
-    fast, plain = (
-        give_places(both, np.array(linear), scores, stages, 9, (5.8, -9.1), engine=engine)
-        for engine in ENGINES
+    flag = st.sampled_from(
+        [0, 0, 0, 0, RECALLED, HIDDEN, IN_CHAIN, IS_PINNED, IN_CHAIN | IS_PINNED]
     )
-    np.testing.assert_array_equal(fast[0], order)
-    np.testing.assert_allclose(fast[1], plain[1], rtol=1e-14)
-    np.testing.assert_array_equal(fast[2], plain[2])
-    kept = np.setdiff1d(np.arange(len(scores)), order[~by_first])
-    np.testing.assert_array_equal(fast[1][kept], scores[kept])
-    assert (fast[2][order[~by_first]] == 9).all()
+    order = draw(st.permutations(range(m)))
+    rules = Rules(
+        draw(st.sampled_from([-1.0, 0.3, 0.5, 2.0])),
+        draw(st.integers(0, 4)),
+        draw(st.integers(0, 4)),
+        draw(st.integers(0, 4)),
+        draw(st.sampled_from([-1, 3])),
+        draw(st.booleans()),
+        draw(st.sampled_from([False, False, False, True])),
+    )
+    flags = each(flag)
+    groups = each(st.integers(-2, 2)) if draw(st.booleans()) and not rules.ranked_only else []
+    parties = [groups.index(one) if one >= 0 else -1 for one in groups]
+    if rules.ranked_only:
+        flags = [one & (RECALLED | HIDDEN) for one in flags]
+    flags = [
+        one | (ORPHAN if parties and parties[j] >= 0 and draw(st.integers(0, 5)) == 0 else 0)
+        for j, one in enumerate(flags)
+    ]
+    return (
+        each(st.sampled_from([0.0, 0.2, 0.4, 0.6, 0.8])),
+        order[: draw(st.integers(0, m))],
+        each(st.integers(0, 4)),
+        flags,
+        parties,
+        rules,
+    )
 
 
-@TWINS
-@given(st.sets(st.integers(0, 12), max_size=9), st.sets(st.integers(0, 12), max_size=9), st.data())
-def test_what_is_known_of_some(rows, some, data):
-    """Scores come to their rows, the order to places; what is no candidate is told."""
-    k = len(some)
-    order = np.array(data.draw(st.permutations(range(k))), np.int64)
-    scores = np.array(data.draw(st.lists(st.floats(0, 1), min_size=k, max_size=k)))
-    stages = np.array(data.draw(st.lists(st.integers(0, 3), min_size=k, max_size=k)), np.uint8)
-    listed, those = (np.array(sorted(one), np.int32) for one in (rows, some))
-    fast, plain = (spread(listed, those, order, scores, stages, engine=one) for one in ENGINES)
-    assert (fast is None) == (plain is None) == (not some <= rows)
-    if fast is not None:
-        for one, other in zip(fast, plain, strict=True):
-            np.testing.assert_array_equal(one, other)
-        np.testing.assert_array_equal(listed[fast[0]], those[order])
-        np.testing.assert_array_equal(fast[1][fast[0]], scores[order])
-        assert np.count_nonzero(fast[1]) == np.count_nonzero(scores)
+@MANY
+@given(cases())
+def test_a_selection(case):
+    """The fate of everybody, what decided it, and who stays in which order."""
+    scores, order, stages, flags, parties, rules = case
+    chosen, fate, stage = select(
+        np.array(scores, np.float64),
+        np.array(order, np.int64),
+        np.array(stages, np.uint8),
+        np.array(flags, np.uint8),
+        np.array(parties, np.int32),
+        rules,
+    )
+    expected = reference.select(*case)
+    assert chosen.tolist() == expected[0]
+    assert fate.tolist() == expected[1]
+    assert stage.tolist() == expected[2]
+
+
+def test_a_smaller_head_or_floor_by_hand():
+    """Scores .9 .1 .2 .8; the chain comes right behind the best, the floor keeps the newest."""
+    known = np.array([0.9, 0.1, 0.2, 0.8]), np.array([0, 3, 2, 1]), np.full(4, 4, np.uint8)
+    flags = np.array([0, IN_CHAIN, 0, 0], np.uint8)
+    chosen, _, _ = select(*known, flags, NOBODY, Rules(0.5, head=1))
+    assert chosen.tolist() == [0, 1, 3]
+    chosen, _, _ = select(*known, np.zeros(4, np.uint8), NOBODY, Rules(0.95, floor=2))
+    assert chosen.tolist() == [3, 2]
+
+
+@st.composite
+def rankings(draw):
+    """Candidates, a ranking of some of them, and another one."""
+    rows = sorted(draw(st.sets(st.integers(0, 30), min_size=1, max_size=10)))
+    near = sorted(draw(st.sets(st.sampled_from(rows))))
+    far = draw(st.lists(st.integers(0, len(rows) - 1), unique=True, max_size=6))
+    return rows, near, draw(st.permutations(range(len(near)))), far
+
+
+@MANY
+@given(rankings(), st.lists(st.booleans(), min_size=1, max_size=5))
+def test_two_rankings_take_turns(given_, pattern):
+    """A row that is in is passed over; a list that has run out leaves its turns to the other."""
+    rows, near, order, far = given_
+    scores, stages = np.linspace(0, 1, len(near)), np.arange(len(near), dtype=np.uint8)
+    linear, link = np.linspace(3, -1, len(far)), (2.0, -0.5)
+    both = take_turns(
+        np.array(rows, np.int32),
+        (np.array(near, np.int32), np.array(order, np.int64), scores, stages),
+        (np.array(far, np.int32), linear),
+        np.array(pattern),
+        link,
+    )
+    places = [rows.index(near[one]) for one in order]
+    taken = reference.take_turns(places, far, pattern)
+    assert list(zip(both.order.tolist(), both.by_far.tolist(), strict=True)) == taken
+    by_near = {rows.index(row): (scores[i], stages[i]) for i, row in enumerate(near)}
+    expected = dict.fromkeys(range(len(rows)), (0.0, 0)) | by_near
+    expected = reference.scores_of_turns(expected, taken, linear.tolist(), link)
+    assert both.scores == pytest.approx([expected[j][0] for j in range(len(rows))])
+    assert both.stages.tolist() == [expected[j][1] for j in range(len(rows))]
+
+
+def test_a_ranking_of_others_is_no_ranking_of_these():
+    rows, near = np.array([1, 2], np.int32), np.array([1, 3], np.int32)
+    ranked = near, np.array([0, 1]), np.zeros(2), np.zeros(2, np.uint8)
+    far = NOBODY, np.empty(0)
+    assert take_turns(rows, ranked, far, np.array([True]), (1.0, 0.0)) is None
+
+
+def test_seven_of_ten_turns():
+    pattern = turns(7, 10)
+    assert len(pattern) == 10
+    assert sum(pattern) == 7
+    assert pattern[0]
+
+
+@MANY
+@given(st.data())
+def test_a_union(data):
+    """Each row once, ascending, with the marks of whoever proposed it; what only the history has is a reference."""
+    n = 15
+    author = data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    rows = sorted(data.draw(st.sets(st.integers(0, n - 1))))
+    older = sorted(data.draw(st.sets(st.integers(0, n - 1))))
+    far = data.draw(st.lists(st.integers(0, n - 1), unique=True, max_size=6))
+    by = [data.draw(st.lists(st.booleans(), min_size=len(far), max_size=len(far))) for _ in "wm"]
+    asked = data.draw(st.sampled_from([(-1, -1), (0, -1), (1, 0)]))
+    marks = [1 << row % 3 for row in rows]
+    united = unite(
+        (
+            np.array(rows, np.int32),
+            np.array(marks, np.uint32),
+            np.array([row % 2 == 0 for row in rows], bool),
+        ),
+        np.array(author, np.int32),
+        np.array(older, np.int32),
+        np.array(far, np.int32),
+        np.array(by, bool).reshape(2, len(far)),
+        (*asked, -1, -1, -1),
+        1,
+        3,
+    )
+    talk = [row for row in older if asked != (-1, -1) or row not in rows]
+    added = [
+        {row for row in talk if author[row] == 1},
+        {row for row in talk if author[row] != 1},
+        {row for row, has in zip(far, by[0], strict=True) if has},
+        {row for row, has in zip(far, by[1], strict=True) if has},
+        {row for row, *has in zip(far, *by, strict=True) if not any(has)},
+    ]
+    assert united.rows.tolist() == sorted({*rows, *older, *far})
+    assert united.rows[united.far_places].tolist() == far
+    assert united.present == sum(1 << i for i, some in enumerate(added) if some)
+    new = [i for i, some in enumerate(added) if some and not (i in (OWN, OTHERS) and asked[i] >= 0)]
+    number = {i: 3 + new.index(i) for i in new} | {
+        i: asked[i] for i in (OWN, OTHERS) if asked[i] >= 0
+    }
+    for row, mark, is_reference in zip(
+        united.rows.tolist(), united.marks.tolist(), united.references.tolist(), strict=True
+    ):
+        expected = 1 << row % 3 if row in rows else 0
+        for i, some in enumerate(added):
+            expected |= (1 << number[i]) if row in some else 0
+        assert mark == expected
+        assert is_reference == (row % 2 == 0 if row in rows else row not in older)

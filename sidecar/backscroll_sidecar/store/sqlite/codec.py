@@ -1,13 +1,9 @@
-"""Rows of SQLite and the domain's values: one place that knows both.
-
-A channel of 10,000 rows is decoded while somebody waits, so `decode_rows` fills unfrozen twins of the frozen
-classes, at an eighth of the price of their constructors. A field added to the domain makes this module fail on import.
-"""
+"""Rows of SQLite and the domain's values: one place that knows both."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -39,25 +35,6 @@ from backscroll_sidecar.store.sqlite.encoding import (
 )
 
 
-def _draft(kind: type, *names: str) -> type[Any]:
-    """A class laid out like `kind` but not frozen: filled by plain assignment, then turned into `kind`."""
-    assert names == tuple(field.name for field in fields(kind)), f"{kind} changed: decode_rows too"
-    return type(f"{kind.__name__}Draft", (), {"__slots__": kind.__dict__["__slots__"]})
-
-
-_DraftMessage = _draft(
-    Message, "id", "channel", "author", "parts", "sent_at_ms", "role", "thread_id", "session_id",
-    "reply", "mentions", "embeddings", "dedupe_key", "is_partial",
-)  # fmt: skip
-_DraftAnalysis = _draft(
-    Analysis, "text", "message_type", "mention_ids", "keywords", "token_count", "reply"
-)
-_DraftStored = _draft(
-    StoredMessage, "message", "analysis", "seq", "rank_time_ms", "revision", "state", "moves", "alias_ids",
-)  # fmt: skip
-_DraftText = _draft(TextPart, "text")
-
-
 def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
     """Rows of `statements.COLUMNS`, all of one channel."""
     loads, enums, partial = orjson.loads, _enums, MessageState.PARTIAL
@@ -72,36 +49,24 @@ def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
         author = authors.get(who)
         if author is None:
             author = authors[who] = Author(author_id, author_name, author_kind)
-        message, analysis, stored = _DraftMessage(), _DraftAnalysis(), _DraftStored()
         sent = None if reply_kind is None else Reply(reply_to, reply_kind, inferred)
+        parts: tuple[Part, ...]
+        mentions: tuple[Mention, ...]
+        mention_ids: tuple[str, ...]
         if details is None:
-            part = _DraftText()
-            part.text = text
-            part.__class__ = TextPart
-            message.parts = (part,)
-            message.mentions = analysis.mention_ids = ()
-            analysis.reply = sent
+            parts, mentions, mention_ids, reply = (TextPart(text),), (), (), sent
         else:
             more = loads(details)
             if sent is not None and "answers" in more:
                 sent = replace(sent, user_id=more["answers"])
-            message.parts, message.mentions, analysis.mention_ids, analysis.reply = _decode_details(
-                more, text, sent
-            )
-        message.id, message.channel, message.author = id_, channel, author
-        message.sent_at_ms, message.role, message.reply = sent_at_ms, role, sent
-        message.thread_id, message.session_id = thread_id, session_id
-        message.embeddings, message.dedupe_key = (), dedupe_key
-        message.is_partial = state is partial
-        message.__class__ = Message
-        analysis.text, analysis.message_type, analysis.token_count = text, message_type, token_count
-        analysis.keywords = tuple(loads(keywords)) if keywords else ()
-        analysis.__class__ = Analysis
-        stored.message, stored.analysis, stored.seq = message, analysis, seq
-        stored.rank_time_ms, stored.revision, stored.state = rank_time_ms, revision, state
-        stored.moves, stored.alias_ids = moves, ()
-        stored.__class__ = StoredMessage
-        out.append(stored)
+            parts, mentions, mention_ids, reply = _decode_details(more, text, sent)
+        message = Message(
+            id_, channel, author, parts, sent_at_ms, role, thread_id, session_id, sent, mentions, (), dedupe_key,
+            state is partial,
+        )  # fmt: skip
+        words = tuple(loads(keywords)) if keywords else ()
+        analysis = Analysis(text, message_type, mention_ids, words, token_count, reply)
+        out.append(StoredMessage(message, analysis, seq, rank_time_ms, revision, state, moves))
     return out
 
 
