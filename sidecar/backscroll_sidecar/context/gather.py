@@ -229,9 +229,9 @@ def with_answered(gathered: Gathered, query: StrategyQuery, row: int) -> Gathere
 
 def with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
     """The candidates with the rest of their tool rounds; without tool messages if these cannot be made out (law 5)."""
-    if not query.view.tool_rounds:
-        return gathered
     try:
+        if not query.view.tool_rows(gathered.rows):
+            return gathered
         return _completed(gathered, query, policy)
     except Exception as error:
         log.warning("tool rounds failed", error=type(error).__name__, exc_info=True)
