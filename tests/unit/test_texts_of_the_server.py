@@ -46,7 +46,7 @@ ELSEWHERE = {
     ("models/local_embedder.py", "warm up"): "embedded before the first text",
     ("context/rank.py", "softmax, logistic"): "names of normalisations",
 }
-ONLY_READS = {"models/words.py"}
+ONLY_READS = {"models/vendor_words.py"}
 """What vendors write."""
 
 

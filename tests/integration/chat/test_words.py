@@ -8,7 +8,7 @@ import pytest
 from backscroll import Client
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.models import reading
-from backscroll_sidecar.models.words import FINISH_TABLE, REFUSAL_TABLE, FinishWords, Refusal
+from backscroll_sidecar.models.vendor_words import FINISH_TABLE, REFUSAL_TABLE, FinishWords, Refusal
 from backscroll_sidecar.ports import FinishReason, ModelFault
 from tests.contract.models.sse_server import Reply, chunk, data, said, stopped, whole
 from tests.integration.chat.causes import FILTER_BYTES, SECRET
