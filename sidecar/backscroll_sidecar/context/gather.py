@@ -81,10 +81,6 @@ class Gathered:
         """The sources that could not be asked."""
         return frozenset(one.source for one in self.degradations)
 
-    def sources_of(self, place: int) -> tuple[str, ...]:
-        """The names of the sources that proposed candidate `place`."""
-        return self.sources_in(self.source_bits.item(place))
-
     def sources_in(self, bits: int) -> tuple[str, ...]:
         """The names of the sources that `source_bits` of this value stand for."""
         return _names(self.sources, bits)

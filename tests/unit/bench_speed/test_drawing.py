@@ -25,6 +25,7 @@ POINTS = {
 }
 
 
+@pytest.mark.slow
 def test_every_sweep_has_a_picture_and_the_points_stand_beside(tmp_path):
     """The same points give the same bytes, written again."""
     assert set(drawing.DRAWN) == set(SWEEPS) == set(POINTS)
@@ -40,6 +41,7 @@ def test_every_sweep_has_a_picture_and_the_points_stand_beside(tmp_path):
     assert [one.read_bytes() for one in again] == [one.read_bytes() for one in written]
 
 
+@pytest.mark.slow
 def test_a_sweep_without_points_is_not_drawn(tmp_path):
     points = {name: POINTS[name] if name == "channels" else [] for name in POINTS}
     written = drawing.write(points, {}, "", tmp_path)
