@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import (
     CUT_PROBES,
+    LEAST_TOKENS,
     Compressed,
     Compressor,
     Limits,
@@ -84,14 +85,21 @@ class Fitted:
 
 
 def fit_us(parts: Parts, limits: Limits, frame: Frame) -> float:
-    """Microseconds that `fit` takes, predicted: every line is put in its place, long ones are cut and written anew,
-    some of them several times to find out how much of them fits.
+    """Microseconds that `fit` takes, predicted: every line is put in its place, long ones are cut and written anew.
+
+    Over budget only the newest line and what the question replies to are cut, several times to find out how much fits.
     """
-    most, written = limits.max_chars_per_message, parts.lines.shown.written
+    most, lines = limits.max_chars_per_message, parts.lines
+    written = lines.shown.written
     cut = 0 if most is None else sum([len(one.said.text) > most for one in written])
     us = FIT_US * len(written) + cut * (WRITE_US + WRITE_US_PER_CHAR * (most or 0))
-    if sum(parts.lines.costs) > frame.budget:
-        longest = max([len(one.said.text) for one in written])
+    if sum(lines.costs) > frame.budget:
+        kept = [written[-1]]
+        if lines.answered >= 0:
+            kept.append(written[lines.places.index(lines.answered)])
+        longest = max(
+            [len(one.said.text) for one in kept if one.line_cost > LEAST_TOKENS], default=0
+        )
         us += 2 * CUT_PROBES * WRITE_US_PER_CHAR * min(longest, 4 * frame.budget)
     return us
 
