@@ -6,10 +6,10 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import replace
 from typing import Any
 
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.chat.endings import Ending, ending_of, error_text
 from backscroll_sidecar.chat.events import (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import msgspec
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.chat.endings import Ending
 from backscroll_sidecar.chat.events import ChatEnd, ChatError, EndReason
@@ -36,8 +37,7 @@ class Ends(NamedTuple):
     commit_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(msgspec.Struct, frozen=True):
     """What became of a reply: its id, empty where none is stored, whether the turn is kept, what was not stored."""
 
     message_id: str = ""

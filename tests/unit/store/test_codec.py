@@ -2,9 +2,10 @@
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import (
     Author,
