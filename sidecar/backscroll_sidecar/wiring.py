@@ -16,7 +16,7 @@ import backscroll_scoring
 from backscroll_sidecar import analyze
 from backscroll_sidecar.channels import Channels, SegmentWriter
 from backscroll_sidecar.chat import ChatService
-from backscroll_sidecar.chat.records import ChatHistory
+from backscroll_sidecar.chat.turn_store import TurnStore
 from backscroll_sidecar.concurrency.background import make_room
 from backscroll_sidecar.concurrency.threads import pool
 from backscroll_sidecar.concurrency.time_slicing import Pacer
@@ -243,7 +243,7 @@ async def _assemble(
     model = model or chat_model(settings, pacer)
     model = model if recorder is None else recorder.model(model)
     stack.push_async_callback(model.close)
-    turns = ChatHistory(history, writer, store, clock, settings.wordings())
+    turns = TurnStore(history, writer, store, clock, settings.wordings())
     chat = ChatService(builder, turns, model, chat_settings(settings), clock, pacer, events)
     stack.push_async_callback(chat.drain)
     return App(

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.chat.storing import NOT_STORED_YET
+from backscroll_sidecar.chat.turn_writer import NOT_STORED_YET
 from backscroll_sidecar.telemetry import logs
 from tests.integration.chat.talk import Bot, answers, talk, text_of, turn
 from tests.kit.model_process import Exchange, ModelProcess, script

@@ -12,8 +12,8 @@ import pytest
 
 from backscroll_sidecar.importers.items import NotUnderstood, Options, Unreadable
 from backscroll_sidecar.importers.json_bytes import MAX_DEPTH, SafeBytes, TooDeep
-from backscroll_sidecar.importers.reading import messages, survey
 from backscroll_sidecar.importers.sources import opened
+from backscroll_sidecar.importers.survey import messages, survey
 from backscroll_sidecar.importers.times import Times
 
 EXPORTS = Path(__file__).parents[1] / "data" / "exports"

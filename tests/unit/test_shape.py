@@ -1,8 +1,9 @@
 """The shape of the product: functions that can be read at once, no imports in a circle."""
 
 import ast
+import functools
 import graphlib
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -12,16 +13,20 @@ TOO_LARGE = {"join_answer", "lay_out"}
 """What is still too large, to be emptied. Nothing may be added."""
 
 
-def sources() -> Iterator[tuple[str, ast.Module]]:
-    for root in ROOTS:
-        for path in sorted(root.rglob("*.py")):
-            name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-            yield name, ast.parse(path.read_text(encoding="utf-8"))
+@functools.cache
+def sources() -> dict[str, ast.Module]:
+    return {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
+            path.read_text(encoding="utf-8")
+        )
+        for root in ROOTS
+        for path in sorted(root.rglob("*.py"))
+    }
 
 
 def test_no_function_is_too_long_or_takes_too_much() -> None:
     found = set()
-    for _, tree in sources():
+    for tree in sources().values():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert node.end_lineno
@@ -35,7 +40,7 @@ def test_no_function_is_too_long_or_takes_too_much() -> None:
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Not even where it is only for the types."""
-    trees = dict(sources())
+    trees = sources()
     imports = {name: imported(tree, trees.keys()) - {name} for name, tree in trees.items()}
     graphlib.TopologicalSorter(imports).prepare()  # raises CycleError, with the circle
 

@@ -31,12 +31,12 @@ TELLS_OPERATORS = re.compile(
 ELSEWHERE = {
     ("context/layouts.py", "System: "): "a mark: the format of a line",
     ("context/lines.py", " [bot]"): "a mark: the format of a line",
-    ("chat/storing.py", "the turn could not be stored"): "an error",
+    ("chat/turn_writer.py", "the turn could not be stored"): "an error",
     (
-        "chat/storing.py",
+        "chat/turn_writer.py",
         "the turn was not stored before the caller's time was up; it still may be",
     ): "an error",
-    ("chat/storing.py", "the commit did not end in time"): "an error",
+    ("chat/turn_writer.py", "the commit did not end in time"): "an error",
     ("history/writer.py", "the deadline passed before the commit"): "an error",
     ("history/writer.py", "the server stopped before the commit"): "an error",
     ("history/writer.py", "the outcome of the commit is unknown"): "an error",
@@ -46,7 +46,7 @@ ELSEWHERE = {
     ("models/local_embedder.py", "warm up"): "embedded before the first text",
     ("context/rank.py", "softmax, logistic"): "names of normalisations",
 }
-ONLY_READS = {"models/words.py"}
+ONLY_READS = {"models/vendor_words.py"}
 """What vendors write."""
 
 

@@ -16,8 +16,8 @@ from backscroll.v1 import message_pb2
 from backscroll_bench.quality.data import ChatSet, Line, Question
 from backscroll_bench.quality.rows import DataError
 from backscroll_sidecar.importers.items import NotUnderstood, Options, Unreadable
-from backscroll_sidecar.importers.reading import messages, survey
 from backscroll_sidecar.importers.sources import opened
+from backscroll_sidecar.importers.survey import messages, survey
 
 WINDOW = 100
 """How far back a conversation is looked at, as in the marked sets."""

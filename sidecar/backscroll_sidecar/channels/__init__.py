@@ -1,6 +1,6 @@
 """Hot channels: the columns, texts and wire fragments of channels in memory, loaded from the store and droppable."""
 
-from backscroll_sidecar.channels.batch import BLANK, HIDDEN, shown_id
+from backscroll_sidecar.channels.batch import BLANK, HIDDEN, LIVE, PARTIAL, RECALLED, shown_id
 from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.lexicon import LexiconView
 from backscroll_sidecar.channels.registry import Channels
@@ -10,6 +10,9 @@ from backscroll_sidecar.channels.view import ChannelView
 __all__ = [
     "BLANK",
     "HIDDEN",
+    "LIVE",
+    "PARTIAL",
+    "RECALLED",
     "ChannelView",
     "Channels",
     "HotChannel",

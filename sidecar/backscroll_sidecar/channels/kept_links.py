@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from backscroll_scoring.link_columns import TOP, WINDOW
 from backscroll_scoring.link_model import shipped
 from backscroll_scoring.links import CAPACITY, LOOK_BACK, NOBODY, ReplyLinks
+from backscroll_sidecar.channels.batch import RECALLED
 from backscroll_sidecar.channels.memo import LinkState
 from backscroll_sidecar.channels.view import ChannelView
-from backscroll_sidecar.domain import MessageState
 
 ARRAYS: Mapping[str, type[np.generic]] = {
     "links.chances": np.float64,
@@ -109,7 +109,7 @@ def _made_of(
 ) -> NDArray[np.int64]:
     """How many rows, up to which one, and sums that every edit, recall and erasure changes (see `Segment`)."""
     revisions = sum(number for one, number in revised.items() if one <= last_seq)
-    recalled = np.count_nonzero(state == MessageState.RECALLED)
+    recalled = np.count_nonzero(state == RECALLED)
     return np.array([len(seq), seq.max(), revisions, recalled])
 
 

@@ -19,10 +19,19 @@ from xxhash import xxh3_64
 
 from backscroll_scoring import Packed, Slots
 from backscroll_sidecar.channels import kept_links
-from backscroll_sidecar.channels.batch import NONE, SENT, Batch, Block, Pairs, Runs, terms_of
+from backscroll_sidecar.channels.batch import (
+    NONE,
+    RECALLED,
+    SENT,
+    Batch,
+    Block,
+    Pairs,
+    Runs,
+    terms_of,
+)
 from backscroll_sidecar.channels.tool_rounds import ToolIds
 from backscroll_sidecar.channels.view import ChannelView
-from backscroll_sidecar.domain import ChannelKey, MessageState
+from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import FragmentCodec, Segment
 
 FORMAT = 8
@@ -89,7 +98,7 @@ def pack(key: ChannelKey, batch: Batch, links: kept_links.Arrays = kept_links.NO
         last_seq=seq[-1].item(),
         row_count=len(batch),
         revisions=int(batch.revised[:, 1].sum()),
-        recalled=int((batch.sent["state"] == MessageState.RECALLED).sum()),
+        recalled=int((batch.sent["state"] == RECALLED).sum()),
         columns=_joined(arrays, batch),
         bodies=batch.bodies,
     )

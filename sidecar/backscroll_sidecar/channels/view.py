@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns, StringsView
-from backscroll_sidecar.channels.batch import BLANK, HIDDEN, AuthorAs
+from backscroll_sidecar.channels.batch import BLANK, HIDDEN, LIVE, PARTIAL, AuthorAs
 from backscroll_sidecar.channels.bodies import Fragments, Texts
 from backscroll_sidecar.channels.lexicon import LexiconView, Words
 from backscroll_sidecar.channels.memo import ReplyMemo
@@ -34,16 +34,19 @@ class Shown(NamedTuple):
         The blank rows, ascending; empty unless `all_live`.
     marks : bool[n], or None
         Which rows are not blank; None: all of them. Read-only.
+    partial_rows : int64[k]
+        The partial rows, ascending.
     """
 
     all_live: bool
     blank_rows: tuple[int, ...]
     marks: NDArray[np.bool_] | None
+    partial_rows: NDArray[np.int64]
 
     @classmethod
     def of(cls, state: NDArray[np.uint8]) -> Shown:
         """What it says."""
-        others = np.flatnonzero(state != MessageState.LIVE)
+        others = np.flatnonzero(state != LIVE)
         if not len(others):
             return _ALL_SHOWN
         blank = others[state[others] == BLANK]
@@ -52,10 +55,11 @@ class Shown(NamedTuple):
         if len(blank):
             marks = state != BLANK
             marks.flags.writeable = False
-        return cls(all_live, tuple(blank.tolist()) if all_live else (), marks)
+        blank_rows = tuple(blank.tolist()) if all_live else ()
+        return cls(all_live, blank_rows, marks, others[state[others] == PARTIAL])
 
 
-_ALL_SHOWN = Shown(True, (), None)
+_ALL_SHOWN = Shown(True, (), None, np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,7 +190,7 @@ class ChannelView:
 
     def hiding(self, marks: NDArray[np.bool_]) -> ChannelView:
         """The same view in which the live ones of the marked rows (bool[n]) are hidden. Linear in the channel."""
-        hides = marks & (self.state == MessageState.LIVE)
+        hides = marks & (self.state == LIVE)
         if not hides.any():
             return self
         state = np.where(hides, np.uint8(HIDDEN), self.state)
@@ -205,6 +209,14 @@ class ChannelView:
     def is_tool_message(self, row: int) -> bool:
         """Whether a row holds calls of tools or their results."""
         return self.tool_rounds.ids(self.message_ids[row]) is not None
+
+    def tool_rows(self, rows: NDArray[np.int32]) -> list[int]:
+        """Those of the rows that hold calls of tools or their results."""
+        if not self.tool_rounds:
+            return []
+        bodies = self.texts.bodies
+        of_parts = rows[bodies.text_at[rows] >= bodies.size[rows]]
+        return [row for row in of_parts.tolist() if self.is_tool_message(row)]
 
     def is_text(self, row: int) -> bool:
         """Whether a row is one run of text; else its text was put together of its parts."""

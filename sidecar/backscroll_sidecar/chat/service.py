@@ -9,8 +9,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from backscroll_sidecar.chat.answering import Answering
-from backscroll_sidecar.chat.beginning import (
+from backscroll_sidecar.chat.events import ChatEnd, ChatEvent, ContextBuilt, Delta, EndReason
+from backscroll_sidecar.chat.finish_reasons import notice_of
+from backscroll_sidecar.chat.model_stream import ModelStream
+from backscroll_sidecar.chat.new_turn import (
     asked_id,
     asked_text,
     checked_context,
@@ -18,12 +20,10 @@ from backscroll_sidecar.chat.beginning import (
     self_id_of,
     turn_begun,
 )
-from backscroll_sidecar.chat.endings import notice_of
-from backscroll_sidecar.chat.events import ChatEnd, ChatEvent, ContextBuilt, Delta, EndReason
-from backscroll_sidecar.chat.fitting import fitted
-from backscroll_sidecar.chat.recording import Recording
-from backscroll_sidecar.chat.records import ChatHistory
-from backscroll_sidecar.chat.storing import Ends, Storing
+from backscroll_sidecar.chat.result_budget import within_budget
+from backscroll_sidecar.chat.turn_events import TurnEvents
+from backscroll_sidecar.chat.turn_store import TurnStore
+from backscroll_sidecar.chat.turn_writer import TimeLimits, TurnWriter
 from backscroll_sidecar.chat.turns import ChatRequest, ChatSettings, Turn
 from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.context.builder import ContextBuilder
@@ -55,7 +55,7 @@ class ChatService:
     def __init__(
         self,
         builder: ContextBuilder,
-        history: ChatHistory,
+        turn_store: TurnStore,
         model: ChatModel,
         settings: ChatSettings,
         clock: Clock,
@@ -64,16 +64,18 @@ class ChatService:
     ) -> None:
         self._pacer = pacer
         self._builder = builder
-        self._history = history
+        self._turn_store = turn_store
         self._settings = settings
         self._clock = clock
         self._held: dict[tuple[str, ...], asyncio.Event] = {}
         """Turns that are being continued, and questions that are being answered."""
-        self._recording = Recording(events, clock)
-        self._storing = Storing(history, self._recording, clock, settings.turn_lifetime_ms)
-        self._answering = Answering(
+        self._turn_events = TurnEvents(events, clock)
+        self._turn_writer = TurnWriter(
+            turn_store, self._turn_events, clock, settings.turn_lifetime_ms
+        )
+        self._model_stream = ModelStream(
             model,
-            self._storing,
+            self._turn_writer,
             settings.wordings,
             missing_is_complete=settings.missing_finish_is_complete,
         )
@@ -98,18 +100,18 @@ class ChatService:
         Of two that are asked the same question by its id the second waits for the first, and where that has answered,
         says what it said.
         """
-        ends = self._ends(request)
+        limits = self._limits(request)
         began_ms = self._clock.now_ms()
         context = checked_context(request)
         turn_id = new_turn_id(context.question)
         context = await self._with_trigger(request, context, turn_id)
-        release = await self._hold_question(request, context, ends)
+        release = await self._hold_question(request, context, limits)
         try:
-            since = self._history.erasures_seen  # before anything of the channel is read
+            since = self._turn_store.erasures_seen  # before anything of the channel is read
             question = question_to_store(request, context, turn_id)
             saving: list[asyncio.Task[Any]] = []
             if question is not None:
-                saving.append(self._storing.spawn(self._save_question(context, question)))
+                saving.append(self._turn_writer.spawn(self._save_question(context, question)))
             context = replace(
                 context,
                 own_question_id=question.id if question else "",
@@ -133,8 +135,8 @@ class ChatService:
         except BaseException:
             release()
             raise
-        self._recording.begun(turn, built, began_ms)
-        steps = self._answering.answer(turn, ends, saving, release)
+        self._turn_events.begun(turn, built, began_ms)
+        steps = self._model_stream.answer(turn, limits, saving, release)
         async with aclosing(steps):
             async for event in steps:
                 yield event
@@ -172,7 +174,7 @@ class ChatService:
         at_ms = context.asked_at_ms
         if at_ms is None:
             at_ms = await self._builder.opening.asked_now_ms(context.key)
-        await self._history.save_question(context.key, replace(question, sent_at_ms=at_ms))
+        await self._turn_store.save_question(context.key, replace(question, sent_at_ms=at_ms))
 
     async def _find(
         self, request: ChatRequest, context: BuildRequest
@@ -183,9 +185,9 @@ class ChatService:
             return None, context.question, None
         trigger = None
         if context.trigger_message_id:
-            trigger = await self._history.find_question(context.key, question_id)
+            trigger = await self._turn_store.find_question(context.key, question_id)
         asked = asked_text(context, trigger)
-        first = await self._history.find_answer(
+        first = await self._turn_store.find_answer(
             context.key, question_id, self_id_of(context), asked
         )
         return trigger, asked, first
@@ -200,7 +202,7 @@ class ChatService:
         """What the turn that stored this reply said, as far as it is kept."""
         turn_id = turn_of(next(filter(is_reply, (reply.message.id, *reply.alias_ids))))
         try:
-            turn = await self._history.find(tenant, turn_id)
+            turn = await self._turn_store.find(tenant, turn_id)
         except BackscrollError:
             turn = None
         if turn is not None and turn.ended is not None:
@@ -217,35 +219,35 @@ class ChatService:
         if name in self._held:
             raise Conflict("another call continues this turn now", field="turn_id")
         release = self._hold(name)
-        ends = self._ends(request)
+        limits = self._limits(request)
         try:
-            turn = await self._history.find(request.tenant, request.turn_id)
+            turn = await self._turn_store.find(request.tenant, request.turn_id)
             if turn.ended is not None:
                 release()
                 for event in _said_before(turn, turn.ended, self._texts(turn)):
                     yield event
                 return
-            turn = replace(turn, after_ms=self._history.next_ms(turn))
+            turn = replace(turn, after_ms=self._turn_store.next_ms(turn))
             given = turn.in_order(request.tool_results)
-            results, is_stored = await self._history.results_of(turn, given)
+            results, is_stored = await self._turn_store.results_of(turn, given)
             # Counting tokens takes milliseconds where results are long (law 9).
             following = await asyncio.to_thread(
-                fitted, turn.continued(results), self._texts(turn).shortened_mark
+                within_budget, turn.continued(results), self._texts(turn).shortened_mark
             )
         except BaseException:
             release()
             raise
         saving = []
         if turn.key.channel and not is_stored:
-            saving.append(self._storing.spawn(self._history.save_round(turn, results)))
-        self._recording.continued(following)
-        steps = self._answering.answer(following, ends, saving, release)
+            saving.append(self._turn_writer.spawn(self._turn_store.save_round(turn, results)))
+        self._turn_events.continued(following)
+        steps = self._model_stream.answer(following, limits, saving, release)
         async with aclosing(steps):
             async for event in steps:
                 yield event
 
     async def _hold_question(
-        self, request: ChatRequest, context: BuildRequest, ends: Ends | None
+        self, request: ChatRequest, context: BuildRequest, limits: TimeLimits | None
     ) -> Callable[[], None]:
         """Let no other call answer the same question in the same name, once nobody does.
 
@@ -259,7 +261,7 @@ class ChatService:
             return lambda: None
         name = ("question", *context.key, asked, self_id_of(context))
         try:
-            async with asyncio.timeout_at(ends and ends.model_s):
+            async with asyncio.timeout_at(limits and limits.model_s):
                 while name in self._held:
                     await self._held[name].wait()
         except TimeoutError:
@@ -277,23 +279,23 @@ class ChatService:
 
         return release
 
-    def _ends(self, request: ChatRequest) -> Ends | None:
+    def _limits(self, request: ChatRequest) -> TimeLimits | None:
         """What arrives before the caller's own time ends: DEADLINE, and the end, half of what is kept for it later."""
         left_s = request.time_left_s
         if left_s is None:
             return None
         kept_s = min(reserve_s(left_s), MOST_RESERVE_S)
         model_s = asyncio.get_running_loop().time() + max(0.0, left_s - kept_s)
-        return Ends(model_s, model_s + max(kept_s / 2, min(COMMIT_S, 0.9 * kept_s)))
+        return TimeLimits(model_s, model_s + max(kept_s / 2, min(COMMIT_S, 0.9 * kept_s)))
 
     @property
     def is_idle(self) -> bool:
         """Whether no turn is being continued, no known question answered, and nothing has still to be stored."""
-        return not self._held and self._storing.is_idle
+        return not self._held and self._turn_writer.is_idle
 
     async def drain(self) -> None:
         """Wait for what turns still have to store."""
-        await self._storing.drain()
+        await self._turn_writer.drain()
 
 
 def _said_before(turn: Turn, ended: EndReason, texts: Texts) -> Iterator[ChatEvent]:

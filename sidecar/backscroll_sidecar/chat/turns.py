@@ -200,7 +200,7 @@ def _calls(raw: list[dict[str, str]]) -> tuple[ToolCallPart, ...]:
 
 
 @dataclass(slots=True)
-class Reply:
+class ModelReply:
     """What has come of the answer so far."""
 
     texts: list[str] = field(default_factory=list)

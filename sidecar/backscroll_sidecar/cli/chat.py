@@ -97,17 +97,17 @@ def chat(
         usage("the question is blank", "give --once a text")
     target = resolved(target)
     with connected_for_talk(target) as (runner, client):
-        talk = Talk(client, channel, asker, self_id, profile, timeout, as_json)
+        asking = Asker(client, channel, asker, self_id, profile, timeout, as_json)
         if once is not None:
-            if problem := runner.run(talk.ask(once)):
+            if problem := runner.run(asking.ask(once)):
                 raise problem
             return
         runner.run(client.health())  # nobody there: say so before the first question
         is_typed = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
         failures = 0
-        for question in _questions(talk, is_typed=is_typed):
+        for question in _questions(asking, is_typed=is_typed):
             try:
-                problem = runner.run(talk.ask(question))
+                problem = runner.run(asking.ask(question))
             except BackscrollError as error:
                 problem = explained(error, target)
             except KeyboardInterrupt:
@@ -139,7 +139,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class Asker:
     """Somebody who asks in a channel."""
 
     client: AsyncClient
@@ -257,13 +257,13 @@ def _as_json(question: str, answer: Answer, *, interrupted: bool = False) -> dic
     }
 
 
-def _questions(talk: Talk, *, is_typed: bool) -> Iterator[str]:
+def _questions(asking: Asker, *, is_typed: bool) -> Iterator[str]:
     """The lines typed or piped in, until there are no more."""
     if is_typed:
         with suppress(ImportError):
             import readline  # noqa: F401 - input() edits lines with it
         err().print(
-            f"[dim]{escape(talk.asker)} in {escape(talk.channel)}; questions and answers are stored there. "
+            f"[dim]{escape(asking.asker)} in {escape(asking.channel)}; questions and answers are stored there. "
             "Ctrl-C ends an answer, Ctrl-D the chat.[/]"
         )
     while True:

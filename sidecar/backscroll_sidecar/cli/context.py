@@ -43,7 +43,7 @@ class LayoutChoice(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class BuildOptions:
     """How the context is asked for."""
 
     asker: Annotated[str | None, typer.Option(metavar="ID", help="User id of who asks.")] = None
@@ -69,7 +69,7 @@ class How:
     ] = None
 
 
-AS_SERVED = How()
+AS_SERVED = BuildOptions()
 
 
 def context(
@@ -77,7 +77,7 @@ def context(
     question: Annotated[
         str, typer.Argument(help="The question; may be left out with --trigger.")
     ] = "",
-    how: How = AS_SERVED,
+    how: BuildOptions = AS_SERVED,
     payload: Annotated[
         bool, typer.Option("--payload", help="Print the request body and nothing else.")
     ] = False,

@@ -88,8 +88,8 @@ def _data(name: str) -> Any:  # noqa: ANN401 - a Traversable
 
 
 def _import(client: Client) -> history_pb2.ImportMessagesResponse:
-    from backscroll_sidecar.importers.reading import survey
     from backscroll_sidecar.importers.sources import opened
+    from backscroll_sidecar.importers.survey import survey
 
     with (
         resources.as_file(_data("demo_chat.jsonl.gz")) as path,

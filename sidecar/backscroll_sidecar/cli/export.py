@@ -106,7 +106,7 @@ class _Counts:
 
 
 @dataclass(slots=True)
-class _Writer:
+class _AuthorSeen:
     """What somebody's messages tell of them, which an import learns from these."""
 
     name: str = ""
@@ -146,16 +146,18 @@ def _write(
         file.write(_line({"channel": channel, "members": [_record(member)], **as_of}))
         done.members += 1
 
-    writers: dict[str, _Writer] = {}
+    authors: dict[str, _AuthorSeen] = {}
     for stored in client.export_messages(channel, timeout_s=float("inf")):
         message = stored.message
         marked = {one.user_id for one in message.mentions}
         for user_id in stored.mentioned_user_ids:
             if user_id in marked or user_id not in members:
                 continue
-            if user_id not in writers or not writers[user_id].tells(members[user_id]):
+            if user_id not in authors or not authors[user_id].tells(members[user_id]):
                 write_member(members.pop(user_id))
-        writers.setdefault(message.author.id, _Writer()).see(message.author, stored.rank_time_ms)
+        authors.setdefault(message.author.id, _AuthorSeen()).see(
+            message.author, stored.rank_time_ms
+        )
         message.partial = message.partial or stored.partial
         if stored.rank_time_ms != message.sent_at_ms:
             message.rank_time_ms = stored.rank_time_ms
@@ -167,7 +169,7 @@ def _write(
         if done.messages % TOLD_EVERY == 0:
             told(done.messages)
     for user_id, member in members.items():
-        if user_id not in writers or not writers[user_id].tells(member):
+        if user_id not in authors or not authors[user_id].tells(member):
             write_member(member)
     pinned = [one.message.id for one in client.list_pinned_messages(channel)]
     if pinned:

@@ -26,7 +26,7 @@ from backscroll_sidecar.importers.items import NotUnderstood, Options, Unreadabl
 from backscroll_sidecar.importers.times import Times
 
 if TYPE_CHECKING:
-    from backscroll_sidecar.importers.reading import Survey
+    from backscroll_sidecar.importers.survey import Survey
 
 EPILOG = "Example: backscroll import chat.jsonl.gz --channel my-group"
 SHOWN_LINES = 10
@@ -82,7 +82,7 @@ class OrderChoice(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class TimeOptions:
     """How times are read."""
 
     time_unit: Annotated[
@@ -106,7 +106,7 @@ class Clock:
     ] = None
 
 
-ANY_CLOCK = Clock()
+AS_WRITTEN = TimeOptions()
 
 
 def import_(
@@ -126,7 +126,7 @@ def import_(
         FormatChoice | None,
         typer.Option("--format", help="What the files are. Unset: known by what they begin with."),
     ] = None,
-    clock: Clock = ANY_CLOCK,
+    time_flags: TimeOptions = AS_WRITTEN,
     encoding: Annotated[
         str,
         typer.Option(
@@ -157,11 +157,14 @@ def import_(
     dedupe_key. Bad lines are named and passed over. What is already stored stays as it is; what went when its
     whole channel was erased is stored again.
     """
-    from backscroll_sidecar.importers.reading import survey
     from backscroll_sidecar.importers.sources import opened
+    from backscroll_sidecar.importers.survey import survey
 
     times = Times(
-        clock.time_unit.value, _zone(clock.time_zone), clock.date_order.value, _day(clock.date)
+        time_flags.time_unit.value,
+        _zone(time_flags.time_zone),
+        time_flags.date_order.value,
+        _day(time_flags.date),
     )
     chosen = Options(channel, channel_prefix, links, times)
     try:
@@ -190,7 +193,7 @@ def send(
     client: Client, chosen: Options, found: Survey, *, quiet: bool = False
 ) -> history_pb2.ImportMessagesResponse:
     """Send what the survey found good, under a progress bar on standard error."""
-    from backscroll_sidecar.importers.reading import messages
+    from backscroll_sidecar.importers.survey import messages
 
     with progress("importing", found.message_count, quiet=quiet) as told:
         answer = client.import_messages(messages(found, chosen), restore_erased=True, progress=told)

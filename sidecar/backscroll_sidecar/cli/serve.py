@@ -54,7 +54,7 @@ class DurabilityChoice(StrEnum):
     NORMAL = "normal"
 
 
-class LevelChoice(StrEnum):
+class LogLevelChoice(StrEnum):
     """Least level logged."""
 
     DEBUG = "debug"
@@ -63,7 +63,7 @@ class LevelChoice(StrEnum):
     ERROR = "error"
 
 
-class FormatChoice(StrEnum):
+class LogFormatChoice(StrEnum):
     """Form of the log."""
 
     CONSOLE = "console"
@@ -126,10 +126,10 @@ class Flags:
         Path | None,
         typer.Option(metavar="FILE", help="TOML file of tokens and their tenants.", dir_okay=False),
     ] = None
-    log_level: Annotated[LevelChoice | None, typer.Option(help="Least level logged.")] = None
-    log_format: Annotated[FormatChoice | None, typer.Option(help="For people or for programs.")] = (
-        None
-    )
+    log_level: Annotated[LogLevelChoice | None, typer.Option(help="Least level logged.")] = None
+    log_format: Annotated[
+        LogFormatChoice | None, typer.Option(help="For people or for programs.")
+    ] = None
 
     def settings(self) -> dict[str, Any]:
         """By the settings' names; None: not given."""

@@ -1,10 +1,12 @@
-"""Account for every candidate: sources, shares, score, the stage that decided, fate (law 7). Pure."""
+"""Account for every candidate: sources, shares, score, the stage that decided, fate. Pure."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from backscroll_sidecar.channels import ChannelView, shown_id
 from backscroll_sidecar.context.gather import Gathered
-from backscroll_sidecar.context.model import CandidateExplanation, Explanation
+from backscroll_sidecar.context.model import Explanation
 from backscroll_sidecar.context.picking import Elsewhere
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.rank import (
@@ -28,32 +30,31 @@ def explain(
     elsewhere: Elsewhere | None = None,
 ) -> Explanation:
     """One entry a candidate, in time order; behind them those of other channels, in theirs."""
-    ranks = selection.ranks()
-    all_shares, all_linear = ranked.contributions()
-    all_scores = ranked.scores if ranked.all_scores is None else ranked.all_scores()
-    scores, linear, shares = all_scores.tolist(), all_linear.tolist(), all_shares.tolist()
-    kinds = _kinds(ranked, profile)
-    own = len(kinds) if elsewhere is None else len(kinds) - len(elsewhere.channels)
+    shares, linear = ranked.contributions()
+    scores = ranked.scores if ranked.all_scores is None else ranked.all_scores()
+    count = len(scores)
+    own = count if elsewhere is None else count - len(elsewhere.channels)
     ids = [shown_id(view.message_ids[row]) for row in gathered.rows[:own].tolist()]
     if elsewhere is not None:
         ids += map(shown_id, elsewhere.view.message_ids[:])
-    account = selection.account()
-    candidates = tuple(
-        CandidateExplanation(
-            message_id=message_id,
-            sources=gathered.sources_of(place),
-            shares=tuple(shares[place]),
-            linear=linear[place],
-            score=scores[place],
-            decided_by=account[place][1],
-            fate=account[place][0],
-            rank=ranks.get(place, 0),
-            scored_by=kinds[place],
-        )
-        for place, message_id in enumerate(ids)
-    )
+    ranks = np.zeros(count, np.int64)
+    ranks[selection.chosen] = np.arange(1, len(selection.chosen) + 1)
+    fates, decided_by = selection.account()
     return Explanation(
-        profile.name, ranked.factors, ranked.weights, profile.threshold, ranked.link, candidates
+        profile.name,
+        ranked.factors,
+        ranked.weights,
+        profile.threshold,
+        ranked.link,
+        ids,
+        [gathered.sources_in(bits) for bits in gathered.source_bits.tolist()],
+        np.ascontiguousarray(shares),
+        linear,
+        scores,
+        fates,
+        decided_by,
+        ranks.tolist(),
+        _kinds(ranked, profile),
     )
 
 

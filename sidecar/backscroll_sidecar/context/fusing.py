@@ -16,13 +16,12 @@ from backscroll_scoring import (
     reciprocal_rank_fusion,
     top_order,
 )
-from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Fusion, Profile
 from backscroll_sidecar.context.proposals import Proposed
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import Ranked, by_score
-from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.strategies import Pinned
 
 RRF_K = 60.0
@@ -70,7 +69,7 @@ def rank_fused(
 
 def _best_first(view: ChannelView, proposed: Proposed) -> Ranking:
     """The live rows of one source; those of equal scores, or without any, the newest first."""
-    live = view.state[proposed.rows] == MessageState.LIVE
+    live = view.state[proposed.rows] == LIVE
     rows = proposed.rows[live]
     if proposed.scores is None:
         newest_first = np.unique(rows)[::-1].copy()

@@ -79,10 +79,6 @@ class Gathered(msgspec.Struct, frozen=True, eq=False):
         """The sources that could not be asked."""
         return frozenset(one.source for one in self.degradations)
 
-    def sources_of(self, place: int) -> tuple[str, ...]:
-        """The names of the sources that proposed candidate `place`."""
-        return self.sources_in(self.source_bits.item(place))
-
     def sources_in(self, bits: int) -> tuple[str, ...]:
         """The names of the sources that `source_bits` of this value stand for."""
         return _names(self.sources, bits)
@@ -227,9 +223,9 @@ def with_answered(gathered: Gathered, query: StrategyQuery, row: int) -> Gathere
 
 def with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
     """The candidates with the rest of their tool rounds; without tool messages if these cannot be made out (law 5)."""
-    if not query.view.tool_rounds:
-        return gathered
     try:
+        if not query.view.tool_rows(gathered.rows):
+            return gathered
         return _completed(gathered, query, policy)
     except Exception as error:
         log.warning("tool rounds failed", error=type(error).__name__, exc_info=True)

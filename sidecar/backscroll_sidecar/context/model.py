@@ -223,16 +223,41 @@ class CandidateExplanation:
     scored_by: str = "score"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """Every candidate of a build, in time order (law 7)."""
+    """Every candidate of a build by column, m long, in time order.
+
+    Attributes
+    ----------
+    message_ids, sources, fates, decided_by, ranks, scored_by : sequences
+        As in `CandidateExplanation`.
+    shares : float64[m, f], linear, scores : float64[m]
+    """
 
     profile: str
     factors: tuple[str, ...]
     weights: tuple[float, ...]
     threshold: float
     link: str
-    candidates: tuple[CandidateExplanation, ...]
+    message_ids: Sequence[str]
+    sources: Sequence[tuple[str, ...]]
+    shares: NDArray[np.float64]
+    linear: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    fates: Sequence[Fate]
+    decided_by: Sequence[str]
+    ranks: Sequence[int]
+    scored_by: Sequence[str]
+
+    @property
+    def candidates(self) -> tuple[CandidateExplanation, ...]:
+        """One entry a candidate."""
+        shares = map(tuple, self.shares.tolist())
+        columns = (
+            self.message_ids, self.sources, shares, self.linear.tolist(), self.scores.tolist(), self.decided_by,
+            self.fates, self.ranks, self.scored_by,
+        )  # fmt: skip
+        return tuple(map(CandidateExplanation, *columns))
 
 
 class Diagnostics(msgspec.Struct, frozen=True):

@@ -23,14 +23,14 @@ from backscroll_scoring.link_columns import WINDOW
 from backscroll_scoring.links import NO_ROWS
 from backscroll_sidecar.adapters import openai_chat
 from backscroll_sidecar.analyze import token_counter
-from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.channels.written import page_keys
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.lines import MS_PER_DAY, LineStyle
 from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.writing import MESSAGE_TOKENS, Drafts, Pen, Written, draft
-from backscroll_sidecar.domain import MessageState, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.domain import Role, SpeakerStyle, TimeStyle
 
 NEW_MESSAGES, NEW_CHARS, MOST_TIMES = 16, 4_096, 8
 """So many messages, of so many characters, or what is written in `INLINE_US`, are put on a page at once, then others
@@ -43,7 +43,7 @@ AHEAD_BYTES, AHEAD_LINE_CHARS = 32_768, 1_024
 may hold; longer lines are left to who asks: one of 1,900 characters takes longer than `INLINE_US`."""
 _ISO_DATE = TimeStyle.ISO_DATE
 _TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
-_LIVE, _USER = np.uint8(MessageState.LIVE), np.uint8(Role.USER)
+_USER = np.uint8(Role.USER)
 _NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
 
 
@@ -175,7 +175,7 @@ def missing_lately(
     page ahead, the newest first.
     """
     newest = np.arange(max(0, view.count - WINDOW), view.count, dtype=np.int32)
-    rows = np.concatenate((older, newest[view.state[newest] == _LIVE]))
+    rows = np.concatenate((older, newest[view.state[newest] == LIVE]))
     count, dated_before_ms = len(rows), wanted.dated_before_ms(asked_at_ms)
     none = np.zeros(count, np.uint32)
     laid = view.written.page(wanted.page_style).lay_out(

@@ -34,7 +34,7 @@ def continued_row(
 
     `answered`: the row that the question replies to by the platform's edge, -1 none.
     """
-    if view.all_live:
+    if not len(view.shown.partial_rows):
         return NO_ROW
     if answered >= 0 and view.state.item(answered) == _PARTIAL:
         return answered if _is_own(request, view, answered) else NO_ROW
@@ -94,9 +94,9 @@ def with_partials(
 
     `continued`: the one that the question goes on with, -1 none. `end`: rows from there on were not there yet.
     """
-    if view.all_live or policy is PartialReplies.NEVER:
+    if not len(view.shown.partial_rows) or policy is PartialReplies.NEVER:
         return view
-    rows = [row for row in np.flatnonzero(view.state == _PARTIAL).tolist() if row < end]
+    rows = [row for row in view.shown.partial_rows.tolist() if row < end]
     if policy is PartialReplies.ALWAYS:
         shown = [row for row in rows if _is_own(request, view, row)]
     else:

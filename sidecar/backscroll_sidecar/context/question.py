@@ -19,7 +19,7 @@ from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.partials import continued_row
 from backscroll_sidecar.context.trigger import NO_ROW, answered_user, chain, lost_parent, moment_of
-from backscroll_sidecar.domain import Author, AuthorKind, MessageState, MessageType, Role
+from backscroll_sidecar.domain import Author, AuthorKind, MessageType, Role
 
 _NONE = np.empty(0, np.int32)
 _HUMAN = AuthorKind.HUMAN
@@ -141,7 +141,7 @@ class Question(msgspec.Struct, frozen=True, eq=False):
         own_rows, shown = self._own_rows(), view.shown.marks
         if not self.is_narrow:
             every = (_all_of(self.end.bit_length()) if shown is None else shown)[: self.end]
-            if view.all_live and not own_rows and not self.skips_system:
+            if not (own_rows or self.skips_system or len(view.shown.partial_rows)):
                 return every
             out = every.copy()
         else:
@@ -158,11 +158,10 @@ class Question(msgspec.Struct, frozen=True, eq=False):
         out[list(own_rows)] = False
         if self.skips_system:
             out &= view.role[: self.end] != Role.SYSTEM
-        if not view.all_live:
-            partial = view.state[: self.end] == MessageState.PARTIAL
+        if len(partial := view.shown.partial_rows):
             answered = chain(view, view.columns.parent, self.parent_row)
-            partial[[row for row in answered if row < self.end]] = False
-            out &= ~partial
+            partial = partial[partial < self.end]
+            out[partial[~np.isin(partial, answered)]] = False
         return out
 
     def _own_rows(self) -> tuple[int, ...]:

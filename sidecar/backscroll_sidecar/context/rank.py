@@ -110,7 +110,7 @@ def rank(
     all_scores = partial(score_only, columns, features, rows, parameters)
     how = contributions, CLASSIC_FACTORS, parameters.weights, parameters.link
     stages = by_score(len(rows))
-    least = _least_of_use(view, question, profile)
+    least = _least_of_use(view, question, rows, profile)
     if least <= 0:
         return Ranked(all_scores(), stages, *how)
     places, scores = score_reaching(
@@ -139,13 +139,17 @@ def _contributions(
     return scored.shares, scored.linear
 
 
-def _least_of_use(view: ChannelView, question: Question, profile: Profile) -> float:
+def _least_of_use(
+    view: ChannelView, question: Question, rows: NDArray[np.int32], profile: Profile
+) -> float:
     """The score below which a candidate is out; 0 where one may stay whatever its score."""
-    if profile.least_context or profile.recent_floor or profile.keep_chain or view.tool_rounds:
+    if profile.least_context or profile.recent_floor or profile.keep_chain:
         return 0.0
     if profile.keep_answered and question.explicit_parent_row >= 0:
         return 0.0
     if view.pinned and Pinned.name in profile.sources:
+        return 0.0
+    if view.tool_rows(rows):
         return 0.0
     return profile.threshold - THRESHOLD_TOLERANCE
 

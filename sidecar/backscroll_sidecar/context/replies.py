@@ -25,10 +25,9 @@ from backscroll_scoring.links import (
     window_sizes,
 )  # fmt: skip
 from backscroll_sidecar.analyze.reply_cues import NamesLately, flags_of, names_called
-from backscroll_sidecar.channels import BLANK, ChannelView
+from backscroll_sidecar.channels import BLANK, LIVE, RECALLED, ChannelView
 from backscroll_sidecar.channels.memo import LinkState
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.domain import MessageState
 
 CALLED_AMONG = 100
 """Rows before a message whose authors it may call by name."""
@@ -105,7 +104,7 @@ def _extend(view: ChannelView, state: LinkState, end: int) -> None:
     if done < end:
         seen_from = search_from(done)
         state_of = view.state[seen_from:end]  # links are kept for all, whoever is shown the rows
-        live = ((state_of != MessageState.RECALLED) & (state_of != BLANK)).astype(np.uint8)
+        live = ((state_of != RECALLED) & (state_of != BLANK)).astype(np.uint8)
         extend_links(_arrays(view, state), live, seen_from, state.links, done, end, shipped())
         state.sizes = window_sizes(state.links, end)
     state.upto = end
@@ -156,7 +155,7 @@ def older_of_speakers(view: ChannelView) -> NDArray[np.int32]:
     if state is None:
         return NO_ROWS
     seen_from = search_from(end)
-    live = (view.state[seen_from:end] == MessageState.LIVE).astype(np.uint8)
+    live = (view.state[seen_from:end] == LIVE).astype(np.uint8)
     newest_first = dict.fromkeys(view.columns.author[seen_from:end][::-1].tolist())
     arrays, older = _arrays(view, state), set[int]()
     for user in list(newest_first)[:LATELY_SPOKE]:
@@ -181,8 +180,8 @@ def rank_replies(
     seen_from = search_from(end)
     allowed = eligible[seen_from:end]
     if not view.all_live:
-        allowed = allowed & (view.state[seen_from:end] == MessageState.LIVE)
-        more = more[view.state[more] == MessageState.LIVE]
+        allowed = allowed & (view.state[seen_from:end] == LIVE)
+        more = more[view.state[more] == LIVE]
     return rank(
         _arrays(view, state),
         state.links,

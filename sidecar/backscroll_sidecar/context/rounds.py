@@ -107,9 +107,9 @@ def _rounds_of(
 ) -> list[list[int]]:
     """The eligible rows of each round that has a candidate among them, ascending."""
     tools, seen, out = view.tool_rounds, set[str](), list[list[int]]()
-    for row in rows.tolist():
+    for row in view.tool_rows(rows):
         message_id = view.message_ids[row]
-        if message_id in seen or not view.is_tool_message(row):
+        if message_id in seen:
             continue
         members = tools.round(message_id)
         seen.update(members)

@@ -78,17 +78,13 @@ class Selection:
         self.chosen = self.chosen[self.chosen != place]
         self.fate[place], self.stage[place] = FATES.index(fate), BY_COMPRESSOR
 
-    def account(self) -> list[tuple[Fate, str]]:
+    def account(self) -> tuple[list[Fate], list[str]]:
         """The fate of each candidate, and the stage that decided."""
         # Who is only over the limit has the stage that would have been theirs.
-        told = np.where(
-            (self.fate == OVER_LIMIT) & (self.stage != BY_COMPRESSOR), BY_FATE, self.stage
-        )
+        limited = (self.fate == OVER_LIMIT) & (self.stage != BY_COMPRESSOR)
         fates = [FATES[fate] for fate in self.fate.tolist()]
-        return [
-            (fate, DECIDED_BY[stage] or fate)
-            for fate, stage in zip(fates, told.tolist(), strict=True)
-        ]
+        stages = np.where(limited, BY_FATE, self.stage).tolist()
+        return fates, [DECIDED_BY[stage] or fate for fate, stage in zip(fates, stages, strict=True)]
 
 
 def select(

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from backscroll_scoring import ancestors, newest_by
 from backscroll_sidecar import turn_ids
 from backscroll_sidecar.analyze import is_same_question
-from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.channels import RECALLED, ChannelView
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.said_before import said_before
-from backscroll_sidecar.domain import MessageState, Role
+from backscroll_sidecar.domain import Role
 from backscroll_sidecar.errors import Gone, InvalidRequest, NotFound, Reason
 
 SAME_TEXT_WINDOW_MS = 60_000
@@ -106,7 +106,7 @@ def _named_trigger(request: BuildRequest, view: ChannelView) -> int:
             )
         return NO_ROW
     row = view.row_of(request.trigger_message_id)
-    if request.question.strip() or (row >= 0 and view.state[row] != MessageState.RECALLED):
+    if request.question.strip() or (row >= 0 and view.state[row] != RECALLED):
         return row
     if row >= 0:
         raise Gone("trigger_message_id names a recalled message", field="trigger_message_id")

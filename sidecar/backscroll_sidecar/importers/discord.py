@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from backscroll.v1 import message_pb2 as pb
-from backscroll_sidecar.importers.drafts import BOT, HUMAN, Writing, answer, draft, kind_of, show
 from backscroll_sidecar.importers.items import (
     Bad,
     BadRecord,
@@ -21,6 +20,15 @@ from backscroll_sidecar.importers.items import (
 )
 from backscroll_sidecar.importers.json_records import header, of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
+from backscroll_sidecar.importers.message_parts import (
+    BOT,
+    HUMAN,
+    TextBuilder,
+    answer,
+    draft,
+    kind_of,
+    show,
+)
 from backscroll_sidecar.importers.sources import Source
 
 SAID = {
@@ -62,15 +70,15 @@ class Discord:
             records = of_document(source, ("messages.item",))
         else:
             records = of_document(source, ("item",)) if kind == "array" else of_lines(source)
-        room = Room(seen, options)
+        channel = DiscordChannel(seen, options)
         for one in records:
             if isinstance(one, Bad):
                 yield one
             else:
-                yield from each(room.items(*one), one[0])
+                yield from each(channel.items(*one), one[0])
 
 
-class Room:
+class DiscordChannel:
     """One channel, or a thread inside one."""
 
     def __init__(self, seen: dict[str, Any], options: Options) -> None:
@@ -152,20 +160,20 @@ def _text(text: str, mentions: object, message: pb.Message) -> None:
                 people.setdefault(f"@{name}", (user_id, str(name)))
         shown = str(one.get("nickname") or one.get("name") or user_id)
         people |= {f"<@{user_id}>": (user_id, shown), f"<@!{user_id}>": (user_id, shown)}
-    writing, at = Writing(), 0
+    builder, at = TextBuilder(), 0
     if people:
         words = sorted(map(re.escape, people), key=len, reverse=True)
         for found in re.finditer("|".join(words), text):
-            writing.add(text[at : found.start()])
-            writing.mention(*people[found[0]])
+            builder.add(text[at : found.start()])
+            builder.mention(*people[found[0]])
             at = found.end()
-    writing.add(text[at:])
-    named = {one.user_id for one in writing.mentions}
+    builder.add(text[at:])
+    named = {one.user_id for one in builder.mentions}
     for user_id, name in people.values():
         if user_id not in named:
             named.add(user_id)
-            writing.mentions.append(pb.Mention(user_id=user_id, name=name))
-    writing.write(message)
+            builder.mentions.append(pb.Mention(user_id=user_id, name=name))
+    builder.write(message)
 
 
 def _dicts(value: object) -> list[Record]:

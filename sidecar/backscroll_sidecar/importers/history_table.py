@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from backscroll._encode import clean
 from backscroll.v1 import message_pb2 as pb
-from backscroll_sidecar.importers.drafts import BOT, HUMAN, SYSTEM, draft
 from backscroll_sidecar.importers.items import (
     BadRecord,
     Item,
@@ -21,6 +20,7 @@ from backscroll_sidecar.importers.items import (
     each,
 )
 from backscroll_sidecar.importers.looks import Look
+from backscroll_sidecar.importers.message_parts import BOT, HUMAN, SYSTEM, draft
 from backscroll_sidecar.importers.sources import Source
 
 ROLES = {

@@ -8,7 +8,6 @@ from datetime import date, datetime, time, timedelta
 from pathlib import PurePath
 from typing import ClassVar
 
-from backscroll_sidecar.importers.drafts import Numbering, draft, say
 from backscroll_sidecar.importers.items import (
     Bad,
     Item,
@@ -21,6 +20,7 @@ from backscroll_sidecar.importers.items import (
 )
 from backscroll_sidecar.importers.line_log import decoded
 from backscroll_sidecar.importers.looks import Look
+from backscroll_sidecar.importers.message_parts import Numbering, draft, say
 from backscroll_sidecar.importers.sources import STANDARD_INPUT, Source
 
 _CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
@@ -64,7 +64,7 @@ class Irc:
         return bool(spoken) and len(spoken) * 2 >= len(some)
 
     def read(self, source: Source, options: Options) -> Iterator[Item]:
-        log = Log(source, options)
+        log = IrcLog(source, options)
         for line in source.lines():
             if isinstance(line, Bad):
                 yield line
@@ -72,7 +72,7 @@ class Irc:
                 yield from each(log.items(line[0], decoded(line[1])), line[0])
 
 
-class Log:
+class IrcLog:
     """One log, in order: the day comes from its own lines, its name, or the user."""
 
     def __init__(self, source: Source, options: Options) -> None:

@@ -59,7 +59,7 @@ class Bad:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class Retracted:
     """A message of this file that was taken back: it is left out wherever it stands."""
 
     channel: str
@@ -78,7 +78,7 @@ class Members:
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
+class Pins:
     """Messages that are pinned, the first one first."""
 
     place: Place
@@ -86,7 +86,7 @@ class Pinned:
     message_ids: tuple[str, ...]
 
 
-Item: TypeAlias = Read | Skipped | Bad | Recalled | Members | Pinned
+Item: TypeAlias = Read | Skipped | Bad | Retracted | Members | Pins
 
 
 @dataclass(slots=True)

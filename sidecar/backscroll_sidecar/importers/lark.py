@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from backscroll.v1 import message_pb2 as pb
-from backscroll_sidecar.importers.drafts import BOT, HUMAN, Writing, answer, draft, show
 from backscroll_sidecar.importers.items import (
     Bad,
     BadRecord,
@@ -21,6 +20,7 @@ from backscroll_sidecar.importers.items import (
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
+from backscroll_sidecar.importers.message_parts import BOT, HUMAN, TextBuilder, answer, draft, show
 from backscroll_sidecar.importers.sources import Source
 
 MEDIA = {
@@ -150,9 +150,9 @@ def _content(record: Record, kind: str, message: pb.Message) -> None:
         file_name = str(content.get("file_name") or "")
         show(message, word, str(content.get(key) or ""), file_name if word == "file" else "")
     elif kind == "text":
-        writing = Writing()
-        _text(str(content.get("text") or ""), people, writing)
-        writing.write(message)
+        builder = TextBuilder()
+        _text(str(content.get("text") or ""), people, builder)
+        builder.write(message)
     elif kind == "post":
         _post(content, people, message)
     else:
@@ -161,16 +161,16 @@ def _content(record: Record, kind: str, message: pb.Message) -> None:
         )
 
 
-def _text(text: str, people: dict[str, tuple[str, str]], writing: Writing) -> None:
+def _text(text: str, people: dict[str, tuple[str, str]], builder: TextBuilder) -> None:
     """A text in which people stand as ``@_user_1``."""
     while text:
         places = [(at, key) for key in people if key and (at := text.find(key)) >= 0]
         if not places:
-            writing.add(text.replace("@_all", "@所有人"))
+            builder.add(text.replace("@_all", "@所有人"))
             return
         at, key = min(places, key=lambda one: (one[0], -len(one[1])))
-        writing.add(text[:at])
-        writing.mention(*people[key])
+        builder.add(text[:at])
+        builder.mention(*people[key])
         text = text[at + len(key) :]
 
 
@@ -178,24 +178,24 @@ def _post(content: Record, people: dict[str, tuple[str, str]], message: pb.Messa
     """A rich text: paragraphs of pieces, perhaps by language."""
     if "content" not in content:
         content = next((one for one in content.values() if isinstance(one, dict)), {})
-    writing = Writing()
+    builder = TextBuilder()
     if content.get("title"):
-        writing.add(f"{content['title']}\n")
+        builder.add(f"{content['title']}\n")
     pictures: list[str] = []
     paragraphs: Any = content.get("content") or []
     for at, paragraph in enumerate(paragraphs):
         if at:
-            writing.add("\n")
+            builder.add("\n")
         for piece in paragraph if isinstance(paragraph, list) else []:
             tag = piece.get("tag")
             if tag == "at":
                 user = str(piece.get("user_id") or "")
                 known = people.get(user)
-                writing.mention(*(known or (user, str(piece.get("user_name") or ""))))
+                builder.mention(*(known or (user, str(piece.get("user_name") or ""))))
             elif tag in {"img", "media"}:
                 pictures.append(str(piece.get("image_key") or piece.get("file_key") or ""))
             else:
-                writing.add(str(piece.get("text") or ""))
-    writing.write(message)
+                builder.add(str(piece.get("text") or ""))
+    builder.write(message)
     for key in pictures:
         show(message, "image", key)

@@ -33,7 +33,7 @@ from backscroll_sidecar.importers.items import (
     Item,
     Members,
     Options,
-    Pinned,
+    Pins,
     Place,
     Read,
     Record,
@@ -120,7 +120,7 @@ class Native:
             yield _members(place, record)
         elif isinstance(record.get("pinned_message_ids"), list):
             ids = tuple(str(one) for one in record["pinned_message_ids"] if is_word(one))
-            yield Pinned(place, word(record, "channel"), ids)
+            yield Pins(place, word(record, "channel"), ids)
         else:
             yield self._item(place, record, options)
 

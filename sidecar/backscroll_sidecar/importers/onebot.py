@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from backscroll.v1 import message_pb2 as pb
-from backscroll_sidecar.importers.drafts import BOT, HUMAN, Writing, answer, draft, show
 from backscroll_sidecar.importers.items import (
     Bad,
     BadRecord,
@@ -16,13 +15,14 @@ from backscroll_sidecar.importers.items import (
     Options,
     Place,
     Read,
-    Recalled,
     Record,
+    Retracted,
     Skipped,
     each,
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
+from backscroll_sidecar.importers.message_parts import BOT, HUMAN, TextBuilder, answer, draft, show
 from backscroll_sidecar.importers.sources import Source
 
 MEDIA = {"image": "image", "record": "audio", "video": "video", "file": "file", "face": "sticker", "mface": "sticker",
@@ -56,7 +56,7 @@ def _items(place: Place, event: Record, options: Options, names: dict[str, str])
     here = str(event.get("group_id") or event.get("user_id") or "")
     if kind == "notice" and str(event.get("notice_type")).endswith("_recall"):
         yield Skipped(place, "recall")
-        yield Recalled(here, str(event.get("message_id")))
+        yield Retracted(here, str(event.get("message_id")))
         return
     if kind not in {"message", "message_sent"}:
         yield Skipped(place, f"event: {kind}")
@@ -87,10 +87,10 @@ def _message(place: Place, event: Record, options: Options, names: dict[str, str
     message = draft(str(event["message_id"]), str(room or ""), user, name, BOT if is_own else HUMAN)
     message.sent_at_ms = options.times.milliseconds(event.get("time"), "time")
     said = event.get("message")
-    writing = Writing()
+    builder = TextBuilder()
     for segment in _segments(said if said is not None else event.get("raw_message")):
-        _add(segment, writing, message, names)
-    writing.write(message)
+        _add(segment, builder, message, names)
+    builder.write(message)
     if not message.parts:
         return Skipped(place, "without content")
     return Read(place, message)
@@ -117,26 +117,26 @@ def _segments(said: object) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _add(
     segment: tuple[str, dict[str, Any]],
-    writing: Writing,
+    builder: TextBuilder,
     message: pb.Message,
     names: dict[str, str],
 ) -> None:
     kind, data = segment
     if kind == "text":
-        writing.add(str(data.get("text") or ""))
+        builder.add(str(data.get("text") or ""))
     elif kind == "at":
         user = str(data.get("qq") or "")
         if user == "all":
-            writing.add(f"@{EVERYBODY}")
+            builder.add(f"@{EVERYBODY}")
         else:
             told = str(data.get("name") or "").removeprefix("@")
-            writing.mention(user, told or names.get(user, ""))
+            builder.mention(user, told or names.get(user, ""))
     elif kind == "reply":
         answer(message, str(data.get("id") or ""))
     elif kind in MEDIA:
         uri = str(data.get("url") or data.get("file") or "")
         alt = str(data.get("summary") or data.get("title") or data.get("prompt") or "").strip("[]")
-        writing.write(message)
+        builder.write(message)
         show(message, MEDIA[kind], uri if len(uri) < 8_000 else "", alt)
     else:
-        writing.add(f"[{kind}]")
+        builder.add(f"[{kind}]")

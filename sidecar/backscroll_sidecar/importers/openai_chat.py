@@ -12,7 +12,6 @@ from hashlib import blake2b
 from typing import ClassVar
 
 from backscroll.v1 import message_pb2 as pb
-from backscroll_sidecar.importers.drafts import BOT, HUMAN, SYSTEM, draft
 from backscroll_sidecar.importers.items import (
     Bad,
     BadRecord,
@@ -25,6 +24,7 @@ from backscroll_sidecar.importers.items import (
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
+from backscroll_sidecar.importers.message_parts import BOT, HUMAN, SYSTEM, draft
 from backscroll_sidecar.importers.native import add_content
 from backscroll_sidecar.importers.sources import Source
 
@@ -73,23 +73,23 @@ class OpenAiChat:
                 if not isinstance(inner, list):
                     yield Bad(place, "no messages")
                     continue
-                talk = Talk(times_seen)
+                conversation = Conversation(times_seen)
                 for message in inner:
-                    yield from each(talk.items(place, message), place)
+                    yield from each(conversation.items(place, message), place)
             return
-        talk = Talk(times_seen)
+        conversation = Conversation(times_seen)
         for one in of_document(source, ("item", "messages.item")):
             if isinstance(one, Bad):
                 yield one
             else:
-                yield from each(talk.items(*one), one[0])
+                yield from each(conversation.items(*one), one[0])
 
 
 def _is_role(value: object) -> bool:
     return isinstance(value, str) and value in ROLES
 
 
-class Talk:
+class Conversation:
     """One conversation, in order. `seen` counts the beginnings that several conversations share."""
 
     def __init__(self, seen: dict[bytes, int]) -> None:

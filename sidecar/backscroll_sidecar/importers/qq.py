@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.importers import clocks
-from backscroll_sidecar.importers.drafts import Numbering, draft, say, show
 from backscroll_sidecar.importers.items import Bad, BadRecord, Item, Options, Read, Skipped, each
 from backscroll_sidecar.importers.line_log import Entry, behind, entries
 from backscroll_sidecar.importers.looks import Look
+from backscroll_sidecar.importers.message_parts import Numbering, draft, say, show
 from backscroll_sidecar.importers.sources import Source
 
 HEADER = re.compile(rf"{clocks.DATE}\s+{clocks.TIME}(?:\s+(?P<who>\S.*))?\s*$")

@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from backscroll.v1 import message_pb2 as pb
-from backscroll_sidecar.importers.drafts import BOT, HUMAN, Writing, answer, draft, kind_of, show
 from backscroll_sidecar.importers.items import (
     Bad,
     BadRecord,
@@ -25,6 +24,15 @@ from backscroll_sidecar.importers.items import (
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
+from backscroll_sidecar.importers.message_parts import (
+    BOT,
+    HUMAN,
+    TextBuilder,
+    answer,
+    draft,
+    kind_of,
+    show,
+)
 from backscroll_sidecar.importers.sources import Source
 
 SAID = {
@@ -64,7 +72,7 @@ class Slack:
         if source.members:
             yield from _workspace(source, options)
             return
-        yield from _day(source, Room("", _names_in(source), {}))
+        yield from _day(source, SlackChannel("", _names_in(source), {}))
 
 
 def _workspace(source: Source, options: Options) -> Iterator[Item]:
@@ -77,14 +85,14 @@ def _workspace(source: Source, options: Options) -> Iterator[Item]:
         if _DAY.fullmatch(inside.name) and len(inside.parts) > 1:
             folders.setdefault(inside.parts[-2], []).append(one)
     for folder, days in folders.items():
-        room = Room(ids.get(folder, folder), names, labels)
+        room = SlackChannel(ids.get(folder, folder), names, labels)
         for day in sorted(days, key=lambda one: one.inner):
             yield from _day(day, room)
     if not folders:
         options.note("the export holds no day files")
 
 
-def _day(source: Source, room: Room) -> Iterator[Item]:
+def _day(source: Source, room: SlackChannel) -> Iterator[Item]:
     for one in _records(source):
         if isinstance(one, Bad):
             yield one
@@ -144,7 +152,7 @@ def _table(source: Source, file: str) -> list[Record]:
     return []
 
 
-class Room:
+class SlackChannel:
     """One channel. `names` of users and `labels` of channels, by id."""
 
     def __init__(self, channel: str, names: dict[str, str], labels: dict[str, str]) -> None:
@@ -207,23 +215,23 @@ class Room:
                 if isinstance(one, dict)
             ]
             text = "\n".join(filter(None, texts))
-        writing, at = Writing(), 0
+        builder, at = TextBuilder(), 0
         for found in _TOKEN.finditer(text):
-            writing.add(html.unescape(text[at : found.start()]))
-            self._token(writing, *found.groups())
+            builder.add(html.unescape(text[at : found.start()]))
+            self._token(builder, *found.groups())
             at = found.end()
-        writing.add(html.unescape(text[at:]))
-        writing.write(message)
+        builder.add(html.unescape(text[at:]))
+        builder.write(message)
 
-    def _token(self, writing: Writing, sign: str, target: str, label: str | None) -> None:
+    def _token(self, builder: TextBuilder, sign: str, target: str, label: str | None) -> None:
         label = html.unescape(label or "")
         if sign == "@":
-            writing.mention(target, label or self._names.get(target) or target)
+            builder.mention(target, label or self._names.get(target) or target)
         elif sign == "#":
-            writing.add(f"#{label or self._labels.get(target) or target}")
+            builder.add(f"#{label or self._labels.get(target) or target}")
         elif sign == "!":
             word = target.partition("^")[0]
-            writing.add(label or f"@{word}")
+            builder.add(label or f"@{word}")
         else:
             url = html.unescape(target)
             is_named = label and label not in {
@@ -231,7 +239,7 @@ class Room:
                 url.partition("://")[2],
                 url.removeprefix("mailto:"),
             }
-            writing.add(f"{label} ({url})" if is_named else label or url)
+            builder.add(f"{label} ({url})" if is_named else label or url)
 
 
 def _file(file: Record, message: pb.Message) -> None:

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from backscroll.v1 import message_pb2 as pb
-from backscroll_sidecar.importers.drafts import Writing, answer, draft, kind_of, show
 from backscroll_sidecar.importers.items import (
     Bad,
     BadRecord,
@@ -25,6 +24,7 @@ from backscroll_sidecar.importers.items import (
 )
 from backscroll_sidecar.importers.json_records import header, of_document, of_lines, walked
 from backscroll_sidecar.importers.looks import Look, look
+from backscroll_sidecar.importers.message_parts import TextBuilder, answer, draft, kind_of, show
 from backscroll_sidecar.importers.sources import Source
 
 ACCOUNT = "chats.list.item.messages.item"
@@ -60,10 +60,10 @@ class Telegram:
             if "chats.list" in seen or "chats" in seen:
                 yield from _account(source, options)
                 return
-            chat = Chat(seen.get("id"), str(seen.get("type") or ""), options)
+            chat = TelegramChat(seen.get("id"), str(seen.get("type") or ""), options)
             records = of_document(source, ("messages.item",))
         else:
-            chat = Chat(None, "", options)
+            chat = TelegramChat(None, "", options)
             records = of_document(source, ("item",)) if kind == "array" else of_lines(source)
         for one in records:
             if isinstance(one, Bad):
@@ -82,14 +82,14 @@ def is_record(record: Record) -> bool:
 def _account(source: Source, options: Options) -> Iterator[Item]:
     """All chats of an account, one after the other."""
     seen: dict[str, Any] = {}
-    chat: Chat | None = None
+    chat: TelegramChat | None = None
     for key, value in walked(source, ACCOUNT):
         if isinstance(key, str):
             if key in {"chats.list.item.id", "chats.list.item.type"}:
                 seen[key.rpartition(".")[2]] = value
                 chat = None
             continue
-        chat = chat or Chat(seen.get("id"), str(seen.get("type") or ""), options)
+        chat = chat or TelegramChat(seen.get("id"), str(seen.get("type") or ""), options)
         yield from each(chat.items(key, value), key)
 
 
@@ -102,7 +102,7 @@ def bot_api_id(number: object, kind: str) -> str:
     return f"-{number}" if kind == "private_group" else str(number)
 
 
-class Chat:
+class TelegramChat:
     """One chat, in order: topics are known by the service messages that began them."""
 
     def __init__(self, number: object, kind: str, options: Options) -> None:
@@ -181,22 +181,22 @@ def _author(record: Record) -> tuple[str, str]:
 def _text(record: Record, message: pb.Message) -> None:
     """Put the text into the message, and whom it mentions."""
     whole = record.get("text_entities") or record.get("text") or ""
-    writing = Writing()
+    builder = TextBuilder()
     names: list[str] = []
     for piece in whole if isinstance(whole, list) else [whole]:
         if isinstance(piece, str):
-            writing.add(piece)
+            builder.add(piece)
             continue
         text = piece.get("text") if isinstance(piece, dict) else None
         if not isinstance(text, str):
             raise BadRecord("text is neither text nor a list of texts")
         if piece.get("type") == "mention_name" and piece.get("user_id"):
-            writing.mention(str(piece["user_id"]).removeprefix("user"), text, before="")
+            builder.mention(str(piece["user_id"]).removeprefix("user"), text, before="")
         else:
-            writing.add(text)
+            builder.add(text)
             if piece.get("type") == "mention":
                 names.append(text)
-    writing.write(message)
+    builder.write(message)
     for name in names:
         message.mentions.add(name=name.removeprefix("@"))
 

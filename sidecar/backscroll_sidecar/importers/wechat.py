@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.importers import qq
-from backscroll_sidecar.importers.drafts import answer, draft, say, show
 from backscroll_sidecar.importers.items import (
     Bad,
     BadRecord,
@@ -25,6 +24,7 @@ from backscroll_sidecar.importers.items import (
 )
 from backscroll_sidecar.importers.json_records import header, of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
+from backscroll_sidecar.importers.message_parts import answer, draft, say, show
 from backscroll_sidecar.importers.sources import MAX_LINE_BYTES, Source
 from backscroll_sidecar.importers.times import BadTime
 

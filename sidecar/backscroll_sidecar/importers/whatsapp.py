@@ -8,10 +8,10 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from backscroll_sidecar.importers import clocks
-from backscroll_sidecar.importers.drafts import Numbering, draft, kind_of, say, show
 from backscroll_sidecar.importers.items import Bad, BadRecord, Item, Options, Read, Skipped, each
 from backscroll_sidecar.importers.line_log import Entry, behind, decoded, entries, plain
 from backscroll_sidecar.importers.looks import Look
+from backscroll_sidecar.importers.message_parts import Numbering, draft, kind_of, say, show
 from backscroll_sidecar.importers.sources import Source
 from backscroll_sidecar.importers.whatsapp_words import (
     ATTACHED,
@@ -49,7 +49,7 @@ class WhatsApp:
         source = _inside(source) or source
         order = _order(source, options)
         options.note(f"times say no zone: read in {options.times.zone_name()}")
-        chat = Chat(order, options)
+        chat = WhatsAppChat(order, options)
         for one in entries(source, IOS, ANDROID):
             if isinstance(one, Bad):
                 yield one
@@ -91,7 +91,7 @@ def _order(source: Source, options: Options) -> str:
     return order
 
 
-class Chat:
+class WhatsAppChat:
     """One chat, in order."""
 
     def __init__(self, order: str, options: Options) -> None:

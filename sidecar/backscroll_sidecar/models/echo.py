@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 from backscroll_sidecar.domain import Role
-from backscroll_sidecar.models.chunks import clean
+from backscroll_sidecar.models.answer_reader import clean
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import (
     Finished,

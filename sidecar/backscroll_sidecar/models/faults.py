@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 
-from backscroll_sidecar.models.words import MAX_SENTENCE_CHARS, is_refusal
+from backscroll_sidecar.models.vendor_words import MAX_SENTENCE_CHARS, is_refusal
 from backscroll_sidecar.ports import ModelError, ModelFault
 from backscroll_sidecar.texts import FAULTS
 

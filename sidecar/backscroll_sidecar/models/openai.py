@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 
 from backscroll_sidecar.concurrency.time_slicing import Pacer
-from backscroll_sidecar.models.body import request_body
-from backscroll_sidecar.models.chunks import FILTERED, AnswerReader, whole_answer
+from backscroll_sidecar.models.answer_events import read_events
+from backscroll_sidecar.models.answer_reader import FILTERED, AnswerReader, whole_answer
 from backscroll_sidecar.models.faults import FieldRefused, Filtered, failed, of_event, of_status
 from backscroll_sidecar.models.options import OpenAIOptions
-from backscroll_sidecar.models.reading import read_events
+from backscroll_sidecar.models.request_body import request_body
 from backscroll_sidecar.models.thoughts import ThoughtMemory
 from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
 

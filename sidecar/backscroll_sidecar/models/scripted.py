@@ -9,14 +9,14 @@ from contextlib import aclosing, asynccontextmanager
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest, TextDelta
 
-Answer = Sequence[ModelEvent | ModelError]
+Script = Sequence[ModelEvent | ModelError]
 """The events of one answer; a `ModelError` is raised where it stands."""
 
 
 class ScriptedModel:
     """`ChatModel` that asks a function for the answer to each request."""
 
-    def __init__(self, answer: Callable[[ModelRequest], Answer]) -> None:
+    def __init__(self, answer: Callable[[ModelRequest], Script]) -> None:
         self._answer = answer
         self._is_closed = False
 
@@ -37,7 +37,7 @@ class ScriptedModel:
         self._is_closed = True
 
 
-async def _played(answer: Answer) -> AsyncGenerator[ModelEvent, None]:
+async def _played(answer: Script) -> AsyncGenerator[ModelEvent, None]:
     for step in answer:
         await asyncio.sleep(0)
         if isinstance(step, ModelError):

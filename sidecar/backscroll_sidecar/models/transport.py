@@ -18,7 +18,7 @@ import httpcore2
 import httpx2
 
 from backscroll_sidecar.concurrency.time_slicing import Pacer
-from backscroll_sidecar.models.merging import BrokenChunksError, ChunkMerger
+from backscroll_sidecar.models.chunk_merger import BrokenChunksError, ChunkMerger
 
 READ_BYTES = 16 * 1024
 """Most bytes of an answer that are read, and then worked on, in one step: some 60 deltas, a third of a millisecond."""

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ancestors, roots
-from backscroll_sidecar.domain import Category, MessageState
+from backscroll_sidecar.channels import LIVE
+from backscroll_sidecar.domain import Category
 from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.strategies.base import (
     NOTHING,
@@ -143,7 +144,7 @@ def _nearest(query: StrategyQuery, rows: NDArray[np.int32]) -> StrategyResult:
     """The first `thread_limit` of these rows that may be candidates; those not live take no place."""
     rows = rows[rows < query.end]
     rows = rows[query.eligible[rows]]
-    places = np.cumsum(query.view.state[rows] == MessageState.LIVE)
+    places = np.cumsum(query.view.state[rows] == LIVE)
     return _messages(np.sort(rows[places <= query.thread_limit]))
 
 
@@ -167,7 +168,7 @@ def _live_from(query: StrategyQuery, start: int) -> NDArray[np.intp]:
     """The eligible live rows from `start` on, counted from there."""
     marks = query.eligible[start:]
     if not query.view.all_live:
-        marks = marks & (query.view.state[start : query.end] == MessageState.LIVE)
+        marks = marks & (query.view.state[start : query.end] == LIVE)
     places: NDArray[np.intp] = marks.nonzero()[0]
     return places
 

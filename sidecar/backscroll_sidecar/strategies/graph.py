@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import NEAR, graph_scores, top_order
-from backscroll_sidecar.domain import Category, MessageState, Role
+from backscroll_sidecar.channels import LIVE
+from backscroll_sidecar.domain import Category, Role
 from backscroll_sidecar.strategies.base import NOTHING, Messages, StrategyQuery, StrategyResult
 
 
@@ -30,7 +31,7 @@ class Graph:
             own_authors=_own_authors(query),
         )
         live = query.eligible[found.rows]
-        live &= query.view.state[found.rows] == MessageState.LIVE
+        live &= query.view.state[found.rows] == LIVE
         rows, values = found.rows[live], found.values[live]
         best = top_order(values, rows, limit=max(0, query.thread_limit))
         return Messages(Category.RECENT, rows[best], scores=values[best]) if len(best) else NOTHING

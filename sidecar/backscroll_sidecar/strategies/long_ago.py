@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import Worth
 from backscroll_sidecar.analyze import recall_signs
-from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.domain import MessageState
+from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.strategies.memory import Sought
 
 NEAR_ROWS = 30
@@ -25,7 +24,6 @@ NEAR_ROWS = 30
 BM25_AS_ONE, NEAR_SHARE, WHOLE = 10.0, 0.7, 1.2
 """Of the score: the BM25 that counts as 1, what the last lines' takes away, and what all is divided by."""
 
-_LIVE = np.uint8(MessageState.LIVE)
 NO_PAUSE = -1
 PAUSE_MS = 30 * 60_000
 """Nobody answers a busy channel's last line after half an hour: 99 % of the replies there come in 92 s."""
@@ -110,7 +108,7 @@ def _last_times(view: ChannelView, eligible: NDArray[np.bool_], count: int) -> l
     for start in (max(0, end - count), max(0, end - NEAR_ROWS), 0):
         counts = eligible[start:]
         if not view.all_live:
-            counts = counts & (view.state[start:end] == _LIVE)
+            counts = counts & (view.state[start:end] == LIVE)
         times_ms = view.columns.time_ms[start:end][counts][-count:].tolist()
         if len(times_ms) == count:
             break

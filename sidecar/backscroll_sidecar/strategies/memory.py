@@ -33,8 +33,8 @@ from backscroll_sidecar.analyze import (
     keywords,
     speaks_of_self,
 )
-from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.domain import MessageState, MessageType
+from backscroll_sidecar.channels import LIVE, ChannelView
+from backscroll_sidecar.domain import MessageType
 from backscroll_sidecar.scripts import is_unspaced
 from backscroll_sidecar.strategies.names import Named, named_in
 
@@ -213,7 +213,7 @@ def live_rows(view: ChannelView, eligible: Bools) -> Bools:
     """bool[n]: the eligible rows that are neither recalled nor partial."""
     if view.all_live:
         return eligible
-    live: Bools = eligible & (view.state[: len(eligible)] == MessageState.LIVE)
+    live: Bools = eligible & (view.state[: len(eligible)] == LIVE)
     return live
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.domain import Category, MessageState
+from backscroll_sidecar.channels import LIVE
+from backscroll_sidecar.domain import Category
 from backscroll_sidecar.strategies.base import NOTHING, Messages, StrategyQuery, StrategyResult
 
 Bools = NDArray[np.bool_]
@@ -56,7 +57,7 @@ class Pinned:
         pinned = filter(
             query.may_be, (row for row in map(view.row_of, view.pinned) if 0 <= row < query.end)
         )
-        rows = sorted(row for row in pinned if view.state[row] == MessageState.LIVE)
+        rows = sorted(row for row in pinned if view.state[row] == LIVE)
         return Messages(Category.SEMANTIC, rows) if rows else NOTHING
 
 
@@ -64,6 +65,6 @@ def _newest(query: StrategyQuery, marks: Bools) -> StrategyResult:
     """Of the marked rows the newest `recall_limit` that may be candidates and are live."""
     rows = np.flatnonzero(marks & query.eligible)
     if not query.view.all_live:
-        rows = rows[query.view.state[rows] == MessageState.LIVE]
+        rows = rows[query.view.state[rows] == LIVE]
     rows = rows[max(0, len(rows) - max(0, query.recall_limit)) :]
     return Messages(Category.RECENT, rows.astype(np.int32)) if len(rows) else NOTHING

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.domain import Category, ChannelKey, MessageState, SearchScope
+from backscroll_sidecar.channels import LIVE
+from backscroll_sidecar.domain import Category, ChannelKey, SearchScope
 from backscroll_sidecar.ports import (
     Comparison,
     Embedder,
@@ -214,5 +215,5 @@ def _live_rows(query: StrategyQuery) -> NDArray[np.int32]:
     """int32[m]: the rows that may be candidates and are neither recalled nor partial."""
     live = query.eligible
     if not query.view.all_live:
-        live = live & (query.view.state[: query.end] == MessageState.LIVE)
+        live = live & (query.view.state[: query.end] == LIVE)
     return np.flatnonzero(live).astype(np.int32)

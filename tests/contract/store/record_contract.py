@@ -1,7 +1,8 @@
 """What every store does with records: small things kept beside the messages (laws 1, 2 and 6; N-10)."""
 
+from dataclasses import replace
+
 import pytest
-from msgspec.structs import replace
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import Conflict, Gone, NotFound

@@ -8,7 +8,7 @@ import pytest
 from backscroll import Client
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.models import reading
-from backscroll_sidecar.models.words import FINISH_TABLE, REFUSAL_TABLE, Ends, Refusal
+from backscroll_sidecar.models.vendor_words import FINISH_TABLE, REFUSAL_TABLE, FinishWords, Refusal
 from backscroll_sidecar.ports import FinishReason, ModelFault
 from tests.contract.models.sse_server import Reply, chunk, data, said, stopped, whole
 from tests.integration.chat.causes import FILTER_BYTES, SECRET
@@ -40,7 +40,7 @@ async def later(bot: Bot, channel: str) -> list[str]:
 
 @pytest.mark.row("S5-31")
 @pytest.mark.parametrize("line", FINISH_TABLE, ids=lambda line: line.words[0])
-async def test_finish_reasons(line: Ends) -> None:
+async def test_finish_reasons(line: FinishWords) -> None:
     """In any case and any spelling; the vendor's word is told; only what broke off stays out of later contexts."""
     spelt = [
         form

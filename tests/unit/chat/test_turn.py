@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from backscroll_sidecar.chat import EndReason
-from backscroll_sidecar.chat.endings import ending_of, error_text, notice_of
+from backscroll_sidecar.chat.finish_reasons import ending_of, error_text, notice_of
 from backscroll_sidecar.chat.turns import Turn, decode_turn, encode_turn
 from backscroll_sidecar.domain import ChannelKey, NeutralMessage, Role, ToolCallPart, ToolResultPart
 from backscroll_sidecar.errors import InvalidRequest

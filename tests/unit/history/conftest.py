@@ -14,6 +14,7 @@ from tests.kit.history import Recorder, ScriptedStore
 async def loop_errors():
     """Whatever reaches the loop's exception handler (a future nobody asked) fails the test."""
     seen: list[dict] = []
+    gc.freeze()  # what was there before: the collection below need not look at it
     asyncio.get_running_loop().set_exception_handler(lambda _, context: seen.append(context))
     yield seen
     gc.collect()

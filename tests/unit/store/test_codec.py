@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError
 
 import pytest
 from msgspec.structs import replace
@@ -79,7 +78,7 @@ def test_a_row_decodes_to_the_value_it_was_made_from(stored: StoredMessage) -> N
         assert repr(made) == repr(given)
     assert all(type(part) is TextPart for part in decoded.message.parts)
     assert pickle.loads(pickle.dumps(decoded)) == copy.copy(decoded) == stored
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         decoded.seq = 1  # type: ignore[misc]
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         decoded.message.id = ""  # type: ignore[misc]

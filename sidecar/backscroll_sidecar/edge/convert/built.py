@@ -17,14 +17,13 @@ from backscroll_scoring import Tails, join_records
 from backscroll_sidecar.adapters import encoded
 from backscroll_sidecar.context.model import (
     BuiltContext,
-    CandidateExplanation,
     Diagnostics,
     Explanation,
     Items,
     JoinedContext,
 )
 from backscroll_sidecar.context.writing import Written
-from backscroll_sidecar.domain import Category, Degradation, Event, NeutralMessage, Role
+from backscroll_sidecar.domain import Category, Degradation, Event, Fate, NeutralMessage, Role
 from backscroll_sidecar.edge.convert.fields import (
     CATEGORY_NUMBERS,
     FATE_NUMBERS,
@@ -78,6 +77,13 @@ _RENDERED_ROLE = {
 }
 _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
+_EXPLANATION = tag(pb.BuildContextResponse, "explanation", LENGTH)
+_CANDIDATES = tag(pb.Explanation, "candidates", LENGTH)
+_CANDIDATE_ID = tag(pb.CandidateExplanation, "message_id", LENGTH)
+_SHARES = tag(pb.CandidateExplanation, "shares", LENGTH)
+_LINEAR = tag(pb.CandidateExplanation, "linear", FIXED64)
+_CANDIDATE_SCORE = tag(pb.CandidateExplanation, "score", FIXED64)
+_CANDIDATE_RANK = tag(pb.CandidateExplanation, "rank", VARINT)
 _ITEM_KEYS = _ITEMS + _RANK + _SCORE
 
 
@@ -98,6 +104,8 @@ def encode_built(
         pieces, rest = [*_content(built)], _seldom(built)
     if built.omit:
         pieces = [without(b"".join(pieces), built.omit)]
+    if isinstance(built, BuiltContext) and built.explanation is not None:
+        pieces.append(_explanation(built.explanation))
     if built.trigger_fragment is not None:
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
     _tell_rest(built, rest)
@@ -296,13 +304,12 @@ def _settled(
 
 def _seldom(built: BuiltContext) -> pb.BuildContextResponse:
     """What most answers have not."""
-    if not (built.degradations or built.events or built.explanation or built.summary is not None):
+    if not (built.degradations or built.events or built.summary is not None):
         return pb.BuildContextResponse()
     return pb.BuildContextResponse(
         degradations=map(_degradation, built.degradations),
         summary=built.summary,
         events=map(recorded_event, built.events),
-        explanation=None if built.explanation is None else _explanation(built.explanation),
     )
 
 
@@ -351,28 +358,46 @@ def _as_text(payload: Mapping[str, int | float | str | bool]) -> dict[str, str]:
     }
 
 
-def _explanation(explanation: Explanation) -> pb.Explanation:
-    return pb.Explanation(
+def _explanation(explanation: Explanation) -> bytes:
+    """The field of the answer that accounts for the candidates, put together of their columns."""
+    head = pb.Explanation(
         profile=explanation.profile,
         factors=explanation.factors,
         weights=explanation.weights,
         threshold=explanation.threshold,
         link=explanation.link,
-        candidates=map(_candidate, explanation.candidates),
-    )
+    ).SerializeToString()
+    shares, size = explanation.shares.tobytes(), 8 * explanation.shares.shape[1]
+    linear, scores = explanation.linear.tobytes(), explanation.scores.tobytes()
+    keyed_size, pieces = _SHARES + varint(size), [head]
+    for at, (message_id, rank, *told) in enumerate(
+        zip(
+            explanation.message_ids,
+            explanation.ranks,
+            explanation.sources,
+            explanation.fates,
+            explanation.decided_by,
+            explanation.scored_by,
+            strict=True,
+        )
+    ):
+        said, number = message_id.encode(), slice(8 * at, 8 * at + 8)
+        fields = (
+            _CANDIDATE_ID, varint(len(said)), said, keyed_size, shares[size * at : size * at + size], _LINEAR,
+            linear[number], _CANDIDATE_SCORE, scores[number], _CANDIDATE_RANK, varint(rank), _verdict(*told),
+        )  # fmt: skip
+        pieces.append(lengthed(_CANDIDATES, b"".join(fields)))
+    return lengthed(_EXPLANATION, b"".join(pieces))
 
 
-def _candidate(candidate: CandidateExplanation) -> pb.CandidateExplanation:
-    known, own = _split_sources(candidate.sources)
+@lru_cache(maxsize=4_096)
+def _verdict(sources: tuple[str, ...], fate: Fate, decided_by: str, scored_by: str) -> bytes:
+    """What is said of many candidates alike."""
+    known, own = _split_sources(sources)
     return pb.CandidateExplanation(
-        message_id=candidate.message_id,
         sources=known,
         own_sources=own,
-        shares=candidate.shares,
-        linear=candidate.linear,
-        score=candidate.score,
-        decided_by=candidate.decided_by,
-        fate=FATE_NUMBERS[candidate.fate],
-        rank=candidate.rank,
-        scored_by=candidate.scored_by,
-    )
+        fate=FATE_NUMBERS[fate],
+        decided_by=decided_by,
+        scored_by=scored_by,
+    ).SerializeToString()

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.domain import NeutralMessage
-from backscroll_sidecar.models.chunks import clean
+from backscroll_sidecar.models.answer_reader import clean
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import ModelFault, ModelRequest
 

@@ -13,10 +13,10 @@ from backscroll_sidecar.importers.items import (
     Members,
     NotUnderstood,
     Options,
-    Pinned,
+    Pins,
     Place,
     Read,
-    Recalled,
+    Retracted,
     Skipped,
 )
 from backscroll_sidecar.importers.looks import Format
@@ -100,11 +100,11 @@ def survey(sources: list[Source], options: Options, format_name: str = "") -> Su
                     found.complain(source.name, item)
                 case Skipped():
                     found.skipped[item.kind] += 1
-                case Recalled():
+                case Retracted():
                     found.recalled.add((_channel(item.channel, options), item.message_id))
                 case Read():
                     _take(found, source, form, item, options)
-                case Members() | Pinned():
+                case Members() | Pins():
                     _take_more(found, source, item, options)
     return found
 
@@ -149,11 +149,11 @@ def _take(found: Survey, source: Source, form: Format, item: Read, options: Opti
     found.learn(channel, message.author.id, message.author.name)
 
 
-def _take_more(found: Survey, source: Source, item: Members | Pinned, options: Options) -> None:
+def _take_more(found: Survey, source: Source, item: Members | Pins, options: Options) -> None:
     channel = _channel(item.channel, options)
     if not channel:
         found.complain(source.name, Bad(item.place, NO_CHANNEL))
-    elif isinstance(item, Pinned):
+    elif isinstance(item, Pins):
         pinned = found.pinned.setdefault(channel, [])
         pinned += [one for one in item.message_ids if one not in pinned][:MAX_PINNED]
     else:

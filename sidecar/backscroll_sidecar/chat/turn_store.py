@@ -56,7 +56,7 @@ CUT_ARGUMENTS = '{"cut": true}'
 KEPT = {AppendOutcome.STORED, AppendOutcome.DUPLICATE}
 
 
-class ChatHistory:
+class TurnStore:
     """Writes what turns leave behind. Ids are made from the turn's, so a retry stores nothing twice."""
 
     def __init__(

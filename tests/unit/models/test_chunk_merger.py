@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_sidecar.models.merging import BrokenChunksError, ChunkMerger
+from backscroll_sidecar.models.chunk_merger import BrokenChunksError, ChunkMerger
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 

@@ -24,7 +24,7 @@ End = FinishReason | ModelFault
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class FinishWords:
     """Finish reasons that mean the same, and who writes them."""
 
     end: End
@@ -33,44 +33,44 @@ class Ends:
 
 
 FINISH_TABLE = (
-    Ends(FinishReason.STOP, "OpenAI and most others", ("stop",)),
-    Ends(FinishReason.STOP, "Gemini behind gateways", ("STOP", "FINISH_REASON_STOP")),
-    Ends(FinishReason.STOP, "Anthropic, Bedrock, xAI", ("end_turn", "stop_sequence")),
-    Ends(FinishReason.STOP, "Together, TGI, watsonx", ("eos", "eos_token", "end_of_text", "endoftext")),
-    Ends(FinishReason.STOP, "Cohere", ("COMPLETE", "STOP_SEQUENCE")),
-    Ends(FinishReason.STOP, "Baidu", ("normal",)),
-    Ends(FinishReason.STOP, "others", ("completed", "done", "finish", "finished", "stop_token")),
-    Ends(FinishReason.LENGTH, "OpenAI and most others", ("length",)),
-    Ends(FinishReason.LENGTH, "Anthropic, Gemini, Bedrock, Cohere", ("max_tokens", "MAX_TOKENS")),
-    Ends(FinishReason.LENGTH, "Mistral", ("model_length",)),
-    Ends(FinishReason.LENGTH, "Anthropic, Bedrock, Zhipu", ("model_context_window_exceeded",)),
-    Ends(FinishReason.LENGTH, "watsonx, SenseNova", ("token_limit", "context")),
-    Ends(FinishReason.LENGTH, "others", (
+    FinishWords(FinishReason.STOP, "OpenAI and most others", ("stop",)),
+    FinishWords(FinishReason.STOP, "Gemini behind gateways", ("STOP", "FINISH_REASON_STOP")),
+    FinishWords(FinishReason.STOP, "Anthropic, Bedrock, xAI", ("end_turn", "stop_sequence")),
+    FinishWords(FinishReason.STOP, "Together, TGI, watsonx", ("eos", "eos_token", "end_of_text", "endoftext")),
+    FinishWords(FinishReason.STOP, "Cohere", ("COMPLETE", "STOP_SEQUENCE")),
+    FinishWords(FinishReason.STOP, "Baidu", ("normal",)),
+    FinishWords(FinishReason.STOP, "others", ("completed", "done", "finish", "finished", "stop_token")),
+    FinishWords(FinishReason.LENGTH, "OpenAI and most others", ("length",)),
+    FinishWords(FinishReason.LENGTH, "Anthropic, Gemini, Bedrock, Cohere", ("max_tokens", "MAX_TOKENS")),
+    FinishWords(FinishReason.LENGTH, "Mistral", ("model_length",)),
+    FinishWords(FinishReason.LENGTH, "Anthropic, Bedrock, Zhipu", ("model_context_window_exceeded",)),
+    FinishWords(FinishReason.LENGTH, "watsonx, SenseNova", ("token_limit", "context")),
+    FinishWords(FinishReason.LENGTH, "others", (
         "max_length", "max_output_tokens", "max_new_tokens", "context_length_exceeded",
     )),
-    Ends(FinishReason.CONTENT_FILTER, "OpenAI, Azure, Moonshot, DeepSeek", ("content_filter",)),
-    Ends(FinishReason.CONTENT_FILTER, "Gemini", (
+    FinishWords(FinishReason.CONTENT_FILTER, "OpenAI, Azure, Moonshot, DeepSeek", ("content_filter",)),
+    FinishWords(FinishReason.CONTENT_FILTER, "Gemini", (
         "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "content_filter: RECITATION",
         "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "MODEL_ARMOR",
     )),
-    Ends(FinishReason.CONTENT_FILTER, "Zhipu, Tencent, SenseNova", ("sensitive",)),
-    Ends(FinishReason.CONTENT_FILTER, "Anthropic", ("refusal",)),
-    Ends(FinishReason.CONTENT_FILTER, "Bedrock", ("content_filtered", "guardrail_intervened")),
-    Ends(FinishReason.CONTENT_FILTER, "Cohere", ("ERROR_TOXIC",)),
-    Ends(FinishReason.TOOL_CALLS, "OpenAI and most others", ("tool_calls", "function_call")),
-    Ends(FinishReason.TOOL_CALLS, "Anthropic, Bedrock, Cohere", ("tool_use", "tool_call", "TOOL_CALL")),
-    Ends(FinishReason.INTERRUPTED, "vLLM, SGLang", ("abort",)),
-    Ends(FinishReason.INTERRUPTED, "Cohere, watsonx, others", (
+    FinishWords(FinishReason.CONTENT_FILTER, "Zhipu, Tencent, SenseNova", ("sensitive",)),
+    FinishWords(FinishReason.CONTENT_FILTER, "Anthropic", ("refusal",)),
+    FinishWords(FinishReason.CONTENT_FILTER, "Bedrock", ("content_filtered", "guardrail_intervened")),
+    FinishWords(FinishReason.CONTENT_FILTER, "Cohere", ("ERROR_TOXIC",)),
+    FinishWords(FinishReason.TOOL_CALLS, "OpenAI and most others", ("tool_calls", "function_call")),
+    FinishWords(FinishReason.TOOL_CALLS, "Anthropic, Bedrock, Cohere", ("tool_use", "tool_call", "TOOL_CALL")),
+    FinishWords(FinishReason.INTERRUPTED, "vLLM, SGLang", ("abort",)),
+    FinishWords(FinishReason.INTERRUPTED, "Cohere, watsonx, others", (
         "USER_CANCEL", "aborted", "cancel", "cancelled", "canceled", "interrupted", "time_limit", "timeout",
     )),
-    Ends(ModelFault.SERVER_ERROR, "Mistral, OpenRouter, Cohere", ("error", "ERROR", "ERROR_LIMIT", "failed")),
-    Ends(ModelFault.SERVER_ERROR, "DeepSeek", ("insufficient_system_resource",)),
-    Ends(ModelFault.SERVER_ERROR, "Zhipu", ("network_error",)),
-    Ends(ModelFault.BAD_RESPONSE, "Gemini", (
+    FinishWords(ModelFault.SERVER_ERROR, "Mistral, OpenRouter, Cohere", ("error", "ERROR", "ERROR_LIMIT", "failed")),
+    FinishWords(ModelFault.SERVER_ERROR, "DeepSeek", ("insufficient_system_resource",)),
+    FinishWords(ModelFault.SERVER_ERROR, "Zhipu", ("network_error",)),
+    FinishWords(ModelFault.BAD_RESPONSE, "Gemini", (
         "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE",
     )),
-    Ends(ModelFault.BAD_RESPONSE, "Bedrock", ("malformed_model_output", "malformed_tool_use")),
-    Ends(FinishReason.NONE, "DashScope, Gemini, others: not finished yet", (
+    FinishWords(ModelFault.BAD_RESPONSE, "Bedrock", ("malformed_model_output", "malformed_tool_use")),
+    FinishWords(FinishReason.NONE, "DashScope, Gemini, others: not finished yet", (
         "null", "none", "not_finished", "in_progress", "FINISH_REASON_UNSPECIFIED",
     )),
 )  # fmt: skip

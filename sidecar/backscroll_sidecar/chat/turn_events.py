@@ -5,15 +5,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 
-from backscroll_sidecar.chat.endings import Ending
-from backscroll_sidecar.chat.turns import Reply, Turn
+from backscroll_sidecar.chat.finish_reasons import Ending
+from backscroll_sidecar.chat.turns import ModelReply, Turn
 from backscroll_sidecar.context.events import beginning_events, turn_event_id
 from backscroll_sidecar.context.model import BuiltContext
 from backscroll_sidecar.domain import Event
 from backscroll_sidecar.ports import Clock, EventSink, TurnMark
 
 
-class Recording:
+class TurnEvents:
     """Turns as events, under those of the build that their context came of."""
 
     def __init__(self, sink: EventSink, clock: Clock) -> None:
@@ -31,7 +31,7 @@ class Recording:
         """A turn calls its model again."""
         self._emit(turn, (self._model_called(turn),))
 
-    def ended(self, turn: Turn, ending: Ending, reply: Reply, message_id: str) -> None:
+    def ended(self, turn: Turn, ending: Ending, reply: ModelReply, message_id: str) -> None:
         """A turn ends, for whatever reason; `message_id`: what is stored of its reply."""
         payload: dict[str, int | float | str | bool] = {
             "reason": ending.reason.value,

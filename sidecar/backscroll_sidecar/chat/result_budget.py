@@ -12,7 +12,7 @@ from backscroll_sidecar.domain import Layout, NeutralMessage, Role
 from backscroll_sidecar.errors import BudgetTooSmall
 
 
-def fitted(turn: Turn, mark: str) -> Turn:
+def within_budget(turn: Turn, mark: str) -> Turn:
     """The turn as its model may be sent it: counted as the context was, calls included.
 
     What was said and asked is never touched, only results of tools. A turn kept without a budget has none.

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing
 from typing import NamedTuple, Protocol, TypeVar
 
-from backscroll_sidecar.models.chunks import AnswerReader
+from backscroll_sidecar.models.answer_reader import AnswerReader
 from backscroll_sidecar.models.faults import Filtered
 from backscroll_sidecar.models.sse import DONE, event_data, is_heartbeat, loaded
 from backscroll_sidecar.ports import ModelError, ModelEvent, TextDelta, TextTakenBack

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.models.chunks import MAX_TOOL_CHARS, AnswerReader, SafeText
+from backscroll_sidecar.models.answer_reader import MAX_TOOL_CHARS, AnswerReader, SafeText
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,

@@ -87,7 +87,7 @@ class Numbering:
         return f"h{digest.hexdigest()}" + (f"-{count}" if count > 1 else "")
 
 
-class Writing:
+class TextBuilder:
     """A text put together piece by piece, with the mentions in it where they stand."""
 
     def __init__(self) -> None:

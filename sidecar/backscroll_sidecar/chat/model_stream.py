@@ -11,7 +11,6 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
-from backscroll_sidecar.chat.endings import Ending, ending_of, error_text
 from backscroll_sidecar.chat.events import (
     ChatError,
     ChatEvent,
@@ -20,8 +19,9 @@ from backscroll_sidecar.chat.events import (
     TakenBack,
     ToolCalled,
 )
-from backscroll_sidecar.chat.storing import Ends, Storing
-from backscroll_sidecar.chat.turns import Reply, Turn
+from backscroll_sidecar.chat.finish_reasons import Ending, ending_of, error_text
+from backscroll_sidecar.chat.turn_writer import TimeLimits, TurnWriter
+from backscroll_sidecar.chat.turns import ModelReply, Turn
 from backscroll_sidecar.ports import (
     ChatModel,
     Finished,
@@ -40,36 +40,41 @@ from backscroll_sidecar.texts import FAULTS, Texts, Wordings
 log = structlog.get_logger(__name__)
 
 
-class Answering:
+class ModelStream:
     """Calls the model, passes on what it says, has stored what came of it, ends with a reason (law 8)."""
 
     def __init__(
-        self, model: ChatModel, storing: Storing, wordings: Wordings, *, missing_is_complete: bool
+        self,
+        model: ChatModel,
+        turn_writer: TurnWriter,
+        wordings: Wordings,
+        *,
+        missing_is_complete: bool,
     ) -> None:
         self._model = model
-        self._storing = storing
+        self._turn_writer = turn_writer
         self._wordings = wordings
         self._missing_is_complete = missing_is_complete
 
     async def answer(
         self,
         turn: Turn,
-        ends: Ends | None,
+        limits: TimeLimits | None,
         saving: Sequence[asyncio.Task[Any]],
         release: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[ChatEvent]:
         """The events of the turn's next model call; `ChatEnd` follows all commits that end in time, `saving` included.
 
-        `ends` are those of the caller's time; None: it has none. `release` is called once, before
+        `limits` are those of the caller's time; None: it has none. `release` is called once, before
         `ChatEnd` and when all that the call stores is stored, whether or not its caller is still there.
         """
         turn = replace(turn, iteration=turn.iteration + 1)
         texts = self._wordings.by_language(turn.language)
-        reply = Reply()
+        reply = ModelReply()
         ending: Ending | None = None
         error: ChatError | None = None
         try:
-            steps = self._model_events(turn, ends and ends.model_s, reply)
+            steps = self._model_events(turn, limits and limits.model_s, reply)
             async with aclosing(steps):
                 async for event in steps:
                     if isinstance(event, Ending):
@@ -90,7 +95,7 @@ class Answering:
         finally:
             # Now, whatever becomes of the caller: one who went away holds up nothing and loses nothing.
             cancelled = Ending(EndReason.CANCELLED, is_whole=False)
-            finishing = self._storing.finish(turn, reply, ending or cancelled, saving)
+            finishing = self._turn_writer.finish(turn, reply, ending or cancelled, saving)
             finishing.add_done_callback(lambda _: release())
         if ending is None:  # the model's events always end with one; for the type checker
             raise AssertionError
@@ -98,13 +103,13 @@ class Answering:
             yield ending.notice
         if error is not None:
             yield error
-        end, not_stored = await self._storing.settle(turn, reply, ending, finishing, ends)
+        end, not_stored = await self._turn_writer.settle(turn, reply, ending, finishing, limits)
         if not_stored is not None:
             yield not_stored
         yield end
 
     async def _model_events(
-        self, turn: Turn, end_s: float | None, reply: Reply
+        self, turn: Turn, end_s: float | None, reply: ModelReply
     ) -> AsyncGenerator[ChatEvent | Ending]:
         """The model's events as ours; the last is the ending. Leaving early closes the upstream."""
         # The caller's time is watched here and not by the model too: only one of them can name the end.

@@ -10,11 +10,11 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from backscroll_sidecar.chat.endings import Ending
 from backscroll_sidecar.chat.events import ChatEnd, ChatError, EndReason
-from backscroll_sidecar.chat.recording import Recording
-from backscroll_sidecar.chat.records import ChatHistory
-from backscroll_sidecar.chat.turns import Reply, Turn
+from backscroll_sidecar.chat.finish_reasons import Ending
+from backscroll_sidecar.chat.turn_events import TurnEvents
+from backscroll_sidecar.chat.turn_store import TurnStore
+from backscroll_sidecar.chat.turns import ModelReply, Turn
 from backscroll_sidecar.errors import BackscrollError, Conflict, Reason, StoreUnavailable
 from backscroll_sidecar.ports import Clock
 
@@ -24,7 +24,7 @@ NOT_STORED = "the turn could not be stored"
 NOT_STORED_YET = "the turn was not stored before the caller's time was up; it still may be"
 
 
-class Ends(NamedTuple):
+class TimeLimits(NamedTuple):
     """When parts of a caller's time are over, on the loop's clock.
 
     Attributes
@@ -37,7 +37,7 @@ class Ends(NamedTuple):
     commit_s: float
 
 
-class Finish(msgspec.Struct, frozen=True):
+class WriteOutcome(msgspec.Struct, frozen=True):
     """What became of a reply: its id, empty where none is stored, whether the turn is kept, what was not stored."""
 
     message_id: str = ""
@@ -45,14 +45,14 @@ class Finish(msgspec.Struct, frozen=True):
     failure: BaseException | None = None
 
 
-class Storing:
+class TurnWriter:
     """Stores replies and keeps turns, in tasks of its own that outlive the call they belong to (S5-56)."""
 
     def __init__(
-        self, history: ChatHistory, recording: Recording, clock: Clock, turn_lifetime_ms: int
+        self, turn_store: TurnStore, turn_events: TurnEvents, clock: Clock, turn_lifetime_ms: int
     ) -> None:
-        self._history = history
-        self._recording = recording
+        self._turn_store = turn_store
+        self._turn_events = turn_events
         self._clock = clock
         self._turn_lifetime_ms = turn_lifetime_ms
         self._running: set[asyncio.Task[Any]] = set()
@@ -66,25 +66,25 @@ class Storing:
         return task
 
     def finish(
-        self, turn: Turn, reply: Reply, ending: Ending, saving: Sequence[asyncio.Task[Any]]
-    ) -> asyncio.Task[Finish]:
+        self, turn: Turn, reply: ModelReply, ending: Ending, saving: Sequence[asyncio.Task[Any]]
+    ) -> asyncio.Task[WriteOutcome]:
         """Begin to store the reply, once, and to keep the turn; done when `saving` is, too."""
         return self.spawn(self._finish(turn, reply, ending, saving))
 
     async def settle(
         self,
         turn: Turn,
-        reply: Reply,
+        reply: ModelReply,
         ending: Ending,
-        finishing: asyncio.Task[Finish],
-        ends: Ends | None,
+        finishing: asyncio.Task[WriteOutcome],
+        limits: TimeLimits | None,
     ) -> tuple[ChatEnd, ChatError | None]:
         """Wait for every commit of the turn; the end, and what could not be stored.
 
         A store that hangs costs nobody the end of a stream. What is stored after that is stored all the same.
         """
         now_s = asyncio.get_running_loop().time()
-        left_s = None if ends is None else max(0.0, ends.commit_s - now_s)
+        left_s = None if limits is None else max(0.0, limits.commit_s - now_s)
         await asyncio.wait([finishing], timeout=left_s)  # a caller who goes away cancels no commit
         in_time = finishing.done()
         finish = _outcome(finishing)
@@ -118,13 +118,13 @@ class Storing:
             await asyncio.wait(set(self._running))
 
     async def _finish(
-        self, turn: Turn, reply: Reply, ending: Ending, saving: Sequence[asyncio.Task[Any]]
-    ) -> Finish:
+        self, turn: Turn, reply: ModelReply, ending: Ending, saving: Sequence[asyncio.Task[Any]]
+    ) -> WriteOutcome:
         if saving:
             await asyncio.wait(saving)  # the reply stands behind what it answers
             if turn.iteration == 1 and any(isinstance(one.exception(), Conflict) for one in saving):
                 turn = replace(turn, question_message_id="")  # of another question
-        finish = Finish()
+        finish = WriteOutcome()
         if ending.reason is EndReason.TOOL_CALLS:
             asked = replace(turn, calls=tuple(reply.calls), reply_text=reply.text)
             finish = await self._keep(asked, finish)
@@ -132,7 +132,7 @@ class Storing:
             text = reply.text
             if text and turn.key.channel:
                 finish, text = await self._save_reply(turn, text, is_partial=not ending.is_whole)
-            self._recording.ended(turn, ending, reply, finish.message_id)
+            self._turn_events.ended(turn, ending, reply, finish.message_id)
             if ending.is_whole:
                 ended = replace(
                     turn,
@@ -146,22 +146,24 @@ class Storing:
         failures = (task.exception() for task in saving)
         return replace(finish, failure=next(filter(None, failures), finish.failure))
 
-    async def _save_reply(self, turn: Turn, text: str, *, is_partial: bool) -> tuple[Finish, str]:
+    async def _save_reply(
+        self, turn: Turn, text: str, *, is_partial: bool
+    ) -> tuple[WriteOutcome, str]:
         """Store the reply; with it the text that stands in the history now, another one's where that came first."""
         try:
-            message_id = await self._history.save_reply(turn, text, is_partial=is_partial)
-            return Finish(message_id), text
+            message_id = await self._turn_store.save_reply(turn, text, is_partial=is_partial)
+            return WriteOutcome(message_id), text
         except Conflict as taken:
-            first = await self._history.reply_of(turn)
+            first = await self._turn_store.reply_of(turn)
             if first is None:
-                return Finish(failure=taken), text
-            return Finish(first[0], failure=None if first[1] == text else taken), first[1]
+                return WriteOutcome(failure=taken), text
+            return WriteOutcome(first[0], failure=None if first[1] == text else taken), first[1]
         except BackscrollError as failed:
-            return Finish(failure=failed), text
+            return WriteOutcome(failure=failed), text
 
-    async def _keep(self, turn: Turn, finish: Finish) -> Finish:
+    async def _keep(self, turn: Turn, finish: WriteOutcome) -> WriteOutcome:
         try:
-            await self._history.keep(replace(turn, expires_at_ms=self._expires_at_ms()))
+            await self._turn_store.keep(replace(turn, expires_at_ms=self._expires_at_ms()))
         except BackscrollError as failed:
             return replace(finish, failure=finish.failure or failed)
         return replace(finish, is_kept=True)
@@ -170,11 +172,11 @@ class Storing:
         return self._clock.now_ms() + self._turn_lifetime_ms
 
 
-def _outcome(finishing: asyncio.Task[Finish]) -> Finish:
+def _outcome(finishing: asyncio.Task[WriteOutcome]) -> WriteOutcome:
     if not finishing.done():
-        return Finish(failure=StoreUnavailable("the commit did not end in time"))
+        return WriteOutcome(failure=StoreUnavailable("the commit did not end in time"))
     crashed = finishing.exception()
-    return finishing.result() if crashed is None else Finish(failure=crashed)
+    return finishing.result() if crashed is None else WriteOutcome(failure=crashed)
 
 
 def _look_at(task: asyncio.Task[Any]) -> None:

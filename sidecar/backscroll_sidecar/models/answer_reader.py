@@ -25,7 +25,7 @@ from backscroll_sidecar.domain import MAX_ID_BYTES, TextPart, ToolCallPart
 from backscroll_sidecar.models.faults import Filtered, failed, is_failure, of_event
 from backscroll_sidecar.models.sse import loaded
 from backscroll_sidecar.models.thoughts import ThoughtFilter
-from backscroll_sidecar.models.words import MAX_WORD_CHARS, end_of, is_flagged
+from backscroll_sidecar.models.vendor_words import MAX_WORD_CHARS, end_of, is_flagged
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
