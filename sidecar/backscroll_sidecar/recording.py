@@ -139,10 +139,6 @@ class _RecordingModel(_Recording):
         async with self._inner.stream(request) as events:
             yield events
 
-    async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
-        self._note(request)
-        return cast("Sequence[ModelEvent]", await self._inner.complete(request))
-
     async def close(self) -> None:
         await self._inner.close()
 

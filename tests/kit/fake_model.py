@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.faults import failed
-from backscroll_sidecar.models.scripted import joined
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
@@ -56,7 +55,6 @@ class FakeCall:
     """One call as it went. Times are those of the loop."""
 
     request: ModelRequest
-    streamed: bool
     opened_at_s: float
     sent: list[ModelEvent] = field(default_factory=list)
     """What was given out before the call ended."""
@@ -93,7 +91,7 @@ class FakeModel:
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
-        async with self._call(request, streamed=True) as (call, script, deadline):
+        async with self._call(request) as (call, script, deadline):
             refusals = [at for at, step in enumerate(script) if isinstance(step, Refuse)]
             entered = refusals[0] + 1 if refusals else 0
             async for _ in _play(script[:entered], deadline):
@@ -102,25 +100,19 @@ class FakeModel:
             async with aclosing(events):
                 yield events
 
-    async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
-        async with self._call(request, streamed=False) as (call, script, deadline):
-            events = [event async for event in _play(script, deadline)]
-            call.sent, call.whole = events, True
-            return joined(events)
-
     async def close(self) -> None:
         self.closed = True
 
     @asynccontextmanager
     async def _call(
-        self, request: ModelRequest, *, streamed: bool
+        self, request: ModelRequest
     ) -> AsyncIterator[tuple[FakeCall, Script, float | None]]:
         loop = asyncio.get_running_loop()
         if self.closed:
             raise failed(ModelFault.CONNECTION)
         if request.timeout_s is not None and request.timeout_s <= 0:
             raise failed(ModelFault.TIMEOUT)
-        call = FakeCall(request, streamed, loop.time())
+        call = FakeCall(request, loop.time())
         self.calls.append(call)
         deadline = None if request.timeout_s is None else loop.time() + request.timeout_s
         try:

@@ -85,7 +85,7 @@ def bench(
     list_rows: Annotated[
         bool, typer.Option("--list", help="Name the rows and measure nothing.")
     ] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    markdown: options.Markdown = False,
     as_json: options.Json = False,
     full: Annotated[
         bool,

@@ -81,9 +81,7 @@ def chat(
         str | None,
         typer.Option(metavar="ID", help="User id of the bot; its replies are stored under it."),
     ] = None,
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"Profile to pick with. {options.PROFILES}")
-    ] = None,
+    profile: options.Profile = None,
     timeout: Annotated[float, typer.Option(help="Seconds an answer may take.", min=0.001)] = 120.0,
     target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,

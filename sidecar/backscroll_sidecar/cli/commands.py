@@ -9,35 +9,23 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from backscroll_sidecar.cli.bench import EPILOG as BENCH_EPILOG
-from backscroll_sidecar.cli.bench import bench
-from backscroll_sidecar.cli.call import EPILOG as CALL_EPILOG
-from backscroll_sidecar.cli.call import call
-from backscroll_sidecar.cli.channels import EPILOG as CHANNELS_EPILOG
-from backscroll_sidecar.cli.channels import channels
-from backscroll_sidecar.cli.chat import EPILOG as CHAT_EPILOG
-from backscroll_sidecar.cli.chat import chat
-from backscroll_sidecar.cli.check_config import EPILOG as CHECK_CONFIG_EPILOG
-from backscroll_sidecar.cli.check_config import check_config
-from backscroll_sidecar.cli.context import EPILOG as CONTEXT_EPILOG
-from backscroll_sidecar.cli.context import context
-from backscroll_sidecar.cli.demo import EPILOG as DEMO_EPILOG
-from backscroll_sidecar.cli.demo import demo
-from backscroll_sidecar.cli.doctor import EPILOG as DOCTOR_EPILOG
-from backscroll_sidecar.cli.doctor import doctor
-from backscroll_sidecar.cli.events import EPILOG as EVENTS_EPILOG
-from backscroll_sidecar.cli.events import events
-from backscroll_sidecar.cli.export import EPILOG as EXPORT_EPILOG
-from backscroll_sidecar.cli.export import export
-from backscroll_sidecar.cli.import_ import EPILOG as IMPORT_EPILOG
-from backscroll_sidecar.cli.import_ import import_
+from backscroll_sidecar.cli import (
+    bench,
+    call,
+    channels,
+    chat,
+    check_config,
+    context,
+    demo,
+    doctor,
+    events,
+    export,
+    import_,
+    quality,
+    serve,
+    version,
+)
 from backscroll_sidecar.cli.options import spread
-from backscroll_sidecar.cli.quality import EPILOG as QUALITY_EPILOG
-from backscroll_sidecar.cli.quality import quality
-from backscroll_sidecar.cli.serve import EPILOG as SERVE_EPILOG
-from backscroll_sidecar.cli.serve import serve
-from backscroll_sidecar.cli.version import EPILOG as VERSION_EPILOG
-from backscroll_sidecar.cli.version import print_version, version
 
 _NEGATIVE = re.compile(r"-\d+")
 
@@ -66,27 +54,29 @@ app = typer.Typer(
 def _first(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=print_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version", callback=version.print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Options of the program itself."""
 
 
 COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
-    "serve": (serve, SERVE_EPILOG),
-    "demo": (demo, DEMO_EPILOG),
-    "import": (import_, IMPORT_EPILOG),
-    "export": (export, EXPORT_EPILOG),
-    "channels": (channels, CHANNELS_EPILOG),
-    "context": (context, CONTEXT_EPILOG),
-    "chat": (chat, CHAT_EPILOG),
-    "events": (events, EVENTS_EPILOG),
-    "call": (call, CALL_EPILOG),
-    "quality": (quality, QUALITY_EPILOG),
-    "bench": (bench, BENCH_EPILOG),
-    "doctor": (doctor, DOCTOR_EPILOG),
-    "check-config": (check_config, CHECK_CONFIG_EPILOG),
-    "version": (version, VERSION_EPILOG),
+    "serve": (serve.serve, serve.EPILOG),
+    "demo": (demo.demo, demo.EPILOG),
+    "import": (import_.import_, import_.EPILOG),
+    "export": (export.export, export.EPILOG),
+    "channels": (channels.channels, channels.EPILOG),
+    "context": (context.context, context.EPILOG),
+    "chat": (chat.chat, chat.EPILOG),
+    "events": (events.events, events.EPILOG),
+    "call": (call.call, call.EPILOG),
+    "quality": (quality.quality, quality.EPILOG),
+    "bench": (bench.bench, bench.EPILOG),
+    "doctor": (doctor.doctor, doctor.EPILOG),
+    "check-config": (check_config.check_config, check_config.EPILOG),
+    "version": (version.version, version.EPILOG),
 }
 for _name, (_command, _epilog) in COMMANDS.items():
     app.command(_name, cls=Command, epilog=_epilog)(spread(_command))

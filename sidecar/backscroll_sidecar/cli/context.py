@@ -6,8 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.markup import escape
@@ -31,15 +30,7 @@ from backscroll_sidecar.importers.times import MIN_MILLISECONDS
 
 EPILOG = 'Example: backscroll context my-group "which one did you mean?" --asker u17'
 PAGE = 1_000
-
-
-class LayoutChoice(StrEnum):
-    """The layouts by name."""
-
-    TURNS = "turns"
-    CONTEXT_AND_QUESTION = "context_and_question"
-    SINGLE_USER = "single_user"
-    SYSTEM_AND_USER = "system_and_user"
+LayoutName = Literal["turns", "context_and_question", "single_user", "system_and_user"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +42,8 @@ class BuildOptions:
         str | None,
         typer.Option(metavar="ID", help="Id of the stored message that holds the question."),
     ] = None
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"Profile to pick with. {options.PROFILES}")
-    ] = None
-    layout: Annotated[LayoutChoice | None, typer.Option(help="Layout of the messages.")] = None
+    profile: options.Profile = None
+    layout: Annotated[LayoutName | None, typer.Option(help="Layout of the messages.")] = None
     max_context: Annotated[
         int | None, typer.Option(help="Most messages to take.", min=1, max=500)
     ] = None
@@ -99,7 +88,7 @@ def context(
             asker=how.asker,
             trigger_message_id=how.trigger,
             profile=how.profile,
-            layout=how.layout.value if how.layout else None,
+            layout=how.layout,
             overrides=Overrides(max_context=how.max_context) if how.max_context else None,
             token_budget=how.token_budget,
             asked_at=when,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from contextlib import suppress
 from importlib import resources
@@ -18,12 +17,10 @@ from backscroll import Client, Context, Overrides
 from backscroll.v1 import history_pb2
 from backscroll_sidecar.cli import import_, options
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import json_text, out, print_json, usage
+from backscroll_sidecar.cli.console import json_text, out, print_json
 from backscroll_sidecar.cli.context import texts
-from backscroll_sidecar.cli.process import Running, server
+from backscroll_sidecar.cli.process import Running, server_for
 from backscroll_sidecar.cli.render import LEGEND, as_dict, score_table, summary_line
-from backscroll_sidecar.config.sources import load
-from backscroll_sidecar.config.types import PROFILE_NAMES
 from backscroll_sidecar.importers.items import Options
 
 EPILOG = "Example: backscroll demo --keep"
@@ -37,9 +34,7 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the server running until Ctrl-C.")
     ] = False,
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"Profile to pick with. {options.PROFILES}")
-    ] = None,
+    profile: options.Profile = None,
     as_json: options.Json = False,
 ) -> None:
     """Start a server over a new database, import a real group chat, ask it three real questions, show what it picks.
@@ -47,40 +42,26 @@ def demo(
     Needs no key and no network. The chat is an excerpt of the Ubuntu IRC channel; people have marked by hand which
     message each of the questions goes back to, and that one has a star here. The server does not know the marks.
     """
-    if profile and profile not in PROFILE_NAMES:
-        usage(f"there is no profile {profile}", f"profiles are: {', '.join(PROFILE_NAMES)}")
+    if profile:
+        options.known_profile(profile)
     asked = json.loads(_data("demo_questions.json").read_text("utf-8"))
-    with tempfile.TemporaryDirectory(prefix="backscroll-demo-") as name:
-        directory = Path(name)
-        kernels = load(directory=directory).settings.state_dir
-        flags = [
-            "--state-dir",
-            str(kernels),
-            "--database",
-            str(directory / "demo.db"),
-            "--log-level",
-            "warning",
+    if not as_json:
+        out().print("Starting a server (the first time compiles its kernels, a minute or more) …")
+    with (
+        server_for("demo") as (running, database),
+        connected(options.Target(running.address)) as client,
+    ):
+        stored = _import(client)
+        client.wait_for_index(asked["channel"], wait_s=INDEX_WAIT_S)
+        built = [
+            _build(client, asked["channel"], question, profile) for question in asked["questions"]
         ]
-        if not as_json:
-            out().print(
-                "Starting a server (the first time compiles its kernels, a minute or more) …"
-            )
-        with (
-            server(flags, directory) as running,
-            connected(options.Target(running.address)) as client,
-        ):
-            stored = _import(client)
-            client.wait_for_index(asked["channel"], wait_s=INDEX_WAIT_S)
-            built = [
-                _build(client, asked["channel"], question, profile)
-                for question in asked["questions"]
-            ]
-            if as_json:
-                print_json(_as_json(running, stored, asked, built))
-            else:
-                _show(client, running, stored, asked, built)
-            if keep:
-                _wait(running, asked["channel"], directory, as_json)
+        if as_json:
+            print_json(_as_json(running, stored, asked, built))
+        else:
+            _show(client, running, stored, asked, built)
+        if keep:
+            _wait(running, asked["channel"], database, as_json)
 
 
 def _data(name: str) -> Any:  # noqa: ANN401 - a Traversable
@@ -189,11 +170,11 @@ def _as_json(
     }
 
 
-def _wait(running: Running, channel: str, directory: Path, as_json: bool) -> None:
+def _wait(running: Running, channel: str, database: Path, as_json: bool) -> None:
     if not as_json:
         console = out()
         console.print(
-            f"\nThe server goes on at {running.address}, its database is {directory / 'demo.db'}. Try:"
+            f"\nThe server goes on at {running.address}, its database is {database}. Try:"
         )
         console.print(
             f'  backscroll context {channel} "how do I share my wireless network?" --server {running.address}'

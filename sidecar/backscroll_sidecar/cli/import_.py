@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
@@ -23,7 +22,7 @@ from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import CommandError, err, out, print_json, progress, usage
 from backscroll_sidecar.importers.items import NotUnderstood, Options, Unreadable
-from backscroll_sidecar.importers.times import Times
+from backscroll_sidecar.importers.times import DateOrder, Times, TimeUnit
 
 if TYPE_CHECKING:
     from backscroll_sidecar.importers.survey import Survey
@@ -46,39 +45,11 @@ WARNINGS = {
 LOOKS_LIKE_TIME = re.compile(r".*(time|date|stamp|when|sent|created)", re.IGNORECASE)
 
 
-class FormatChoice(StrEnum):
-    """The formats by name, as in `importers.recognise`."""
-
-    JSONL = "jsonl"
-    TELEGRAM = "telegram"
-    DISCORD = "discord"
-    SLACK = "slack"
-    WHATSAPP = "whatsapp"
-    IRC = "irc"
-    QQ = "qq"
-    WECHAT = "wechat"
-    LARK = "lark"
-    ONEBOT = "onebot"
-    OPENAI = "openai"
-    HISTORY_TABLE = "history-table"
-
-
-class UnitChoice(StrEnum):
-    """Units of times that are numbers."""
-
-    AUTO = "auto"
-    SECONDS = "s"
-    MILLISECONDS = "ms"
-    MICROSECONDS = "us"
-
-
-class OrderChoice(StrEnum):
-    """Orders of day, month and year."""
-
-    AUTO = "auto"
-    DAY_FIRST = "dmy"
-    MONTH_FIRST = "mdy"
-    YEAR_FIRST = "ymd"
+FormatName = Literal[
+    "jsonl", "telegram", "discord", "slack", "whatsapp", "irc", "qq", "wechat", "lark", "onebot", "openai",
+    "history-table",
+]  # fmt: skip
+"""As in `importers.recognise`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +57,8 @@ class TimeOptions:
     """How times are read."""
 
     time_unit: Annotated[
-        UnitChoice, typer.Option(help="Unit of times that are numbers; auto: by their size.")
-    ] = UnitChoice.AUTO
+        TimeUnit, typer.Option(help="Unit of times that are numbers; auto: by their size.")
+    ] = "auto"
     time_zone: Annotated[
         str | None,
         typer.Option(
@@ -97,9 +68,9 @@ class TimeOptions:
         ),
     ] = None
     date_order: Annotated[
-        OrderChoice,
+        DateOrder,
         typer.Option(help="Order of day, month and year in texts; auto: by the dates of the file."),
-    ] = OrderChoice.AUTO
+    ] = "auto"
     date: Annotated[
         str | None,
         typer.Option(metavar="DAY", help="The day a log begins that tells hours only: 2025-07-11."),
@@ -123,7 +94,7 @@ def import_(
         str, typer.Option(metavar="TEXT", help="Put this before every channel's name.")
     ] = "",
     format_: Annotated[
-        FormatChoice | None,
+        FormatName | None,
         typer.Option("--format", help="What the files are. Unset: known by what they begin with."),
     ] = None,
     time_flags: TimeOptions = AS_WRITTEN,
@@ -161,15 +132,15 @@ def import_(
     from backscroll_sidecar.importers.survey import survey
 
     times = Times(
-        time_flags.time_unit.value,
+        time_flags.time_unit,
         _zone(time_flags.time_zone),
-        time_flags.date_order.value,
+        time_flags.date_order,
         _day(time_flags.date),
     )
     chosen = Options(channel, channel_prefix, links, times)
     try:
         with opened(files, _encoding(encoding)) as sources:
-            found = survey(sources, chosen, format_.value if format_ else "")
+            found = survey(sources, chosen, format_ or "")
             _check(found, as_json, strict)
             with connected(target) as client:
                 answer = send(client, chosen, found, quiet=as_json)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from backscroll_sidecar.cli.console import usage
 from backscroll_sidecar.config.types import PROFILE_NAMES
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -58,6 +59,16 @@ Config = Annotated[
     ),
 ]
 PROFILES = f"One of {', '.join(PROFILE_NAMES)}."
+Profile = Annotated[
+    str | None, typer.Option(metavar="NAME", help=f"Profile to pick with. {PROFILES}")
+]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
+
+
+def known_profile(name: str) -> None:
+    """Refuse a profile that there is not."""
+    if name not in PROFILE_NAMES:
+        usage(f"there is no profile {name}", f"profiles are: {', '.join(PROFILE_NAMES)}")
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from backscroll_sidecar.cli.console import CommandError
+from backscroll_sidecar.config.sources import load
 
 STOP_S = 20.0
 """Seconds a server gets to end by itself; it drains for less."""
@@ -61,6 +62,18 @@ def server(options: Sequence[str], directory: Path) -> Iterator[Running]:
             yield Running(ready["listen"][0], process.pid, ready["start_seconds"])
         finally:
             _end(process)
+
+
+@contextmanager
+def server_for(name: str, *flags: str) -> Iterator[tuple[Running, Path]]:
+    """A server over a new database, with that database's file. Both go with the block; compiled kernels stay."""
+    with tempfile.TemporaryDirectory(prefix=f"backscroll-{name}-") as folder:
+        directory = Path(folder)
+        database = directory / f"{name}.db"
+        kernels = load(directory=directory).settings.state_dir
+        own = ["--state-dir", str(kernels), "--database", str(database), "--log-level", "warning"]
+        with server([*own, *flags], directory) as running:
+            yield running, database
 
 
 def _environment() -> Mapping[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -15,8 +14,7 @@ from rich.markup import escape
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import CommandError, err, out, print_json, progress_bars, usage
-from backscroll_sidecar.cli.process import server
-from backscroll_sidecar.config.sources import load
+from backscroll_sidecar.cli.process import server_for
 from backscroll_sidecar.config.types import PROFILE_NAMES
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ SHOWN_LINES = 10
 
 
 class BaselineChoice(StrEnum):
-    """What a bot can do without Backscroll."""
+    """What a bot can do without Backscroll. Lists of a `Literal` are nothing that typer takes."""
 
     RECENCY = "recency"
     BM25 = "bm25"
@@ -91,7 +89,7 @@ def quality(
         int | None, typer.Option(help="Only the first so many channels of a set.", min=1)
     ] = None,
     every: Annotated[int, typer.Option(help="Only each n-th question.", min=1)] = 1,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    markdown: options.Markdown = False,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -116,8 +114,7 @@ def quality(
         raise CommandError(f"this command needs {error.name}, which is missing", INSTALL) from None
     profiles = tuple(dict.fromkeys(profile or PROFILES))
     for name in profiles:
-        if name not in PROFILE_NAMES:
-            usage(f"there is no profile {name}", f"profiles are: {', '.join(PROFILE_NAMES)}")
+        options.known_profile(name)
     if config is not None and not config.is_file():
         usage(f"{config}: there is no such file")
     baselines = [one.value for one in baseline] if baseline else [BaselineChoice.BM25.value]
@@ -177,39 +174,28 @@ def _judge(
     """A server of our own over a new database, and what judges a set with it; settings: `config`'s, or none."""
     from backscroll_bench import quality as bench
 
-    with tempfile.TemporaryDirectory(prefix="backscroll-quality-") as name:
-        directory = Path(name)
-        flags = [
-            "--state-dir", str(load(directory=directory).settings.state_dir),
-            "--database", str(directory / "quality.db"),
-            "--durability", "normal", "--log-level", "warning",
-            *(("--config", str(config.absolute())) if config else ()),
-        ]  # fmt: skip
-        with (
-            server(flags, directory) as running,
-            connected(options.Target(running.address), timeout_s=CALL_TIMEOUT_S) as client,
-        ):
-            count = 0
+    named = ("--config", str(config.absolute())) if config else ()
+    with (
+        server_for("quality", "--durability", "normal", *named) as (running, _),
+        connected(options.Target(running.address), timeout_s=CALL_TIMEOUT_S) as client,
+    ):
+        count = 0
 
-            def judge(chats: ChatSet, profiles: Sequence[str], baselines: Sequence[str]) -> Report:
-                nonlocal count
-                count += 1
-                live = bench.LiveServer(client, f"quality-{count}")
-                with progress_bars(quiet=quiet) as bar:
-                    task = bar.add_task(escape(chats.name), total=len(chats.questions))
-                    found = bench.judge(
-                        chats,
-                        live,
-                        profiles,
-                        baselines,
-                        progress=lambda done: bar.advance(task, done),
-                    )
-                return bench.summarise(chats, found)
+        def judge(chats: ChatSet, profiles: Sequence[str], baselines: Sequence[str]) -> Report:
+            nonlocal count
+            count += 1
+            live = bench.LiveServer(client, f"quality-{count}")
+            with progress_bars(quiet=quiet) as bar:
+                task = bar.add_task(escape(chats.name), total=len(chats.questions))
+                found = bench.judge(
+                    chats, live, profiles, baselines, progress=lambda done: bar.advance(task, done)
+                )
+            return bench.summarise(chats, found)
 
-            try:
-                yield judge
-            except bench.Misjudged as error:
-                raise CommandError(str(error), "the figures would mean nothing") from None
+        try:
+            yield judge
+        except bench.Misjudged as error:
+            raise CommandError(str(error), "the figures would mean nothing") from None
 
 
 def _show(report: Report, markdown: bool) -> None:

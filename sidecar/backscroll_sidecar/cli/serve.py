@@ -13,7 +13,6 @@ import socket
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +31,7 @@ from backscroll_sidecar.cli.console import (
 from backscroll_sidecar.concurrency.threads import keep_on_core, pool
 from backscroll_sidecar.config.settings import Settings, prepare_process
 from backscroll_sidecar.config.sources import Loaded
+from backscroll_sidecar.config.types import Durability, LogFormat, LogLevel
 from backscroll_sidecar.errors import BackscrollError, StartRefused, StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.kernel_cache import KernelCache
 from backscroll_sidecar.telemetry import logs
@@ -45,29 +45,6 @@ TAKEN = "stop what listens there, or take any free port: --listen 127.0.0.1:0"
 DOCTOR = "look for more with: backscroll doctor"
 GRACE_S = 5.0
 log = logging.getLogger("backscroll.serve")
-
-
-class DurabilityChoice(StrEnum):
-    """When a message counts as stored."""
-
-    FULL = "full"
-    NORMAL = "normal"
-
-
-class LogLevelChoice(StrEnum):
-    """Least level logged."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-class LogFormatChoice(StrEnum):
-    """Form of the log."""
-
-    CONSOLE = "console"
-    JSON = "json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +73,7 @@ class Flags:
         ),
     ] = None
     durability: Annotated[
-        DurabilityChoice | None,
+        Durability | None,
         typer.Option(help="full survives a power cut, normal a crash of the program."),
     ] = None
     profile: Annotated[
@@ -126,10 +103,8 @@ class Flags:
         Path | None,
         typer.Option(metavar="FILE", help="TOML file of tokens and their tenants.", dir_okay=False),
     ] = None
-    log_level: Annotated[LogLevelChoice | None, typer.Option(help="Least level logged.")] = None
-    log_format: Annotated[
-        LogFormatChoice | None, typer.Option(help="For people or for programs.")
-    ] = None
+    log_level: Annotated[LogLevel | None, typer.Option(help="Least level logged.")] = None
+    log_format: Annotated[LogFormat | None, typer.Option(help="For people or for programs.")] = None
 
     def settings(self) -> dict[str, Any]:
         """By the settings' names; None: not given."""
@@ -137,15 +112,15 @@ class Flags:
             "listen": tuple(self.listen) if self.listen else None,
             "database": self.database,
             "state_dir": self.state_dir,
-            "durability": self.durability and self.durability.value,
+            "durability": self.durability,
             "default_profile": self.profile,
             "default_model": self.model,
             "tls_cert": self.tls_cert,
             "tls_key": self.tls_key,
             "tls_client_ca": self.tls_client_ca,
             "tokens_file": self.tokens_file,
-            "log_level": self.log_level and self.log_level.value,
-            "log_format": self.log_format and self.log_format.value,
+            "log_level": self.log_level,
+            "log_format": self.log_format,
         }
 
 

@@ -19,6 +19,9 @@ from backscroll_sidecar.config.types import (
     BodyFields,
     Core,
     DatabasePath,
+    Durability,
+    LogFormat,
+    LogLevel,
     ProfileName,
     Share,
     SourceName,
@@ -141,7 +144,7 @@ class Settings(_Section):
         description="The database's file, or its URL: sqlite:///path. `:memory:` forgets everything at the end. Unset: "
         "backscroll.db in the state directory.",
     )  # fmt: skip
-    durability: Literal["full", "normal"] = Field(
+    durability: Durability = Field(
         default="full", description="full: what was acknowledged survives a power cut. normal: survives a crash of the "
         "program, and single messages are stored much faster.",
     )  # fmt: skip
@@ -359,10 +362,8 @@ class Settings(_Section):
         description='TOML file with a table [tokens]: lines "TOKEN" = "TENANT", or "sha256:DIGEST" for the '
         "token. Set: callers need one.",
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="Least level logged."
-    )
-    log_format: Literal["console", "json"] = Field(
+    log_level: LogLevel = Field(default="info", description="Least level logged.")
+    log_format: LogFormat = Field(
         default="console",
         description="console: lines for people. json: one object a line. Both go to standard error.",
     )

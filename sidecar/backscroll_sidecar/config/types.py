@@ -18,6 +18,9 @@ PROFILE_NAMES = (
     "balanced", "classic", "chain_recent", "retrieval", "naive", "memory", "hybrid", "hybrid_linear", "room",
 )  # fmt: skip
 
+Durability = Literal["full", "normal"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["console", "json"]
 
 SOURCE_NAMES = (
     "recent", "window", "thread", "chain", "graph", "semantic", "lexical", "recall", "asker", "mention", "pinned",

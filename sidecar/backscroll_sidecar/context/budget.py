@@ -10,11 +10,10 @@ import msgspec
 from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import (
     CUT_PROBES,
+    LEAST_TOKENS,
     Compressed,
     Compressor,
     Limits,
-    block_of,
-    newest_of,
     whole_blocks,
 )
 from backscroll_sidecar.context.deadline import OWN_FAULTS
@@ -29,7 +28,7 @@ from backscroll_sidecar.context.layouts import (
     begins_with_system,
 )
 from backscroll_sidecar.context.model import TokenCounts
-from backscroll_sidecar.context.selected import Line, Lines
+from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.context.writing import (
     MESSAGE_TOKENS,
     WRITE_US,
@@ -81,14 +80,18 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 def fit_us(parts: Parts, limits: Limits, frame: Frame) -> float:
-    """Microseconds that `fit` takes, predicted: every line is put in its place, long ones are cut and written anew,
-    some of them several times to find out how much of them fits.
+    """Microseconds that `fit` takes, predicted: every line is put in its place, long ones are cut and written anew.
+
+    Over budget only the newest line and what the question replies to are cut, several times to find out how much fits.
     """
-    most, written = limits.max_chars_per_message, parts.lines.shown.written
+    most, lines = limits.max_chars_per_message, parts.lines
+    written = lines.shown.written
     cut = 0 if most is None else sum([len(one.said.text) > most for one in written])
     us = FIT_US * len(written) + cut * (WRITE_US + WRITE_US_PER_CHAR * (most or 0))
-    if sum(parts.lines.costs) > frame.budget:
-        longest = max([len(one.said.text) for one in written])
+    if sum(lines.costs) > frame.budget:
+        may_be_cut = {lines.newest, _needed(lines)} - {-1}
+        long = [i for i in may_be_cut if lines.costs[i] > LEAST_TOKENS]
+        longest = max([len(written[i].said.text) for i in long], default=0)
         us += 2 * CUT_PROBES * WRITE_US_PER_CHAR * min(longest, 4 * frame.budget)
     return us
 
@@ -129,17 +132,19 @@ def fit(
             raise BudgetTooSmall(frame.budget, fixed)
     first = compressed = stages.compress(given, fixed)
     needed = _needed(given)
-    if needed is not None and first.dropped.get(needed.place) is Fate.BUDGET:
+    if needed >= 0 and first.dropped.get(given.places[needed]) is Fate.BUDGET:
         for some, others in _attempts(given, preferences, needed):
             made_of = stages.compress(some, stages.assemble(NO_LINES, others)[1])
-            if needed.place not in made_of.dropped:
+            if given.places[needed] not in made_of.dropped:
                 compressed, preferences = made_of, others
                 break
     lines = whole_blocks(Lines.of(compressed.lines), given)
     made, total = stages.assemble(lines, preferences)
     while lines and total > frame.budget:
-        worst = max(lines, key=lambda line: (line.place != given.answered, line.rank))
-        lines = Lines.of([line for line in lines if block_of(line) != block_of(worst)])
+        places, ranks, blocks = lines.places, lines.ranks, map(lines.block_of, range(len(lines)))
+        worst = max(range(len(lines)), key=lambda i: (places[i] != given.answered, ranks[i]))
+        gone = lines.block_of(worst)
+        lines = lines.take([i for i, block in enumerate(blocks) if block != gone])
         made, total = stages.assemble(lines, preferences)
     cut = len(lines) < first.original_count or (
         compressed.lines is not given and compressed.was_cut
@@ -206,40 +211,34 @@ def _with_name_costs(parts: Parts, tokenizer: TokenizerName) -> Parts:
     return parts.showing(Lines.of(priced), parts.preferences)
 
 
-def _needed(lines: Lines) -> Line | None:
-    """The line that may not be left out while some of it fits."""
-    if lines.answered < 0:
-        return newest_of(lines)
-    return lines[lines.places.index(lines.answered)]
+def _needed(lines: Lines) -> int:
+    """The index of the line that may not be left out while some of it fits; -1 none."""
+    return lines.newest if lines.answered < 0 else lines.places.index(lines.answered)
 
 
 def _attempts(
-    given: Lines, preferences: Sequence[str], needed: Line
+    given: Lines, preferences: Sequence[str], needed: int
 ) -> Iterator[tuple[Lines, Sequence[str]]]:
     """What may make room for a line: preferences give way to what the question replies to, then all other lines do."""
     if given.answered >= 0 and preferences:
         preferences = ()
         yield given, preferences
-    together = block_of(needed)
-    yield Lines.of([line for line in given if block_of(line) == together]), preferences
+    together = given.block_of(needed)
+    yield given.take([i for i in range(len(given)) if given.block_of(i) == together]), preferences
 
 
 def _dropped(kept: Lines, dropped: Mapping[int, Fate], lines: Lines) -> dict[int, Fate]:
-    """What became of the lines that are not kept."""
+    """What became of the lines that are not kept: the compressor's word on each, or on another of its tool round."""
     if len(kept) == len(lines):
         return {}
-    places = set(kept.places)
-    return {line.place: _fate(line, dropped, lines) for line in lines if line.place not in places}
-
-
-def _fate(line: Line, dropped: Mapping[int, Fate], lines: Sequence[Line]) -> Fate:
-    """What became of a line that is not shown: the compressor's word on it, or on another of its tool round."""
-    if line.place in dropped:
-        return dropped[line.place]
-    if line.round is None:
-        return Fate.BUDGET
-    fates = (dropped[x.place] for x in lines if x.round == line.round and x.place in dropped)
-    return next(fates, Fate.BUDGET)
+    there, rounds = set(kept.places), lines.rounds
+    told = [place for place in reversed(lines.places) if place in rounds and place in dropped]
+    by_round = {rounds[place]: dropped[place] for place in told}
+    return {
+        place: dropped.get(place) or by_round.get(rounds.get(place, -1), Fate.BUDGET)
+        for place in lines.places
+        if place not in there
+    }
 
 
 class Tokens(dict[str, int]):

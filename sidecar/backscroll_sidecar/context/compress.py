@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 import regex
 
 from backscroll_sidecar.context.selected import Line, Lines
-from backscroll_sidecar.domain import Category, Fate
+from backscroll_sidecar.domain import Fate
 
 CUT_MARK = "…"
 LEAST_TOKENS = 64
@@ -21,7 +21,6 @@ LEAST_CHARS = 2
 """Of a text that is cut, its mark included."""
 MOST_CHARS_A_TOKEN = 16
 """Of a text that is cut to a number of tokens no more is looked at."""
-_RECENT = Category.RECENT
 _GRAPHEME = regex.compile(r"\X")
 _PLAIN = re.compile(r"[ -~\u00c0-\u024f\u0400-\u0481\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]{2}")
 """Two characters of which each is a grapheme of its own: the usual text."""
@@ -66,88 +65,84 @@ class SimpleCompressor:
     def compress(self, lines: Lines, limits: Limits) -> Compressed:
         """Newest messages, then shorter ones, then the best ranked that fit. O(n log n)."""
         dropped: dict[int, Fate] = {}
-        kept: Sequence[Line] = lines
+        kept = lines
         if limits.max_messages is not None and len(kept) > limits.max_messages:
-            kept, over = _newest(kept, limits.max_messages)
-            dropped.update((line.place, Fate.LIMIT) for line in over)
+            kept = _newest(kept, limits.max_messages)
+            dropped.update(_left_out(lines, kept, Fate.LIMIT))
         if limits.max_chars_per_message is not None:
             kept = _shortened(kept, limits.max_chars_per_message)
-        if limits.max_tokens is not None and sum(Lines.of(kept).costs) > limits.max_tokens:
-            kept, over = _fitting(kept, limits.max_tokens)
-            dropped.update((line.place, Fate.BUDGET) for line in over)
+        if limits.max_tokens is not None and sum(kept.costs) > limits.max_tokens:
+            fitting = _fitting(kept, limits.max_tokens)
+            dropped.update(_left_out(kept, fitting, Fate.BUDGET))
+            kept = fitting
         return Compressed(kept, len(lines), dropped)
 
 
-def _newest(lines: Sequence[Line], most: int) -> tuple[list[Line], list[Line]]:
+def _left_out(lines: Lines, kept: Lines, fate: Fate) -> dict[int, Fate]:
+    """The fate of the lines that are not kept, by place."""
+    there = set(kept.places)
+    return {place: fate for place in lines.places if place not in there}
+
+
+def _newest(lines: Lines, most: int) -> Lines:
     """The newest lines and, as one of them, what the question replies to; a tool round that does not fit whole is
     passed over.
     """
-    taken: set[int] = set()
-    for block in _answered_first(_blocks(reversed(lines))):
+    taken: list[int] = []
+    for block in lines.blocks(range(len(lines) - 1, -1, -1)):
         if len(taken) + len(block) <= most:
-            taken.update(line.place for line in block)
-    return [x for x in lines if x.place in taken], [x for x in lines if x.place not in taken]
+            taken += block
+    return lines.take(sorted(taken))
 
 
-def _blocks(lines: Iterable[Line]) -> Iterable[list[Line]]:
-    """The lines by what is taken or left together, in the order of the first of each."""
-    blocks: dict[tuple[bool, int], list[Line]] = {}
-    for line in lines:
-        blocks.setdefault(block_of(line), []).append(line)
-    return blocks.values()
-
-
-def _answered_first(blocks: Iterable[list[Line]]) -> list[list[Line]]:
-    """The block of what the question replies to, then the others as they were."""
-    return sorted(blocks, key=lambda block: not any(line.is_answered for line in block))
-
-
-def newest_of(lines: Sequence[Line]) -> Line | None:
-    """The newest line of the talk: no reference."""
-    return next((line for line in reversed(lines) if line.category is _RECENT), None)
-
-
-def _fitting(lines: Sequence[Line], max_tokens: int) -> tuple[list[Line], list[Line]]:
+def _fitting(lines: Lines, max_tokens: int) -> Lines:
     """Walk from the best rank down; what does not fit is left out and the walk goes on with the next.
 
     What the question replies to comes first; it and the newest line are cut to what fits. The lines of a tool round
     fit together or not at all: of one that must be cut, the longest is.
     """
-    newest = newest_of(lines)
-    last = None if newest is None else block_of(newest)
-    left, taken = max_tokens, dict[int, Line]()
-    blocks = _answered_first(_blocks(sorted(lines, key=lambda line: line.rank)))
-    kept = sum(min(_cost(block), LEAST_TOKENS) for block in blocks if block_of(block[0]) == last)
+    costs, newest = lines.costs, lines.newest
+    answered = lines.places.index(lines.answered) if lines.answered in lines.places else -1
+    blocks = lines.blocks(sorted(range(len(lines)), key=lines.ranks.__getitem__))
+    kept = sum(min(_cost(block, costs), LEAST_TOKENS) for block in blocks if newest in block)
+    left, taken, changed = max_tokens, list[int](), dict[int, Line]()
     for block in blocks:
-        shown: list[Line] | None = block
-        if block_of(block[0]) == last:
+        cost = _cost(block, costs)
+        if newest in block:
             kept = 0
-            shown = _cut(block, left)
-        elif any(line.is_answered for line in block):
-            shown = _cut(block, left - kept) or _cut(block, left)
-        elif _cost(block) > left - kept:
-            shown = None
-        if shown:
-            left -= _cost(shown)
-            taken.update((line.place, line) for line in shown)
-    return [taken[x.place] for x in lines if x.place in taken], [
-        x for x in lines if x.place not in taken
-    ]
+            room = [left]
+        else:
+            room = [left - kept, left] if answered in block else [left - kept]
+        if cost > room[0]:
+            if newest not in block and answered not in block:
+                continue
+            index, cut = _cut(lines, block, room)
+            if cut is None:
+                continue
+            cost += cut.cost - costs[index]
+            changed[index] = cut
+        left -= cost
+        taken += block
+    return lines.take(sorted(taken), changed)
 
 
-def _cost(block: Iterable[Line]) -> int:
+def _cost(block: Sequence[int], costs: Sequence[int]) -> int:
     """The most tokens that these lines add to a payload."""
-    return sum(line.cost for line in block)
+    return sum([costs[i] for i in block])
 
 
-def _cut(block: list[Line], most: int) -> list[Line] | None:
-    """The block in `most` tokens, its longest line cut; itself where it fits, None where nothing of that line does."""
-    over = _cost(block) - most
-    if over <= 0:
-        return block
-    longest = max(block, key=lambda line: line.cost)
-    cut = cut_line(longest, longest.cost - over)
-    return cut and [cut if line is longest else line for line in block]
+def _cut(lines: Lines, block: Sequence[int], rooms: Sequence[int]) -> tuple[int, Line | None]:
+    """The longest line of a block, cut so that the block fits the first of the rooms that holds something of it; None
+    where none does.
+    """
+    longest = max(block, key=lines.costs.__getitem__)
+    others = _cost(block, lines.costs) - lines.costs[longest]
+    for room in rooms:
+        line = lines[longest]
+        cut = line if line.cost <= room - others else cut_line(line, room - others)
+        if cut is not None:
+            return longest, cut
+    return longest, None
 
 
 def cut_line(line: Line, most: int) -> Line | None:
@@ -173,26 +168,23 @@ def cut_line(line: Line, most: int) -> Line | None:
     return fits
 
 
-def block_of(line: Line) -> tuple[bool, int]:
-    """What the line is taken or left together with: itself, or its tool round."""
-    return (False, line.place) if line.round is None else (True, line.round)
-
-
 def whole_blocks(kept: Lines, lines: Lines) -> Lines:
-    """The lines kept, but for those of a tool round of which another line of `lines` was not kept (P-10)."""
+    """The lines kept, but for those of a tool round of which another line of `lines` was not kept."""
     if not lines.rounds:
         return kept
-    places = set(kept.places)
-    broken = {lines.rounds.get(place) for place in lines.places if place not in places} - {None}
-    whole = [line for line in kept if line.round not in broken]
-    return Lines.of(whole) if broken else kept
+    there = set(kept.places)
+    broken = {lines.block_of(i) for i, place in enumerate(lines.places) if place not in there}
+    return kept.take(
+        [i for i in range(len(kept)) if lines.rounds.get(kept.places[i]) not in broken]
+    )
 
 
-def _shortened(lines: Sequence[Line], max_chars: int) -> Sequence[Line]:
+def _shortened(lines: Lines, max_chars: int) -> Lines:
     """The lines cut to `max_chars`; they themselves where none is longer."""
-    if all(len(one.said.text) <= max_chars for one in Lines.of(lines).shown.written):
+    long = [i for i, one in enumerate(lines.shown.written) if len(one.said.text) > max_chars]
+    if not long:
         return lines
-    return [shorten(line, max_chars) for line in lines]
+    return lines.take(range(len(lines)), {i: shorten(lines[i], max_chars) for i in long})
 
 
 def shorten(line: Line, max_chars: int) -> Line:

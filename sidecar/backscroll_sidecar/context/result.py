@@ -62,8 +62,7 @@ def built_context(
 ) -> BuiltContext:
     """Put the answer together; what the fit had to drop gets its fate here."""
     view, gathered, selection = opened.view, picked.gathered, picked.selection
-    for place, fate in fitted.dropped.items():
-        selection.drop(place, fate)
+    selection.drop(fitted.dropped)
     rung = Rung.EMPTY if opened.degradations else picked.rung
     return BuiltContext(
         context_id=context_id,

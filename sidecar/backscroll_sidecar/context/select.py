@@ -5,6 +5,7 @@ The order is a ranking that can be cut anywhere: a smaller maximum selects a pre
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -73,10 +74,13 @@ class Selection:
         """Ranks by place, 1 is the best."""
         return dict(zip(self.chosen.tolist(), count(1)))
 
-    def drop(self, place: int, fate: Fate) -> None:
-        """Take a chosen candidate out again: the compressor has no room for it."""
-        self.chosen = self.chosen[self.chosen != place]
-        self.fate[place], self.stage[place] = FATES.index(fate), BY_COMPRESSOR
+    def drop(self, fates: Mapping[int, Fate]) -> None:
+        """Take chosen candidates out again: the compressor has no room for them. `fates`: theirs by place."""
+        if fates:
+            places = np.fromiter(fates, np.int64, len(fates))
+            self.fate[places] = [FATES.index(fate) for fate in fates.values()]
+            self.stage[places] = BY_COMPRESSOR
+            self.chosen = self.chosen[self.fate[self.chosen] == SELECTED]
 
     def account(self) -> tuple[list[Fate], list[str]]:
         """The fate of each candidate, and the stage that decided."""

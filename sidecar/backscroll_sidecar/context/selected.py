@@ -136,6 +136,51 @@ class Lines(Sequence[Line]):
     def __iter__(self) -> Iterator[Line]:
         return map(self.__getitem__, range(len(self)))
 
+    def take(self, indices: Sequence[int], changed: Mapping[int, Line] | None = None) -> Lines:
+        """The lines at these indices, ascending; some of them, by index, `changed`."""
+        at = changed or {}
+        written = [self.shown.written[i] if i not in at else at[i].written for i in indices]
+        categories = [self.categories[i] for i in indices]
+        return Lines(
+            Shown(written),
+            [self.ranks[i] for i in indices],
+            [self.places[i] for i in indices],
+            categories,
+            [self.costs[i] if i not in at else at[i].cost for i in indices],
+            self.rounds,
+            self.has_turns,
+            self.has_references and Category.SEMANTIC in categories,
+            self.answered,
+            self.name_costs,
+        )
+
+    def blocks(self, order: Iterable[int]) -> list[list[int]]:
+        """The indices by what is taken or left together: what the question replies to first, then in this order."""
+        if self.rounds:
+            by_round: dict[int, list[int]] = {}
+            for i in order:
+                by_round.setdefault(self.block_of(i), []).append(i)
+            blocks = list(by_round.values())
+        else:
+            blocks = [[i] for i in order]
+        if self.answered in self.places:
+            answered = self.places.index(self.answered)
+            blocks.sort(key=lambda block: answered not in block)
+        return blocks
+
+    def block_of(self, index: int) -> int:
+        """What a line is taken or left together with: itself, or the first line of its tool round; as a place."""
+        place = self.places[index]
+        return self.rounds.get(place, place)
+
+    @property
+    def newest(self) -> int:
+        """The index of the newest line of the talk, which is no reference; -1 none."""
+        last = len(self.places) - 1
+        if not self.has_references:
+            return last
+        return next((i for i in range(last, -1, -1) if self.categories[i] is _RECENT), -1)
+
     @property
     def any_truncated(self) -> bool:
         """Whether the text of one was cut."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
+from typing import Literal
 
+TimeUnit = Literal["auto", "s", "ms", "us"]
+DateOrder = Literal["auto", "dmy", "mdy", "ymd"]
 UNITS = {"s": 1_000.0, "ms": 1.0, "us": 1e-3}
 """Milliseconds a unit."""
 MIN_MILLISECONDS = 10_000_000_000
@@ -27,19 +30,19 @@ class Times:
 
     Parameters
     ----------
-    unit : str
-        Of numbers: "s", "ms", "us", or "auto": by their size.
+    unit : TimeUnit
+        Of numbers; "auto": by their size.
     zone : tzinfo, optional
         Of times that say none. None: refused in machine-made files, this machine's in what people read.
-    order : str
-        Of day, month and year in texts: "dmy", "mdy", "ymd", or "auto": by the dates of the file.
+    order : DateOrder
+        Of day, month and year in texts; "auto": by the dates of the file.
     first_day : date, optional
         The day a log begins that tells hours only.
     """
 
-    unit: str = "auto"
+    unit: TimeUnit = "auto"
     zone: tzinfo | None = None
-    order: str = "auto"
+    order: DateOrder = "auto"
     first_day: date | None = None
 
     def milliseconds(self, value: object, field: str = "timestamp") -> int:

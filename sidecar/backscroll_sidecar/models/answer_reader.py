@@ -22,8 +22,7 @@ from backscroll_sidecar.adapters.openai_reply import (
 )
 from backscroll_sidecar.analyze.sanitise import REPLACEMENT, clean_text
 from backscroll_sidecar.domain import MAX_ID_BYTES, TextPart, ToolCallPart
-from backscroll_sidecar.models.faults import Filtered, failed, is_failure, of_event
-from backscroll_sidecar.models.sse import loaded
+from backscroll_sidecar.models.faults import failed, is_failure, of_event
 from backscroll_sidecar.models.thoughts import ThoughtFilter
 from backscroll_sidecar.models.vendor_words import MAX_WORD_CHARS, end_of, is_flagged
 from backscroll_sidecar.ports import (
@@ -222,17 +221,6 @@ class AnswerReader:
             return
         self._reason, self._word = end, clean(word[:MAX_WORD_CHARS])
         self.finished = True
-
-
-def whole_answer(body: object, thoughts: ThoughtFilter | None = None) -> list[ModelEvent]:
-    """The events of an answer that was not streamed: its JSON, loaded or as bytes."""
-    reader = AnswerReader(thoughts)
-    try:
-        text = reader.take(loaded(body) if isinstance(body, bytes) else body)
-    except Filtered:
-        return [FILTERED]
-    events = reader.end()
-    return [TextDelta(text), *events] if text else events
 
 
 class SafeText:

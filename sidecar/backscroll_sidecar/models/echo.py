@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Sequence
 
 from backscroll_sidecar.domain import Role
 from backscroll_sidecar.models.answer_reader import clean
-from backscroll_sidecar.models.faults import failed
+from backscroll_sidecar.models.scripted import ScriptedModel
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
     ModelEvent,
-    ModelFault,
     ModelRequest,
     TextDelta,
 )
@@ -24,7 +21,7 @@ QUESTION_DELTAS = 3
 BYTES_A_TOKEN = 4
 
 
-class EchoModel:
+class EchoModel(ScriptedModel):
     """`ChatModel` that answers with a notice and the last message of a user.
 
     The notice is in the server's language, else in the message's: a model is not told what a request wants.
@@ -34,30 +31,7 @@ class EchoModel:
     """
 
     def __init__(self, wordings: Wordings = NEUTRAL) -> None:
-        self._wordings = wordings
-
-    @asynccontextmanager
-    async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
-        if request.timeout_s is not None and request.timeout_s <= 0:
-            raise failed(ModelFault.TIMEOUT)
-        events = _each(_answer(request, self._wordings))
-        async with aclosing(events):
-            yield events
-
-    async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
-        async with self.stream(request) as events:
-            *deltas, last = [event async for event in events]
-        text = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
-        return [TextDelta(text), last] if text else [last]
-
-    async def close(self) -> None:
-        """Nothing to release."""
-
-
-async def _each(events: Sequence[ModelEvent]) -> AsyncGenerator[ModelEvent, None]:
-    for event in events:
-        await asyncio.sleep(0)
-        yield event
+        super().__init__(lambda request: _answer(request, wordings))
 
 
 def _answer(request: ModelRequest, wordings: Wordings) -> list[ModelEvent]:

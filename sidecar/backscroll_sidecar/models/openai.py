@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
@@ -16,7 +16,7 @@ import structlog
 
 from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.models.answer_events import read_events
-from backscroll_sidecar.models.answer_reader import FILTERED, AnswerReader, whole_answer
+from backscroll_sidecar.models.answer_reader import FILTERED, AnswerReader
 from backscroll_sidecar.models.faults import FieldRefused, Filtered, failed, of_event, of_status
 from backscroll_sidecar.models.options import OpenAIOptions
 from backscroll_sidecar.models.request_body import request_body
@@ -103,11 +103,11 @@ class OpenAIModel:
         """
         try:
             try:
-                return await self._wait(self._open(self._body(request, streamed=True)), deadline)
+                return await self._wait(self._open(self._body(request)), deadline)
             except FieldRefused as refused:
                 if not self._includes_usage or refused.name != "stream_options":
                     raise
-            body = self._body(request, streamed=True, include_usage=False)
+            body = self._body(request, include_usage=False)
             answer = await self._wait(self._open(body), deadline)
         except Filtered:
             return None
@@ -115,10 +115,9 @@ class OpenAIModel:
         self._includes_usage = False
         return answer
 
-    def _body(self, request: ModelRequest, *, streamed: bool, include_usage: bool = True) -> bytes:
+    def _body(self, request: ModelRequest, *, include_usage: bool = True) -> bytes:
         return request_body(
             request,
-            streamed=streamed,
             include_usage=include_usage and self._includes_usage,
             max_tokens_field=self._options.max_tokens_field,
             extra_body=self._options.extra_body,
@@ -137,15 +136,6 @@ class OpenAIModel:
         finally:
             if thoughts is not None:
                 self._thoughts.learn(model, thoughts, is_set_apart=reader.thinks_apart)
-
-    async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
-        deadline = _deadline(request)
-        body = self._body(request, streamed=False)
-        try:
-            answer = await self.post(_PATH, body, deadline)
-            return whole_answer(answer, self._thoughts.filter_for(request.model))
-        except Filtered:
-            return [FILTERED]
 
     async def post(self, path: str, body: bytes, deadline: float | None) -> object:
         """One answer of any path that is not streamed, as plain values. `deadline` is a time of the loop."""

@@ -22,7 +22,6 @@ _BESIDE_TOOLS = ("tool_choice", "parallel_tool_calls")
 def request_body(
     request: ModelRequest,
     *,
-    streamed: bool,
     include_usage: bool = True,
     max_tokens_field: str = "max_tokens",
     extra_body: Mapping[str, object] | None = None,
@@ -32,11 +31,9 @@ def request_body(
     Fields of `extra_body`, and over them those of the request, take the place of what is made here; `stream`
     and what the adapter makes stay.
     """
-    extra: dict[str, Any] = {}
-    if streamed:
-        extra["stream"] = True
-        if include_usage:
-            extra["stream_options"] = {"include_usage": True}
+    extra: dict[str, Any] = {"stream": True}
+    if include_usage:
+        extra["stream_options"] = {"include_usage": True}
     if request.temperature is not None:
         extra["temperature"] = request.temperature
     if request.max_output_tokens is not None:
@@ -49,7 +46,7 @@ def request_body(
         for name in _BESIDE_TOOLS:
             extra.pop(name, None)
     payload = _payload(request, tools_json)
-    return payload[:-1] + b"," + orjson.dumps(extra)[1:] if extra else payload
+    return payload[:-1] + b"," + orjson.dumps(extra)[1:]
 
 
 def _payload(request: ModelRequest, tools_json: str) -> bytes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 from backscroll_sidecar.models.faults import failed
-from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest, TextDelta
+from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
 
 Script = Sequence[ModelEvent | ModelError]
 """The events of one answer; a `ModelError` is raised where it stands."""
@@ -29,10 +29,6 @@ class ScriptedModel:
         async with aclosing(_played(self._answer(request))) as events:
             yield events
 
-    async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
-        async with self.stream(request) as events:
-            return joined([event async for event in events])
-
     async def close(self) -> None:
         self._is_closed = True
 
@@ -43,14 +39,3 @@ async def _played(answer: Script) -> AsyncGenerator[ModelEvent, None]:
         if isinstance(step, ModelError):
             raise step
         yield step
-
-
-def joined(events: Iterable[ModelEvent]) -> list[ModelEvent]:
-    """The events of an answer that was not streamed: its text is one."""
-    text, rest = "", list[ModelEvent]()
-    for event in events:
-        if isinstance(event, TextDelta):
-            text += event.text
-        else:
-            rest.append(event)
-    return [TextDelta(text), *rest] if text else rest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Container, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -144,13 +144,6 @@ class ChatModel(Protocol):
         Leaving the block closes the upstream at once, whatever is still to come. Events come in the order of the
         vendor; texts that are there together may come as one; the last is `Finished`, once. Raises `ModelError`, and
         nothing else, on entering or between events; never retries by itself.
-        """
-
-    async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
-        """One answer without streaming, as the events a stream would have had.
-
-        For models and servers that do not stream. `Chat` streams all the same: both RPCs send the same body, and what
-        was said before a deadline is not lost.
         """
 
     async def close(self) -> None:

@@ -42,19 +42,12 @@ class AnyModelContract:
         for event in await events_of(model):
             assert not isinstance(event, TextDelta) or event.text
 
-    async def test_complete_says_what_stream_says(self, model: ChatModel) -> None:
-        streamed, whole = await events_of(model), await model.complete(ask())
-        assert text_of(whole) == text_of(streamed)
-        assert whole[-1] == streamed[-1]
-
     async def test_no_time_left_is_a_timeout(self, model: ChatModel) -> None:
         for timeout_s in (0.0, -1.0):
             heard, error = await listen(model, ask(timeout_s=timeout_s))
             assert heard == []
             assert error is not None
             assert error.fault is ModelFault.TIMEOUT
-            with pytest.raises(ModelError):
-                await model.complete(ask(timeout_s=timeout_s))
 
     async def test_leaving_early_and_asking_again(self, model: ChatModel) -> None:
         async with model.stream(ask()) as events:
@@ -93,20 +86,17 @@ class ScriptedModelContract:
         "reason", [one for one in FinishReason if one is not FinishReason.NONE]
     )
     async def test_finish_reasons(self, making: Making, reason: FinishReason) -> None:
-        model = making(Scenario(["喵"], finish=reason), Scenario(["喵"], finish=reason))
+        model = making(Scenario(["喵"], finish=reason))
         assert await events_of(model) == [TextDelta("喵"), Finished(reason)]
-        assert list(await model.complete(ask())) == [TextDelta("喵"), Finished(reason)]
 
     async def test_calls_come_whole_and_usage_before_the_end(self, making: Making) -> None:
         said = Scenario(["看看"], CALLS, (120, 7), FinishReason.TOOL_CALLS)
-        model, expected = making(said, said), [
+        assert await events_of(making(said)) == [
             TextDelta("看看"),
             *map(ToolCallDelta, CALLS),
             UsageDelta(120, 7),
             Finished(FinishReason.TOOL_CALLS),
-        ]  # fmt: skip
-        assert await events_of(model) == expected
-        assert list(await model.complete(ask())) == expected
+        ]
 
     async def test_an_answer_of_calls_alone(self, making: Making) -> None:
         events = await events_of(making(Scenario(calls=CALLS, finish=FinishReason.TOOL_CALLS)))
@@ -122,14 +112,12 @@ class ScriptedModelContract:
 
     @pytest.mark.parametrize("k", [0, 3])
     async def test_the_whole_call_is_bounded(self, making: Making, k: int) -> None:
-        model = making(Scenario(["喵"] * k, silent=True), Scenario(silent=True))
+        model = making(Scenario(["喵"] * k, silent=True))
         async with asyncio.timeout(ENOUGH_S):
             heard, error = await listen(model, ask(timeout_s=1.0))
-            with pytest.raises(ModelError) as whole:
-                await model.complete(ask(timeout_s=0.05))
         assert heard == joined([TextDelta("喵")] * k)
         assert error is not None
-        assert error.fault is whole.value.fault is ModelFault.TIMEOUT
+        assert error.fault is ModelFault.TIMEOUT
 
     @pytest.mark.parametrize(
         ("status", "fault"),
@@ -143,13 +131,11 @@ class ScriptedModelContract:
     async def test_a_refusal_is_raised_on_entering(
         self, making: Making, status: int, fault: ModelFault
     ) -> None:
-        model = making(Scenario(status=status), Scenario(status=status))
+        model = making(Scenario(status=status))
         with pytest.raises(ModelError) as refused:
             async with model.stream(ask()):
                 pytest.fail("entered")
-        with pytest.raises(ModelError) as whole:
-            await model.complete(ask())
-        assert refused.value.fault is whole.value.fault is fault
+        assert refused.value.fault is fault
 
     @pytest.mark.parametrize("heard", [0, 1])
     async def test_leaving_ends_a_silent_stream(self, making: Making, heard: int) -> None:

@@ -16,6 +16,7 @@ from tests.contract.models.scenario import ask, events_of, listen
 from tests.contract.models.sse_server import DONE, HANG, Reply, SseServer, said, stopped, used
 
 Connect = Callable[..., OpenAIModel]
+PATH = "/chat/completions"
 SILENT = Reply([said("猫"), 0.02, said("鱼"), HANG])
 CHATTY = Reply([said("猫"), 0.005] * 2_000)
 WHOLE = Reply([said("猫"), stopped(), used(1, 1), DONE])
@@ -66,7 +67,7 @@ async def test_a_timeout_closes_the_socket(
 async def test_a_whole_call_cancelled_closes_the_socket(
     connect: Connect, server: SseServer
 ) -> None:
-    task = asyncio.create_task(connect(Reply(before_head=[HANG])).complete(ask()))
+    task = asyncio.create_task(connect(Reply(before_head=[HANG])).post(PATH, b"{}", None))
     async with asyncio.timeout(ENOUGH_S):
         await server.asked.wait()
         task.cancel()
@@ -132,6 +133,6 @@ async def test_calls_beyond_the_connections_wait_and_then_give_up(
     async with asyncio.timeout(ENOUGH_S), model.stream(ask()) as events:
         await anext(events)
         with pytest.raises(ModelError) as error:
-            await model.complete(ask())
+            await events_of(model)
     assert error.value.fault is ModelFault.TIMEOUT
     assert len(server.exchanges) == 1
