@@ -1,4 +1,4 @@
-"""A turn: what must be remembered between a model's tool calls and the bot's results, as a value and as bytes."""
+"""A turn: what is kept between a model's tool calls and the bot's results, as a value and as bytes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,13 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """Defaults of a turn, the texts the server adds, the policy for a stream that ends without a reason.
+    """Defaults of turns.
 
-    `temperature` None: a call that names none is sent none.
+    Attributes
+    ----------
+    temperature : None: a request that names none is sent none.
+    wordings : texts that the server adds.
+    missing_finish_is_complete : how a stream counts that ends without a reason.
     """
 
     temperature: float | None = 0.7
@@ -62,13 +66,16 @@ class ChatRequest:
 class Turn(msgspec.Struct, frozen=True):
     """A turn as it is kept.
 
-    `messages` is what the model was last sent, frozen; `calls` what it then asked for, `reply_text` what it said with
-    them. `ended` is set once there is a reply: the same `turn_id` then answers `reply_text` again, and the vendor's
-    `finish_reason`. `iteration` counts model calls. `budget`, `reserve` and `tokenizer` are those of the context; no
-    budget: none is kept. `since` is what
-    `TurnMark.since` wants; it means something in this process only, so who finds a turn sets it anew. What the turn
-    stores belongs to `thread_id` and `session_id`, and is later than `after_ms`: the time its newest row is ranked by;
-    of a turn that is being continued, the time of its calls.
+    Attributes
+    ----------
+    messages : what the model was last sent.
+    calls, reply_text : what it then asked for, and what it said with that.
+    iteration : model calls so far.
+    ended : set once there is a reply. The same `turn_id` then answers `reply_text` and `finish_reason` again.
+    budget, reserve, tokenizer : those of the context; no budget: none is kept.
+    since : for `TurnMark`, in this process only: whoever finds a turn sets it anew.
+    thread_id, session_id : of what the turn stores.
+    after_ms : rank time of its newest row, which what it stores must exceed; while it is continued, its calls' time.
     """
 
     id: str
@@ -102,7 +109,7 @@ class Turn(msgspec.Struct, frozen=True):
 
     @property
     def named_ids(self) -> tuple[str, ...]:
-        """With what it goes: it holds texts of its channel as they were, of these messages."""
+        """What erases it: any erasure of the channel, and those of the messages it holds."""
         shown = {message_id for message in self.messages for message_id in message.message_ids}
         ids = sorted({*shown, self.question_message_id} - {""})
         return (ANY_ERASURE, *map(about_message, ids))
@@ -118,7 +125,7 @@ class Turn(msgspec.Struct, frozen=True):
 
     @property
     def may_call_tools(self) -> bool:
-        """Whether model call `iteration` may ask for tools; the one after the last allowed must answer."""
+        """Whether model call `iteration` may ask for tools. The one after the last must answer."""
         return bool(self.tools_json) and self.iteration <= self.max_iterations
 
     def in_order(self, results: Sequence[ToolResultPart]) -> tuple[ToolResultPart, ...]:
@@ -139,7 +146,7 @@ class Turn(msgspec.Struct, frozen=True):
         return tuple(replace(by_id[call.id], name=call.name) for call in self.calls)
 
     def continued(self, results: Sequence[ToolResultPart]) -> Turn:
-        """The turn with the results of its calls, as `in_order` gives them, ready for the next model call."""
+        """The turn with the results of its calls, as `in_order` gives them, for the next model call."""
         asked = NeutralMessage(
             Role.ASSISTANT, self.reply_text, "", (self.calls_id,), tool_calls=self.calls
         )
@@ -201,7 +208,7 @@ def _calls(raw: list[dict[str, str]]) -> tuple[ToolCallPart, ...]:
 
 @dataclass(slots=True)
 class ModelReply:
-    """What has come of the answer so far."""
+    """The answer so far."""
 
     texts: list[str] = field(default_factory=list)
     calls: list[ToolCallPart] = field(default_factory=list)
