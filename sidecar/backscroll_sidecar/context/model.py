@@ -9,7 +9,7 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.context.writing import Shown
+from backscroll_sidecar.context.rendering import Shown
 from backscroll_sidecar.domain import (
     Author,
     Category,

@@ -8,7 +8,7 @@ import pytest
 from backscroll_scoring.links import CAPACITY
 from backscroll_sidecar.channels import HotChannel, kept_links
 from backscroll_sidecar.channels.segments import batch_of_rows, links_in, pack, unpack
-from backscroll_sidecar.context.replies import linked, missing_rows
+from backscroll_sidecar.context.reply_ranker import linked, missing_rows
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import ANN, CAT, KEY, SECOND_MS, PlainCodec, say, stored_in_order

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from backscroll_sidecar.context.writing import Pen
+from backscroll_sidecar.context.rendering import Pen
 from backscroll_sidecar.domain import (
     Author,
     Layout,
