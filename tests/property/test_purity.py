@@ -4,12 +4,12 @@ import builtins
 import copy
 import socket
 import sysconfig
-from dataclasses import replace
 
 import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.context.compress import CUT_MARK, Limits, SimpleCompressor, cut_text

@@ -1,11 +1,11 @@
 """Law 2 through a store: the same request gives the same answer before and after a restart, whatever happened."""
 
 import asyncio
-from dataclasses import replace
 from itertools import cycle
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import Analyzer, StaticRoster
 from backscroll_sidecar.channels import Channels

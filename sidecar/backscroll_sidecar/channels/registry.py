@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 
+import msgspec
+
 from backscroll_sidecar.channels.batch import Batch, batch_of
 from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.segment_ranges import SegmentRange
@@ -150,7 +152,9 @@ class Channels:
     ) -> ChannelView:
         """Messages of any channels as a view, not kept; of equal times in the order given. Without reply edges."""
         apart = [
-            replace(s, seq=place, analysis=replace(s.analysis, reply=None))
+            msgspec.structs.replace(
+                s, seq=place, analysis=msgspec.structs.replace(s.analysis, reply=None)
+            )
             for place, s in enumerate(stored, 1)
         ]
         channel = HotChannel(ChannelKey(tenant, ""), self._codec, members=members)

@@ -1,4 +1,4 @@
-"""StreamChat and Chat: store the question, build, stream the model, store the reply, end with a reason."""
+"""StreamChat and Chat: store the question, build a context, stream the model, store the reply."""
 
 from backscroll_sidecar.chat.events import (
     ChatEnd,

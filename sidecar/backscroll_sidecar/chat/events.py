@@ -1,4 +1,4 @@
-"""What a chat stream says, in order: the context once, deltas and calls, a notice or an error, the end once."""
+"""Events of a chat stream, in order: the context, deltas and calls, a notice or an error, the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from backscroll_sidecar.domain import ToolCallPart
 
 
 class EndReason(StrEnum):
-    """Why a stream ended (law 8). CANCELLED stands in records only: nobody is there to hear it."""
+    """Why a stream ended. CANCELLED is only recorded: its caller has left."""
 
     COMPLETE = "complete"
     LENGTH = "length"
@@ -24,7 +24,7 @@ class EndReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ContextBuilt:
-    """The context the model gets; first, once; not on a turn that is continued."""
+    """The context the model gets. The first event; a continued turn has none."""
 
     built: BuiltContext
 
@@ -38,7 +38,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """All deltas before were thoughts of the model: they are no part of the answer. Who streams cannot say so."""
+    """All deltas before were thoughts of the model, not its answer. StreamChat cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A text of ours behind the last delta (S5-31); never stored."""
+    """A text of the server after the last delta. Never stored."""
 
     text: str
     reason: EndReason
@@ -58,7 +58,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class ChatError:
-    """What went wrong, safe to show (S5-32). `reason` is a short, stable word; `retry_after_ms` the vendor's wish."""
+    """What went wrong, safe to show. `reason` is a stable word, `retry_after_ms` the vendor's."""
 
     message: str
     reason: str
@@ -67,7 +67,7 @@ class ChatError:
 
 @dataclass(frozen=True, slots=True)
 class ChatEnd:
-    """The last event. `reply_message_id` is empty where nothing was stored, `finish_reason` where none was given."""
+    """The last event. `reply_message_id` is empty where nothing was stored."""
 
     reason: EndReason
     turn_id: str

@@ -1,4 +1,4 @@
-"""How a model's end becomes ours (law 8, S5-31, S5-32). Pure."""
+"""From a model's finish reason to the end of a chat stream. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backscroll_sidecar.texts import Texts
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why the stream ends, what is shown, and whether what came so far is the whole reply."""
+    """Why the stream ends, the notice for it, and whether the reply is whole."""
 
     reason: EndReason
     notice: Notice | None = None
@@ -19,7 +19,7 @@ class Ending:
 
 
 def ending_of(finish: FinishReason, texts: Texts, *, missing_is_complete: bool) -> Ending:
-    """The ending for a stream that ended by itself."""
+    """The ending of a stream that the model finished."""
     match finish:
         case FinishReason.STOP | FinishReason.UNKNOWN:
             return Ending(EndReason.COMPLETE)
@@ -44,7 +44,7 @@ def error_text(error: ModelError, texts: Texts) -> str:
 
 
 def notice_of(reason: EndReason, texts: Texts) -> Notice | None:
-    """What is shown behind a reply that ended for this reason."""
+    """The notice after a reply that ended for this reason, if there is one."""
     known = {
         EndReason.LENGTH: texts.length_notice,
         EndReason.CONTENT_FILTER: texts.content_filter_notice,

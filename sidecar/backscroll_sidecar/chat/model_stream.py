@@ -1,4 +1,4 @@
-"""One model call of a turn: what the model says as events of ours, and the ending they come to."""
+"""One model call of a turn, as chat events and an ending."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import replace
 from typing import Any
 
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.chat.events import (
     ChatError,
@@ -41,7 +41,7 @@ log = structlog.get_logger(__name__)
 
 
 class ModelStream:
-    """Calls the model, passes on what it says, has stored what came of it, ends with a reason (law 8)."""
+    """Calls the model, passes on its events, stores the reply, and always ends with a reason."""
 
     def __init__(
         self,
@@ -63,10 +63,14 @@ class ModelStream:
         saving: Sequence[asyncio.Task[Any]],
         release: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[ChatEvent]:
-        """The events of the turn's next model call; `ChatEnd` follows all commits that end in time, `saving` included.
+        """The events of the turn's next model call. `ChatEnd` comes after every commit that ends in time.
 
-        `limits` are those of the caller's time; None: it has none. `release` is called once, before
-        `ChatEnd` and when all that the call stores is stored, whether or not its caller is still there.
+        Parameters
+        ----------
+        turn : the turn before this call.
+        limits : of the caller's time; None: it has none.
+        saving : commits that were begun before, which the end waits for as well.
+        release : called once everything is stored, also where the caller has left.
         """
         turn = replace(turn, iteration=turn.iteration + 1)
         texts = self._wordings.by_language(turn.language)
@@ -86,18 +90,16 @@ class ModelStream:
             log.warning("model failed", fault=failed.fault.value, turn_id=turn.id, **failed.told)
         except TimeoutError:
             ending = Ending(EndReason.DEADLINE, is_whole=False)
-        except (
-            Exception
-        ):  # a fault of ours or of a model: the stream still ends with a reason (law 8)
+        except Exception:  # whatever failed, the stream ends with a reason
             log.exception("turn failed", turn_id=turn.id)
             broken = ModelError(ModelFault.BAD_RESPONSE, FAULTS["internal"][0])
             ending, error = _failed(broken, texts)
         finally:
-            # Now, whatever becomes of the caller: one who went away holds up nothing and loses nothing.
+            # Also where the caller has left: nothing of the reply is lost.
             cancelled = Ending(EndReason.CANCELLED, is_whole=False)
             finishing = self._turn_writer.finish(turn, reply, ending or cancelled, saving)
             finishing.add_done_callback(lambda _: release())
-        if ending is None:  # the model's events always end with one; for the type checker
+        if ending is None:  # for the type checker: the last event is one
             raise AssertionError
         if ending.notice is not None:
             yield ending.notice
@@ -111,8 +113,8 @@ class ModelStream:
     async def _model_events(
         self, turn: Turn, end_s: float | None, reply: ModelReply
     ) -> AsyncGenerator[ChatEvent | Ending]:
-        """The model's events as ours; the last is the ending. Leaving early closes the upstream."""
-        # The caller's time is watched here and not by the model too: only one of them can name the end.
+        """The model's events as chat events, then the ending. Leaving early closes the upstream."""
+        # The caller's time is watched here alone: two watchers could disagree about the ending.
         async with AsyncExitStack() as stack:
             async with asyncio.timeout_at(end_s):
                 events = await stack.enter_async_context(self._model.stream(_request(turn)))
@@ -140,9 +142,9 @@ class ModelStream:
                     case None:
                         break
         if reply.calls and finish in _ALSO_BEHIND_CALLS:
-            finish = FinishReason.TOOL_CALLS  # some servers say "stop" behind their calls
+            finish = FinishReason.TOOL_CALLS  # some servers say "stop" after calls
         if finish is FinishReason.TOOL_CALLS and not reply.calls:
-            finish = FinishReason.STOP  # nothing that the bot could answer: what was said is all
+            finish = FinishReason.STOP  # no call to answer: the text is the reply
         texts = self._wordings.by_language(turn.language)
         yield ending_of(finish, texts, missing_is_complete=self._missing_is_complete)
 
@@ -151,11 +153,11 @@ _ALSO_BEHIND_CALLS = {FinishReason.STOP, FinishReason.UNKNOWN, FinishReason.NONE
 
 
 async def _next(events: AsyncIterator[ModelEvent], end_s: float | None) -> ModelEvent | None:
-    """The next event, None at the end. The time limit covers the waiting only, never the reader's own pace."""
+    """The next event; None at the end. The limit covers waiting for the model, not the reader's pace."""
     async with asyncio.timeout_at(end_s):
         event = await anext(events, None)
     if end_s is not None and asyncio.get_running_loop().time() >= end_s:
-        raise TimeoutError  # also where every event was there at once
+        raise TimeoutError  # also where no event had to be waited for
     return event
 
 

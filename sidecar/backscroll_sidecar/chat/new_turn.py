@@ -1,4 +1,4 @@
-"""How a turn begins: what of it is stored as the question, and what its request and its context make of it. Pure."""
+"""How a turn begins: its question, and the turn made of a request and a built context. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ DEFAULT_SELF_ID = "assistant"
 
 
 def checked_context(request: ChatRequest) -> BuildRequest:
-    """The context a new turn asks for.
+    """The context that a new turn asks for.
 
     Raises
     ------
     InvalidRequest
-        There is none, or nobody asks.
+        There is no context, or nobody asks.
     """
     context = request.context
     if context is None:
@@ -41,19 +41,19 @@ def checked_context(request: ChatRequest) -> BuildRequest:
 
 
 def self_id_of(context: BuildRequest) -> str:
-    """In whose name the turn answers."""
+    """The author of the reply."""
     return context.self_ids[0] if context.self_ids else DEFAULT_SELF_ID
 
 
 def asked_id(request: ChatRequest, context: BuildRequest) -> str:
-    """The id by which the question would be known again, were it asked twice; empty where it has none."""
+    """The id that tells a question asked twice; empty where it has none."""
     if not context.key.channel:
         return ""
     return context.trigger_message_id or request.question_message_id
 
 
 def asked_text(context: BuildRequest, trigger: StoredMessage | None) -> str:
-    """What is asked: the trigger's text, where the request has none or the same one without calls; else its own."""
+    """The question's text: the trigger's where the request has none, or the same one; else its own."""
     text = context.question
     if trigger is None:
         return text
@@ -63,7 +63,7 @@ def asked_text(context: BuildRequest, trigger: StoredMessage | None) -> str:
 
 
 def question_to_store(request: ChatRequest, context: BuildRequest, turn_id: str) -> Message | None:
-    """The question as a message, its time aside; None where a stored message is the question, or nobody asks."""
+    """The question as a message without a time; None where it is stored already, or nobody asks."""
     if context.trigger_message_id or context.asker is None:
         return None
     if not context.key.channel or not context.question.strip():
@@ -93,9 +93,13 @@ def turn_begun(
     now_ms: int,
     since: int,
 ) -> Turn:
-    """The turn that begins with this context: in the request's thread, else in that of what it answers, and behind it.
+    """The turn that begins with this context, in the thread of the request or of its question.
 
-    `trigger`: what is stored as the question already; `question`: what is stored now.
+    Parameters
+    ----------
+    trigger : the stored message that is the question, if there is one.
+    question : the question that is stored now, if there is one.
+    since : where the turn stands among its channel's erasures.
     """
     asked = trigger.message if trigger else question
     after_ms = trigger.rank_time_ms if trigger else 0

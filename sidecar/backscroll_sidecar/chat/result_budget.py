@@ -1,8 +1,8 @@
-"""Keep a continued turn inside its token budget (law 3): results of tools are shortened, the oldest first. Pure."""
+"""Keep a continued turn inside its token budget by shortening tool results, oldest first. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import TokenCounter, token_counter
 from backscroll_sidecar.chat.turns import Turn
@@ -13,14 +13,14 @@ from backscroll_sidecar.errors import BudgetTooSmall
 
 
 def within_budget(turn: Turn, mark: str) -> Turn:
-    """The turn as its model may be sent it: counted as the context was, calls included.
+    """The turn cut to its budget. Tokens are counted as for the context, calls included.
 
-    What was said and asked is never touched, only results of tools. A turn kept without a budget has none.
+    Only tool results are shortened. A turn without a budget stays as it is.
 
     Raises
     ------
     BudgetTooSmall
-        Where no more than a mark of every result is still too much.
+        Also with nothing but a mark for every result.
     """
     if turn.budget is None:
         return turn
@@ -41,7 +41,7 @@ def within_budget(turn: Turn, mark: str) -> Turn:
 
 
 def shortened(text: str, most: int, counter: TokenCounter, mark: str) -> str:
-    """The beginning of `text` and the mark, at most `most` tokens together; the mark alone where that is too few.
+    """The beginning of `text` and the mark, at most `most` tokens; the mark alone where that is too few.
 
     A text that counts no more than the mark stays whole.
     """
@@ -50,7 +50,7 @@ def shortened(text: str, most: int, counter: TokenCounter, mark: str) -> str:
         return text
     kept, cut = text, mark
     while kept:
-        # In proportion, and always shorter: a few rounds whatever the text is.
+        # In proportion to the tokens, so that a few rounds are enough.
         kept = kept[: min(len(kept) - 1, len(kept) * max(most - least, 0) // tokens)]
         cut = kept + mark
         tokens = counter.count(cut)

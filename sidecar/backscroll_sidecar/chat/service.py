@@ -1,12 +1,13 @@
-"""One orchestrator for StreamChat and Chat."""
+"""Runs the turns of StreamChat and Chat."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from backscroll_sidecar.chat.events import ChatEnd, ChatEvent, ContextBuilt, Delta, EndReason
 from backscroll_sidecar.chat.finish_reasons import notice_of
@@ -39,16 +40,15 @@ from backscroll_sidecar.texts import Texts
 from backscroll_sidecar.turn_ids import is_reply, new_turn_id, turn_of
 
 MOST_RESERVE_S = 0.25
-"""A long answer may use its caller's time: no more than this is kept for saying DEADLINE and storing what came."""
+"""Most of a caller's time that is kept for saying DEADLINE and storing the reply."""
 COMMIT_S = 0.02
-"""What most commits take at most, a slow disk's included: short deadlines leave more than half of the reserve to it."""
+"""What most commits take, also on a slow disk. Of short deadlines it gets more than half the reserve."""
 
 
 class ChatService:
     """Runs turns. Safe to call from any task of the event loop.
 
-    A turn is driven by its reader: nothing is taken from the model before the last event was taken from us, so a slow
-    reader slows the model's stream and nothing piles up.
+    A turn is driven by its reader. A slow reader slows the model's stream, so nothing piles up.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ChatService:
         self._settings = settings
         self._clock = clock
         self._held: dict[tuple[str, ...], asyncio.Event] = {}
-        """Turns that are being continued, and questions that are being answered."""
+        """Turns being continued, and questions being answered."""
         self._turn_events = TurnEvents(events, clock)
         self._turn_writer = TurnWriter(
             turn_store, self._turn_events, clock, settings.turn_lifetime_ms
@@ -85,8 +85,7 @@ class ChatService:
         Raises
         ------
         BackscrollError
-            Before the first event, for requests that can never succeed. After it nothing is raised but cancellation:
-            what fails is an event, and the last event is `ChatEnd`.
+            Before the first event, for requests that cannot succeed. Later failures are events; `ChatEnd` is the last.
         """
         steps = self._continue(request) if request.turn_id else self._begin(request)
         async with aclosing(steps):
@@ -94,10 +93,9 @@ class ChatService:
                 yield event
 
     async def _begin(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
-        """A new turn: the question's commit runs beside the build and the model.
+        """A new turn. The question's commit runs beside the build and the model.
 
-        Of two that are asked the same question by its id the second waits for the first, and where that has answered,
-        says what it said.
+        A question that is asked twice waits for its first turn, and gets that turn's reply.
         """
         limits = self._limits(request)
         began_ms = self._clock.now_ms()
@@ -120,7 +118,7 @@ class ChatService:
             built = await self._build(request, context, (*saving, finding))
             yield ContextBuilt(built)
             trigger, asked, first = await finding
-            if trigger is not None:  # so nothing is stored under the turn's id yet
+            if trigger is not None:  # then nothing is stored under the turn's id yet
                 turn_id = new_turn_id(asked)
             if first is not None and await self._is_asked_again(saving):
                 release()
@@ -143,7 +141,7 @@ class ChatService:
     async def _with_trigger(
         self, request: ChatRequest, context: BuildRequest, turn_id: str
     ) -> BuildRequest:
-        """The context with the stored message that is its question, where the request names neither that nor an id."""
+        """The context, triggered by the stored message that is its question, if the request names none."""
         question = question_to_store(request, context, turn_id)
         if question is None or request.question_message_id:
             return context
@@ -157,14 +155,14 @@ class ChatService:
     async def _build(
         self, request: ChatRequest, context: BuildRequest, beside: Sequence[asyncio.Task[Any]]
     ) -> BuiltContext:
-        """The context; what runs beside it is called off where there can be none."""
+        """The context. Where it cannot be built, the tasks beside it are cancelled."""
         try:
             waited_s = await self._pacer.wait()
             left_s = request.time_left_s and request.time_left_s - waited_s
             return await self._builder.build(replace(context, time_left_s=left_s))
         except BaseException as error:
             for task in beside:
-                task.cancel()  # what has not been queued by now is not stored for a refused request
+                task.cancel()  # a refused request stores nothing that is not queued yet
             if isinstance(error, BackscrollError):
                 error.field = error.field and f"context.{error.field}"
             raise
@@ -178,7 +176,7 @@ class ChatService:
     async def _find(
         self, request: ChatRequest, context: BuildRequest
     ) -> tuple[StoredMessage | None, str, StoredMessage | None]:
-        """What is stored as the question, the text that is asked, and what this bot answered to that; None: nothing."""
+        """The stored question, the text that is asked, and this bot's earlier reply to it."""
         question_id = asked_id(request, context)
         if not question_id:
             return None, context.question, None
@@ -192,13 +190,13 @@ class ChatService:
         return trigger, asked, first
 
     async def _is_asked_again(self, saving: Sequence[asyncio.Task[Any]]) -> bool:
-        """Whether the question is the stored one, and not another under its id."""
+        """Whether the question is the stored one: another under its id fails to be saved."""
         if saving:
             await asyncio.wait(saving)
         return all(task.exception() is None for task in saving)
 
     async def _said_first(self, tenant: str, reply: StoredMessage) -> Iterable[ChatEvent]:
-        """What the turn that stored this reply said, as far as it is kept."""
+        """The events of the turn that stored this reply, as far as it is kept."""
         turn_id = turn_of(next(filter(is_reply, (reply.message.id, *reply.alias_ids))))
         try:
             turn = await self._turn_store.find(tenant, turn_id)
@@ -213,7 +211,7 @@ class ChatService:
         return self._settings.wordings.by_language(turn.language)
 
     async def _continue(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
-        """The next round of a kept turn; of one that has ended, its reply again."""
+        """The next round of a kept turn, or the reply of one that has ended."""
         name = ("turn", request.tenant, request.turn_id)
         if name in self._held:
             raise Conflict("another call continues this turn now", field="turn_id")
@@ -229,7 +227,7 @@ class ChatService:
             turn = replace(turn, after_ms=self._turn_store.next_ms(turn))
             given = turn.in_order(request.tool_results)
             results, is_stored = await self._turn_store.results_of(turn, given)
-            # Counting tokens takes milliseconds where results are long (law 9).
+            # Counting tokens takes milliseconds where results are long.
             following = await asyncio.to_thread(
                 within_budget, turn.continued(results), self._texts(turn).shortened_mark
             )
@@ -248,12 +246,12 @@ class ChatService:
     async def _hold_question(
         self, request: ChatRequest, context: BuildRequest, limits: TimeLimits | None
     ) -> Callable[[], None]:
-        """Let no other call answer the same question in the same name, once nobody does.
+        """Wait until nobody answers this question in this name, and hold it.
 
         Raises
         ------
         DeadlineExceeded
-            Another one took all of the caller's time.
+            Others took all of the caller's time.
         """
         asked = asked_id(request, context)
         if not asked:
@@ -268,7 +266,7 @@ class ChatService:
         return self._hold(name)
 
     def _hold(self, name: tuple[str, ...]) -> Callable[[], None]:
-        """Take what nobody holds; what comes back lets go of it, and only of this hold."""
+        """Hold `name`. The result lets go of this hold, once."""
         mine = self._held[name] = asyncio.Event()
 
         def release() -> None:
@@ -279,7 +277,7 @@ class ChatService:
         return release
 
     def _limits(self, request: ChatRequest) -> TimeLimits | None:
-        """What arrives before the caller's own time ends: DEADLINE, and the end, half of what is kept for it later."""
+        """Limits that let DEADLINE and the end arrive within the caller's time."""
         left_s = request.time_left_s
         if left_s is None:
             return None
@@ -289,7 +287,7 @@ class ChatService:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no turn is being continued, no known question answered, and nothing has still to be stored."""
+        """Whether nothing is held and everything is stored."""
         return not self._held and self._turn_writer.is_idle
 
     async def drain(self) -> None:

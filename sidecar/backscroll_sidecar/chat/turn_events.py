@@ -1,4 +1,4 @@
-"""What is recorded of every turn: that it began, each call of the model, how it ended. Never waited for."""
+"""Events of a turn: its beginning, each model call, its end. Nobody waits for them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from backscroll_sidecar.ports import Clock, EventSink, TurnMark
 
 
 class TurnEvents:
-    """Turns as events, under those of the build that their context came of."""
+    """Emits a turn's events below those of its build."""
 
     def __init__(self, sink: EventSink, clock: Clock) -> None:
         self._sink = sink
         self._clock = clock
 
     def begun(self, turn: Turn, built: BuiltContext, began_ms: int) -> None:
-        """A turn begins, and calls its model. Where something was cut, the build has told of the beginning."""
+        """A turn begins and calls its model. A build with events has told of the beginning."""
         began: tuple[Event, ...] = ()
         if not built.events:
             began = beginning_events(turn.context_id, began_ms, turn.question_message_id)
@@ -32,7 +32,7 @@ class TurnEvents:
         self._emit(turn, (self._model_called(turn),))
 
     def ended(self, turn: Turn, ending: Ending, reply: ModelReply, message_id: str) -> None:
-        """A turn ends, for whatever reason; `message_id`: what is stored of its reply."""
+        """A turn ends. `message_id` is that of the stored reply, or empty."""
         payload: dict[str, int | float | str | bool] = {
             "reason": ending.reason.value,
             "model_calls": turn.iteration,

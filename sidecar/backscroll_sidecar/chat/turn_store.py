@@ -1,12 +1,12 @@
-"""What a turn leaves in the history: question, tool rounds, reply, and the turn itself while it lasts."""
+"""Reads and writes of a turn: its question, tool rounds and reply, and the kept turn itself."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.chat.turns import Turn, decode_turn, encode_turn
 from backscroll_sidecar.domain import (
@@ -57,7 +57,7 @@ KEPT = {AppendOutcome.STORED, AppendOutcome.DUPLICATE}
 
 
 class TurnStore:
-    """Writes what turns leave behind. Ids are made from the turn's, so a retry stores nothing twice."""
+    """What turns store. Ids are made from the turn's, so a retry stores nothing twice."""
 
     def __init__(
         self,
@@ -74,7 +74,15 @@ class TurnStore:
         self._wordings = wordings
 
     async def save_question(self, key: ChannelKey, question: Message) -> None:
-        """Store a question that came without a trigger; a retry under the same id is a duplicate, at any time."""
+        """Store a question without a trigger. The same one again is a duplicate.
+
+        Raises
+        ------
+        Conflict
+            Another message has its id.
+        InvalidRequest
+            It cannot be stored.
+        """
         (result,) = await self._history.append(key, [question])
         if result.outcome is AppendOutcome.CONFLICT and not await self._is_stored(key, question):
             raise Conflict(
@@ -86,23 +94,23 @@ class TurnStore:
             )
 
     async def _is_stored(self, key: ChannelKey, question: Message) -> bool:
-        """Whether the id holds the same words of the same person, said earlier."""
+        """Whether the stored message has the same author and text."""
         found = (await self._reader.get_messages(key, [question.id])).get(question.id)
         return found is not None and (
             found.message.author.id == question.author.id and found.message.text == question.text
         )
 
     async def save_reply(self, turn: Turn, text: str, *, is_partial: bool) -> str:
-        """Store the reply once, what a row can hold of it, and return its id.
+        """Store the reply, cut to what a row holds, and return its id.
 
         Raises
         ------
         Conflict
-            Another reply of the turn is stored; `reply_of` has it.
+            Another reply of the turn is stored: see `reply_of`.
         BackscrollError
             The store did not take it.
         """
-        # The round may be tried again after a partial one: each has an id of its own, the whole reply has the turn's.
+        # A partial reply has an id of its own, since its round may be tried again.
         attempt = uuid.uuid4().hex[:12]
         message_id = partial_id(turn.id, attempt) if is_partial else reply_id(turn.id)
         if len(text.encode()) > MAX_TEXT_BYTES:
@@ -113,7 +121,7 @@ class TurnStore:
         return message_id
 
     async def reply_of(self, turn: Turn) -> tuple[str, str] | None:
-        """Id and text of the whole reply as it is stored: the turn's, or an earlier one's to the same question."""
+        """Id and text of the stored reply: the turn's, or an earlier turn's to the same question."""
         message_id = reply_id(turn.id)
         found = (await self._reader.get_messages(turn.key, [message_id])).get(message_id)
         if found is None or found.state is not MessageState.LIVE:
@@ -125,14 +133,14 @@ class TurnStore:
     async def results_of(
         self, turn: Turn, given: Sequence[ToolResultPart]
     ) -> tuple[Sequence[ToolResultPart], bool]:
-        """The results of the turn's open calls that count, and whether an earlier try of the round stored them.
+        """The results that count, and whether an earlier try of the round stored them.
 
-        The first ones win, as everywhere: history and model never hear of different ones.
+        Stored ones win, so that history and model have the same.
 
         Raises
         ------
         NotFound
-            One of them was recalled: nothing can be continued with it.
+            One of them was retracted.
         """
         if not turn.key.channel:
             return given, False
@@ -146,12 +154,12 @@ class TurnStore:
             part = found.message.parts[0] if found and found.message.parts else None
             if not isinstance(part, ToolResultPart):
                 raise turn_not_found()
-            # What the history had to cut is told whole.
+            # The model gets a result whole that the history had to cut.
             first.append(one if row.parts[0] == part else part)
         return first, True
 
     async def find_question(self, key: ChannelKey, message_id: str) -> StoredMessage | None:
-        """The stored message that holds a question, by any of its ids; None where it cannot be had."""
+        """The stored question, by any of its ids; None where it cannot be read."""
         try:
             return (await self._reader.get_messages(key, [message_id])).get(message_id)
         except Exception as error:  # noqa: BLE001 - it costs the reply its thread, not the answer
@@ -161,7 +169,7 @@ class TurnStore:
     async def find_answer(
         self, key: ChannelKey, message_id: str, self_id: str, asked: str
     ) -> StoredMessage | None:
-        """The whole reply that a turn stored to these words about a message, in a bot's name; None: there is none."""
+        """The reply that a bot stored to this question in these words; None: there is none."""
         try:
             return await self._reader.answer_to(key, message_id, self_id, mark_of(asked))
         except Exception as error:  # noqa: BLE001 - the model is asked again; the store keeps one answer
@@ -169,13 +177,13 @@ class TurnStore:
             return None
 
     def next_ms(self, turn: Turn) -> int:
-        """When the turn says what it stores next: now, but behind what it answers, by whatever clock that was said."""
+        """The time of what the turn stores next: now, but later than what it answers."""
         return max(self._clock.now_ms(), turn.after_ms + 1)
 
     async def save_round(self, turn: Turn, results: Sequence[ToolResultPart]) -> None:
-        """Store the calls of a round and their results in one batch: never one without the other.
+        """Store a round's calls and results in one batch.
 
-        They are said at `turn.after_ms`; results are ranked behind their calls.
+        They are sent at `turn.after_ms`; results rank after their calls.
 
         Raises
         ------
@@ -231,14 +239,14 @@ class TurnStore:
         )
 
     async def find(self, tenant: str, turn_id: str) -> Turn:
-        """The turn, if it is kept and has not expired.
+        """The kept turn.
 
         Raises
         ------
         NotFound
-            It is not, or it is another tenant's.
+            It is not kept, has expired, or is another tenant's.
         """
-        since = self.erasures_seen  # before the row is read: what is lost from now on counts
+        since = self.erasures_seen  # before the row is read: erasures from now on count
         now_ms = self._clock.now_ms()
         found = await self._reader.records_of_owner(tenant, TURN, turn_id, now_ms)
         if not found:
@@ -247,12 +255,12 @@ class TurnStore:
 
     @property
     def erasures_seen(self) -> int:
-        """Where a turn that reads from now on stands among its channel's erasures (`TurnMark.since`)."""
+        """`TurnMark.since` of a turn that reads from now on."""
         return self._writer.erasures_seen
 
 
 def cut_result(part: ToolResultPart, most: int, mark: str) -> ToolResultPart:
-    """The result as its row can hold it: rendered, at most `most` bytes, with a mark where it was cut."""
+    """The result, rendered in at most `most` bytes, with a mark where it was cut."""
     spare = most - len(render_part(part).encode())
     if spare >= 0:
         return part
@@ -260,7 +268,7 @@ def cut_result(part: ToolResultPart, most: int, mark: str) -> ToolResultPart:
 
 
 def cut_calls(parts: Sequence[Part], most: int, mark: str) -> tuple[Part, ...]:
-    """Text and calls as their row can hold them: `CUT_ARGUMENTS` for the longest arguments, then less of the text."""
+    """Text and calls in at most `most` bytes: the longest arguments go first, then text."""
     cut = list(parts)
     excess = len("\n".join(map(render_part, parts)).encode()) - most
     calls = [(place, part) for place, part in enumerate(parts) if isinstance(part, ToolCallPart)]
@@ -277,7 +285,7 @@ def cut_calls(parts: Sequence[Part], most: int, mark: str) -> tuple[Part, ...]:
 
 
 def turn_not_found() -> NotFound:
-    """The answer to a turn_id that nothing is kept of, whyever."""
+    """The error for a turn_id that no kept turn has."""
     return NotFound(
         "turn_id names no turn that is kept", field="turn_id", reason=Reason.TURN_NOT_FOUND
     )
@@ -303,7 +311,7 @@ def _not_kept(result: AppendResult) -> BackscrollError:
 def _line(
     turn: Turn, message_id: str, parts: Sequence[Part], at_ms: int, *, is_partial: bool = False
 ) -> Message:
-    """What the bot said in a turn."""
+    """A message of the bot in a turn."""
     return Message(
         message_id,
         turn.key.channel,

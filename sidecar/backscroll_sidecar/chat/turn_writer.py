@@ -1,13 +1,14 @@
-"""What a turn leaves behind, written whatever becomes of its caller."""
+"""Stores a turn in tasks that outlive its caller."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import msgspec
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.chat.events import ChatEnd, ChatError, EndReason
 from backscroll_sidecar.chat.finish_reasons import Ending
@@ -24,21 +25,20 @@ NOT_STORED_YET = "the turn was not stored before the caller's time was up; it st
 
 
 class TimeLimits(NamedTuple):
-    """When parts of a caller's time are over, on the loop's clock.
+    """Ends of a caller's time, on the loop's clock.
 
     Attributes
     ----------
-    model_s : the model has said what it will: behind that DEADLINE is said.
-    commit_s : what is not stored is not waited for.
+    model_s : of waiting for the model; then the stream ends with DEADLINE.
+    commit_s : of waiting for commits.
     """
 
     model_s: float
     commit_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOutcome:
-    """What became of a reply: its id, empty where none is stored, whether the turn is kept, what was not stored."""
+class WriteOutcome(msgspec.Struct, frozen=True):
+    """What was stored: the reply's id or nothing, whether the turn is kept, and what failed."""
 
     message_id: str = ""
     is_kept: bool = False
@@ -46,7 +46,7 @@ class WriteOutcome:
 
 
 class TurnWriter:
-    """Stores replies and keeps turns, in tasks of its own that outlive the call they belong to (S5-56)."""
+    """Stores replies and keeps turns, in tasks that outlive their call."""
 
     def __init__(
         self, turn_store: TurnStore, turn_events: TurnEvents, clock: Clock, turn_lifetime_ms: int
@@ -58,7 +58,7 @@ class TurnWriter:
         self._running: set[asyncio.Task[Any]] = set()
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run to the end whatever becomes of the caller; the task is held until it is done."""
+        """Run `work` to its end. The task is held until then."""
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -68,7 +68,7 @@ class TurnWriter:
     def finish(
         self, turn: Turn, reply: ModelReply, ending: Ending, saving: Sequence[asyncio.Task[Any]]
     ) -> asyncio.Task[WriteOutcome]:
-        """Begin to store the reply, once, and to keep the turn; done when `saving` is, too."""
+        """Begin to store the reply and to keep the turn, once `saving` is done."""
         return self.spawn(self._finish(turn, reply, ending, saving))
 
     async def settle(
@@ -79,13 +79,13 @@ class TurnWriter:
         finishing: asyncio.Task[WriteOutcome],
         limits: TimeLimits | None,
     ) -> tuple[ChatEnd, ChatError | None]:
-        """Wait for every commit of the turn; the end, and what could not be stored.
+        """Wait for the turn's commits; the end, and an error where something was not stored.
 
-        A store that hangs costs nobody the end of a stream. What is stored after that is stored all the same.
+        A store that hangs does not hold up the end; its commits go on.
         """
         now_s = asyncio.get_running_loop().time()
         left_s = None if limits is None else max(0.0, limits.commit_s - now_s)
-        await asyncio.wait([finishing], timeout=left_s)  # a caller who goes away cancels no commit
+        await asyncio.wait([finishing], timeout=left_s)  # a caller who leaves cancels no commit
         in_time = finishing.done()
         finish = _outcome(finishing)
         reason, turn_id = ending.reason, turn.id
@@ -121,9 +121,9 @@ class TurnWriter:
         self, turn: Turn, reply: ModelReply, ending: Ending, saving: Sequence[asyncio.Task[Any]]
     ) -> WriteOutcome:
         if saving:
-            await asyncio.wait(saving)  # the reply stands behind what it answers
+            await asyncio.wait(saving)  # a reply comes after what it answers
             if turn.iteration == 1 and any(isinstance(one.exception(), Conflict) for one in saving):
-                turn = replace(turn, question_message_id="")  # of another question
+                turn = replace(turn, question_message_id="")  # another question has that id
         finish = WriteOutcome()
         if ending.reason is EndReason.TOOL_CALLS:
             asked = replace(turn, calls=tuple(reply.calls), reply_text=reply.text)
@@ -149,7 +149,7 @@ class TurnWriter:
     async def _save_reply(
         self, turn: Turn, text: str, *, is_partial: bool
     ) -> tuple[WriteOutcome, str]:
-        """Store the reply; with it the text that stands in the history now, another one's where that came first."""
+        """Store the reply. The text is what the history now has: an earlier reply's, if there was one."""
         try:
             message_id = await self._turn_store.save_reply(turn, text, is_partial=is_partial)
             return WriteOutcome(message_id), text
@@ -180,6 +180,6 @@ def _outcome(finishing: asyncio.Task[WriteOutcome]) -> WriteOutcome:
 
 
 def _look_at(task: asyncio.Task[Any]) -> None:
-    """Whoever waits for the task hears of its error; nobody must be there to wait."""
+    """Take note of an error that nobody may be there to hear."""
     if not task.cancelled() and task.exception() is not None:
         log.debug("background work failed", error=type(task.exception()).__name__)

@@ -1,12 +1,14 @@
-"""A turn: what must be remembered between a model's tool calls and the bot's results, as a value and as bytes."""
+"""A turn: what is kept between a model's tool calls and the bot's results, as a value and as bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 
 from backscroll_sidecar import turn_ids
 from backscroll_sidecar.chat.events import EndReason
@@ -28,9 +30,13 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """Defaults of a turn, the texts the server adds, the policy for a stream that ends without a reason.
+    """Defaults of turns.
 
-    `temperature` None: a call that names none is sent none.
+    Attributes
+    ----------
+    temperature : None: a request that names none is sent none.
+    wordings : texts that the server adds.
+    missing_finish_is_complete : how a stream counts that ends without a reason.
     """
 
     temperature: float | None = 0.7
@@ -57,17 +63,19 @@ class ChatRequest:
     time_left_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """A turn as it is kept.
 
-    `messages` is what the model was last sent, frozen; `calls` what it then asked for, `reply_text` what it said with
-    them. `ended` is set once there is a reply: the same `turn_id` then answers `reply_text` again, and the vendor's
-    `finish_reason`. `iteration` counts model calls. `budget`, `reserve` and `tokenizer` are those of the context; no
-    budget: none is kept. `since` is what
-    `TurnMark.since` wants; it means something in this process only, so who finds a turn sets it anew. What the turn
-    stores belongs to `thread_id` and `session_id`, and is later than `after_ms`: the time its newest row is ranked by;
-    of a turn that is being continued, the time of its calls.
+    Attributes
+    ----------
+    messages : what the model was last sent.
+    calls, reply_text : what it then asked for, and what it said with that.
+    iteration : model calls so far.
+    ended : set once there is a reply. The same `turn_id` then answers `reply_text` and `finish_reason` again.
+    budget, reserve, tokenizer : those of the context; no budget: none is kept.
+    since : for `TurnMark`, in this process only: whoever finds a turn sets it anew.
+    thread_id, session_id : of what the turn stores.
+    after_ms : rank time of its newest row, which what it stores must exceed; while it is continued, its calls' time.
     """
 
     id: str
@@ -101,7 +109,7 @@ class Turn:
 
     @property
     def named_ids(self) -> tuple[str, ...]:
-        """With what it goes: it holds texts of its channel as they were, of these messages."""
+        """What erases it: any erasure of the channel, and those of the messages it holds."""
         shown = {message_id for message in self.messages for message_id in message.message_ids}
         ids = sorted({*shown, self.question_message_id} - {""})
         return (ANY_ERASURE, *map(about_message, ids))
@@ -117,7 +125,7 @@ class Turn:
 
     @property
     def may_call_tools(self) -> bool:
-        """Whether model call `iteration` may ask for tools; the one after the last allowed must answer."""
+        """Whether model call `iteration` may ask for tools. The one after the last must answer."""
         return bool(self.tools_json) and self.iteration <= self.max_iterations
 
     def in_order(self, results: Sequence[ToolResultPart]) -> tuple[ToolResultPart, ...]:
@@ -138,7 +146,7 @@ class Turn:
         return tuple(replace(by_id[call.id], name=call.name) for call in self.calls)
 
     def continued(self, results: Sequence[ToolResultPart]) -> Turn:
-        """The turn with the results of its calls, as `in_order` gives them, ready for the next model call."""
+        """The turn with the results of its calls, as `in_order` gives them, for the next model call."""
         asked = NeutralMessage(
             Role.ASSISTANT, self.reply_text, "", (self.calls_id,), tool_calls=self.calls
         )
@@ -162,15 +170,12 @@ def encode_turn(turn: Turn) -> bytes:
     return orjson.dumps(
         {"version": FORMAT_VERSION, "turn": turn},
         default=_values,
-        option=orjson.OPT_PASSTHROUGH_DATACLASS,
     )
 
 
 def _values(part: Any) -> dict[str, object]:  # noqa: ANN401 - the turn and the values in it
-    """What a part of a turn is made of: what it only remembers is left out."""
-    if isinstance(part, ChannelKey):
-        return part._asdict()
-    return {one.name: getattr(part, one.name) for one in fields(part) if one.init}
+    """The fields of a part of a turn."""
+    return part._asdict() if isinstance(part, ChannelKey) else msgspec.structs.asdict(part)
 
 
 def decode_turn(body: bytes) -> Turn:
@@ -203,7 +208,7 @@ def _calls(raw: list[dict[str, str]]) -> tuple[ToolCallPart, ...]:
 
 @dataclass(slots=True)
 class ModelReply:
-    """What has come of the answer so far."""
+    """The answer so far."""
 
     texts: list[str] = field(default_factory=list)
     calls: list[ToolCallPart] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A built context as a table for a terminal: what was taken, what was not, and why (P-01). Prints nothing itself."""
+"""A built context as a table for a terminal: what was taken, what was not, and why. Prints nothing itself."""
 
 from __future__ import annotations
 

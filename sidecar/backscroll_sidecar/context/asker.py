@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol
 
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.context.candidates import SOURCE_SHARE
 from backscroll_sidecar.context.deadline import Deadline

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.adapters import ADAPTERS, Adapter
 from backscroll_sidecar.analyze import Analyzer

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from time import monotonic
 
+import msgspec
 import numpy as np
 import structlog
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_scoring import with_marked
@@ -32,7 +33,6 @@ from backscroll_sidecar.strategies import (
     Strategy,
     StrategyQuery,
 )
-from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 
@@ -45,9 +45,7 @@ MOST_HELD_S = 0.05
 """A source that takes longer before it waits is told of in the log: nobody else is served meanwhile."""
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Gathered:
+class Gathered(msgspec.Struct, frozen=True, eq=False):
     """Candidates, each once, with everything that proposed it (S5-15).
 
     Attributes

@@ -7,12 +7,12 @@ unless the request names a wider scope and the operator permits it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import structlog
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_scoring.layout import BY_MEANING_ALONE, OVER_LIMIT, SELECTED

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import structlog
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_scoring import unite
@@ -43,7 +44,6 @@ from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Recent, Strategy, StrategyQuery
 from backscroll_sidecar.strategies.memory import Sought
-from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 
@@ -75,9 +75,7 @@ class Elsewhere(NamedTuple):
     scores: NDArray[np.float64]
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Picked:
+class Picked(msgspec.Struct, frozen=True, eq=False):
     """What a rung came up with; rows behind those of the view are those of `elsewhere`."""
 
     rung: Rung

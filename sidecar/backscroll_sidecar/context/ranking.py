@@ -8,9 +8,9 @@ those of the model that gave it its place.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,7 +34,6 @@ from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.strategies import Pinned
 from backscroll_sidecar.strategies.memory import MEMORY_LINK, Memory, link
-from backscroll_sidecar.values import quick
 
 RECENCY_FACTORS = ("recency",)
 LINK, CONVERSATION, CHAIN, MEMORY, SCORE = "link", "conversation", "chain", "memory", "score"
@@ -50,9 +49,7 @@ Contributions = tuple[NDArray[np.float64], NDArray[np.float64]]
 """float64[m, f]: weight times factor, in the order of the factors; float64[m]: their sums."""
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
+class Ranked(msgspec.Struct, frozen=True, eq=False):
     """Scores of the candidates, parallel to their rows.
 
     Attributes

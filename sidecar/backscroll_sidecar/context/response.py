@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import structlog
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import stable_system_text
 from backscroll_sidecar.domain import Degradation, Event, Rung
 from backscroll_sidecar.errors import BackscrollError
-from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 _RANKED = Rung.RANKED
@@ -38,9 +37,7 @@ _is_logged = logging.getLogger(__name__).isEnabledFor
 """Asked first: it remembers its answer, while the other logger is put together anew for every question."""
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Opened:
+class Opened(msgspec.Struct, frozen=True, eq=False):
     """The channel a build reads, and what was lost on the way to it."""
 
     view: ChannelView

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
+
+import msgspec
 
 from backscroll_sidecar.context.model import BuildRequest, Overrides
 from backscroll_sidecar.context.profiles import Profile, find_profile, plain, with_overrides
@@ -14,15 +16,12 @@ from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import Embedding, StoredSystemRows
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.texts import ENGLISH, Texts
-from backscroll_sidecar.values import quick
 
 KEPT_ROUTES = 256
 """Combinations of profile, overrides, time zone and model that are kept; a bot uses one or two."""
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """What a request resolves to before anything is read.
 
     `keep_control`: control tokens in texts stay; `system_rows`: how stored system rows are shown;
@@ -38,7 +37,7 @@ class Route:
 
     def asked(self, texts: Texts) -> Route:
         """The same where the server's texts for the question are these."""
-        return self if texts is self.texts else replace(self, texts=texts)
+        return self if texts is self.texts else msgspec.structs.replace(self, texts=texts)
 
 
 class Routes:

@@ -7,9 +7,11 @@ line of its own is made only where somebody looks at it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple, overload
+
+from msgspec.structs import replace
 
 from backscroll_sidecar.context.lines import Said
 from backscroll_sidecar.context.rendering import NOTHING_SHOWN, Shown, Written

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, fit_us
 from backscroll_sidecar.context.compress import (

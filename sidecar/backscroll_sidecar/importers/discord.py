@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.importers.items import (
-    Bad,
     BadRecord,
     Item,
     Options,
@@ -16,7 +15,7 @@ from backscroll_sidecar.importers.items import (
     Read,
     Record,
     Skipped,
-    each,
+    items_of,
 )
 from backscroll_sidecar.importers.json_records import header, of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
@@ -71,11 +70,7 @@ class Discord:
         else:
             records = of_document(source, ("item",)) if kind == "array" else of_lines(source)
         channel = DiscordChannel(seen, options)
-        for one in records:
-            if isinstance(one, Bad):
-                yield one
-            else:
-                yield from each(channel.items(*one), one[0])
+        yield from items_of(records, channel.items)
 
 
 class DiscordChannel:

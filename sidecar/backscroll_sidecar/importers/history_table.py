@@ -17,7 +17,7 @@ from backscroll_sidecar.importers.items import (
     Place,
     Read,
     Unreadable,
-    each,
+    guarded,
 )
 from backscroll_sidecar.importers.looks import Look
 from backscroll_sidecar.importers.message_parts import BOT, HUMAN, SYSTEM, draft
@@ -66,7 +66,7 @@ def _rows(opened: sqlite3.Connection, source: Source, options: Options) -> Itera
     statement = f"SELECT {number}, chat_id, role, {text}, {time} FROM history ORDER BY {number}"  # noqa: S608 - names of our own lists
     for count, row in enumerate(opened.execute(statement), start=1):
         place = Place(count, "row")
-        yield from each(_items(place, row, time, options), place)
+        yield from guarded(_items(place, row, time, options), place)
 
 
 def _items(place: Place, row: tuple[object, ...], column: str, options: Options) -> Iterator[Item]:

@@ -16,7 +16,7 @@ from backscroll_sidecar.importers.items import (
     Place,
     Read,
     Skipped,
-    each,
+    items_of,
 )
 from backscroll_sidecar.importers.line_log import decoded
 from backscroll_sidecar.importers.looks import Look
@@ -65,11 +65,7 @@ class Irc:
 
     def read(self, source: Source, options: Options) -> Iterator[Item]:
         log = IrcLog(source, options)
-        for line in source.lines():
-            if isinstance(line, Bad):
-                yield line
-            else:
-                yield from each(log.items(line[0], decoded(line[1])), line[0])
+        yield from items_of(source.lines(), log.items)
 
 
 class IrcLog:
@@ -85,7 +81,8 @@ class IrcLog:
         self._channel = found[0] if found and source.name != STANDARD_INPUT else ""
         self._named_year = 0
 
-    def items(self, place: Place, line: str) -> Iterator[Item]:
+    def items(self, place: Place, raw: bytes) -> Iterator[Item]:
+        line = decoded(raw)
         if opened := OPENED.match(line):
             self._day = _parsed(opened["when"]) or self._day
             self._last = time()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from backscroll.v1 import history_pb2, message_pb2
 from backscroll_sidecar.importers.times import BadTime, Times
@@ -86,6 +86,8 @@ class Pins:
     message_ids: tuple[str, ...]
 
 
+Record: TypeAlias = dict[str, Any]
+AnyRecord = TypeVar("AnyRecord")
 Item: TypeAlias = Read | Skipped | Bad | Retracted | Members | Pins
 
 
@@ -104,8 +106,20 @@ class Options:
         self.notes[words] = None
 
 
-def each(items: Iterable[Item], place: Place) -> Iterator[Item]:
-    """The items, or one `Bad` in the place of a record that cannot be read.
+def items_of(
+    records: Iterable[tuple[Place, AnyRecord] | Bad],
+    items: Callable[[Place, AnyRecord], Iterable[Item]],
+) -> Iterator[Item]:
+    """The items of all records in order, `guarded`; what is bad already is passed on."""
+    for one in records:
+        if isinstance(one, Bad):
+            yield one
+        else:
+            yield from guarded(items(*one), one[0])
+
+
+def guarded(items: Iterable[Item], place: Place) -> Iterator[Item]:
+    """The items of one record, or one `Bad` where it cannot be read.
 
     Platforms change what they export: a field of another kind than we know costs its record, not the import.
     """
@@ -115,6 +129,3 @@ def each(items: Iterable[Item], place: Place) -> Iterator[Item]:
         yield Bad(place, str(error))
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
         yield Bad(place, f"a field is not what it is in this format: {error}")
-
-
-Record: TypeAlias = dict[str, Any]

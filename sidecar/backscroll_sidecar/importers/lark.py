@@ -16,7 +16,7 @@ from backscroll_sidecar.importers.items import (
     Read,
     Record,
     Skipped,
-    each,
+    guarded,
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
@@ -47,7 +47,7 @@ class Lark:
                 continue
             place, record = one
             for inner in _answers(record) or [record]:
-                yield from each(_items(place, inner, options), place)
+                yield from guarded(_items(place, inner, options), place)
 
 
 def is_record(record: Record) -> bool:

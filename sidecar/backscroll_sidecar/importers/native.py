@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from google.protobuf import json_format
@@ -28,7 +29,6 @@ from google.protobuf import json_format
 from backscroll.v1 import history_pb2, message_pb2
 from backscroll_sidecar.domain import MAX_FORMER_NAMES
 from backscroll_sidecar.importers.items import (
-    Bad,
     BadRecord,
     Item,
     Members,
@@ -37,7 +37,7 @@ from backscroll_sidecar.importers.items import (
     Place,
     Read,
     Record,
-    each,
+    items_of,
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
@@ -99,18 +99,14 @@ class Native:
     def read(self, source: Source, options: Options) -> Iterator[Item]:
         is_document = look(source).kind in {"array", "object"}
         found = of_document(source, ("item", "messages.item")) if is_document else of_lines(source)
-        for one in found:
-            if isinstance(one, Bad):
-                yield one
-            else:
-                yield from each(self._unpacked(*one, options), one[0])
+        yield from items_of(found, partial(self._unpacked, options))
 
-    def _unpacked(self, place: Place, record: Record, options: Options) -> Iterator[Item]:
+    def _unpacked(self, options: Options, place: Place, record: Record) -> Iterator[Item]:
         """The messages of a record: itself, or those it holds."""
         inner = record.get("messages")
         if isinstance(inner, list) and all(map(_is_stored, inner)):
             for one in inner:
-                yield from self._unpacked(place, one, options)
+                yield from self._unpacked(options, place, one)
         elif _is_stored(record):
             stored = {"parts": [], **record["message"]}
             stored["partial"] = record.get("partial") or stored.get("partial", False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.importers.items import (
-    Bad,
     BadRecord,
     Item,
     Options,
@@ -18,7 +18,7 @@ from backscroll_sidecar.importers.items import (
     Record,
     Retracted,
     Skipped,
-    each,
+    items_of,
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
@@ -42,16 +42,12 @@ class OneBot:
         return look.is_json and any("post_type" in one and "self_id" in one for one in look.records)
 
     def read(self, source: Source, options: Options) -> Iterator[Item]:
-        names: dict[str, str] = {}
         is_lines = look(source).kind == "lines"
-        for one in of_lines(source) if is_lines else of_document(source, ("item", "messages.item")):
-            if isinstance(one, Bad):
-                yield one
-            else:
-                yield from each(_items(*one, options, names), one[0])
+        found = of_lines(source) if is_lines else of_document(source, ("item", "messages.item"))
+        yield from items_of(found, partial(_items, options, {}))
 
 
-def _items(place: Place, event: Record, options: Options, names: dict[str, str]) -> Iterator[Item]:
+def _items(options: Options, names: dict[str, str], place: Place, event: Record) -> Iterator[Item]:
     kind = event.get("post_type")
     here = str(event.get("group_id") or event.get("user_id") or "")
     if kind == "notice" and str(event.get("notice_type")).endswith("_recall"):

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from hashlib import blake2b
 from typing import ClassVar
 
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.importers.items import (
-    Bad,
     BadRecord,
     Item,
     Options,
     Place,
     Read,
     Record,
-    each,
+    guarded,
+    items_of,
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
@@ -58,31 +59,23 @@ class OpenAiChat:
         del options  # nothing here has a time
         seen = look(source)
         times_seen: dict[bytes, int] = {}
-        if seen.kind == "lines" or isinstance(seen.first.get("messages"), list):
-            records = (
-                of_lines(source)
-                if seen.kind == "lines"
-                else of_document(source, ("item",), "conversation")
-            )
-            for one in records:
-                if isinstance(one, Bad):
-                    yield one
-                    continue
-                place, record = one
-                inner = record.get("messages")
-                if not isinstance(inner, list):
-                    yield Bad(place, "no messages")
-                    continue
-                conversation = Conversation(times_seen)
-                for message in inner:
-                    yield from each(conversation.items(place, message), place)
-            return
-        conversation = Conversation(times_seen)
-        for one in of_document(source, ("item", "messages.item")):
-            if isinstance(one, Bad):
-                yield one
-            else:
-                yield from each(conversation.items(*one), one[0])
+        if seen.kind == "lines":
+            yield from items_of(of_lines(source), partial(_conversation, times_seen))
+        elif isinstance(seen.first.get("messages"), list):
+            found = of_document(source, ("item",), "conversation")
+            yield from items_of(found, partial(_conversation, times_seen))
+        else:
+            found = of_document(source, ("item", "messages.item"))
+            yield from items_of(found, Conversation(times_seen).items)
+
+
+def _conversation(seen: dict[bytes, int], place: Place, record: Record) -> Iterator[Item]:
+    inner = record.get("messages")
+    if not isinstance(inner, list):
+        raise BadRecord("no messages")
+    conversation = Conversation(seen)
+    for message in inner:
+        yield from guarded(conversation.items(place, message), place)
 
 
 def _is_role(value: object) -> bool:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.importers import clocks
-from backscroll_sidecar.importers.items import Bad, BadRecord, Item, Options, Read, Skipped, each
+from backscroll_sidecar.importers.items import Bad, BadRecord, Item, Options, Read, Skipped, guarded
 from backscroll_sidecar.importers.line_log import Entry, behind, entries
 from backscroll_sidecar.importers.looks import Look
 from backscroll_sidecar.importers.message_parts import Numbering, draft, say, show
@@ -63,7 +63,7 @@ def read_blocks(source: Source, options: Options, channel: str) -> Iterator[Item
             channel = behind(one.line, one.match.start("chat")).strip()
             numbering = Numbering()
         elif "hour" in one.match.groupdict():
-            yield from each(_items(one, channel, order, options, numbering), one.place)
+            yield from guarded(_items(one, channel, order, options, numbering), one.place)
 
 
 def _items(

@@ -20,7 +20,7 @@ from backscroll_sidecar.importers.items import (
     Record,
     Skipped,
     Unreadable,
-    each,
+    items_of,
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
@@ -93,11 +93,7 @@ def _workspace(source: Source, options: Options) -> Iterator[Item]:
 
 
 def _day(source: Source, room: SlackChannel) -> Iterator[Item]:
-    for one in _records(source):
-        if isinstance(one, Bad):
-            yield one
-        else:
-            yield from each(room.items(*one), one[0])
+    yield from items_of(_records(source), room.items)
 
 
 def _records(source: Source) -> Iterator[tuple[Place, Record] | Bad]:

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.importers.items import (
-    Bad,
     BadRecord,
     Item,
     Options,
@@ -20,7 +19,8 @@ from backscroll_sidecar.importers.items import (
     Read,
     Record,
     Skipped,
-    each,
+    guarded,
+    items_of,
 )
 from backscroll_sidecar.importers.json_records import header, of_document, of_lines, walked
 from backscroll_sidecar.importers.looks import Look, look
@@ -65,11 +65,7 @@ class Telegram:
         else:
             chat = TelegramChat(None, "", options)
             records = of_document(source, ("item",)) if kind == "array" else of_lines(source)
-        for one in records:
-            if isinstance(one, Bad):
-                yield one
-            else:
-                yield from each(chat.items(*one), one[0])
+        yield from items_of(records, chat.items)
 
 
 def is_record(record: Record) -> bool:
@@ -90,7 +86,7 @@ def _account(source: Source, options: Options) -> Iterator[Item]:
                 chat = None
             continue
         chat = chat or TelegramChat(seen.get("id"), str(seen.get("type") or ""), options)
-        yield from each(chat.items(key, value), key)
+        yield from guarded(chat.items(key, value), key)
 
 
 def bot_api_id(number: object, kind: str) -> str:

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar
 
 from backscroll.v1 import message_pb2 as pb
@@ -20,7 +21,7 @@ from backscroll_sidecar.importers.items import (
     Read,
     Record,
     Skipped,
-    each,
+    items_of,
 )
 from backscroll_sidecar.importers.json_records import header, of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
@@ -97,11 +98,7 @@ class WeChat:
             records = of_document(source, ("messages.item",))
         elif seen.is_json:
             records = of_lines(source) if seen.kind == "lines" else of_document(source, ("item",))
-        for one in records:
-            if isinstance(one, Bad):
-                yield one
-            else:
-                yield from each(_items(*one, channel, options), one[0])
+        yield from items_of(records, partial(_items, channel, options))
 
 
 def is_record(record: Record) -> bool:
@@ -162,7 +159,7 @@ def _kind(record: Record) -> str:
     return next((kind for word, kind in TYPE_WORDS if word in said), "card" if said else "text")
 
 
-def _items(place: Place, record: Record, channel: str, options: Options) -> Iterator[Item]:
+def _items(channel: str, options: Options, place: Place, record: Record) -> Iterator[Item]:
     text, kind = _first(record, "text"), _kind(record)
     if kind == "recalled" or _RECALLED.fullmatch(text):
         yield Skipped(place, "recalled")

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from backscroll_sidecar.importers import clocks
-from backscroll_sidecar.importers.items import Bad, BadRecord, Item, Options, Read, Skipped, each
+from backscroll_sidecar.importers.items import Bad, BadRecord, Item, Options, Read, Skipped, guarded
 from backscroll_sidecar.importers.line_log import Entry, behind, decoded, entries, plain
 from backscroll_sidecar.importers.looks import Look
 from backscroll_sidecar.importers.message_parts import Numbering, draft, kind_of, say, show
@@ -54,7 +54,7 @@ class WhatsApp:
             if isinstance(one, Bad):
                 yield one
             else:
-                yield from each(chat.items(one), one.place)
+                yield from guarded(chat.items(one), one.place)
 
 
 def _inside(source: Source) -> Source | None:

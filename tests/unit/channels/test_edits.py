@@ -1,8 +1,7 @@
 """Law 9: many edits in one commit cost the event loop one copy of what they change, and no pass over the index."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.columns import Column

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from msgspec.structs import replace
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.channels import written

@@ -1,9 +1,8 @@
 """What a segment keeps of the reply model: taken when the rows are those it was made from, else made anew."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from backscroll_scoring.links import CAPACITY
 from backscroll_sidecar.channels import HotChannel, kept_links

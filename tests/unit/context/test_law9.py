@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from backscroll_scoring.layout import SLOT
 from backscroll_scoring.link_columns import WINDOW

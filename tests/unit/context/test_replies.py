@@ -1,10 +1,10 @@
 """Reply ranking over a channel's view: the same however the channel came about, and what it is for."""
 
 import asyncio
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from backscroll_scoring.links import BLOCK, WARM, ReplyLinks
 from backscroll_sidecar.analyze import Analyzer, StaticRoster

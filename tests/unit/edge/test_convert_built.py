@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -166,7 +167,9 @@ def test_the_values_are_those_of_the_build() -> None:
 
 @pytest.mark.parametrize("name", ["trigger", "summary", "explanation"])
 def test_what_there_is_not_stays_unset(name: str) -> None:
-    bare = replace(BUILT, trigger_fragment=None, summary=None, explanation=None, question_type=None)
+    bare = msgspec.structs.replace(
+        BUILT, trigger_fragment=None, summary=None, explanation=None, question_type=None
+    )
     assert not decoded(bare).HasField(name)
     assert decoded(bare).question_type == message_pb2.MESSAGE_TYPE_UNSPECIFIED
 
