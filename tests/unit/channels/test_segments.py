@@ -22,7 +22,7 @@ from backscroll_sidecar.channels.segments import (
     pack,
     unpack,
 )
-from backscroll_sidecar.context.replies import linked, missing_rows
+from backscroll_sidecar.context.reply_ranker import linked, missing_rows
 from backscroll_sidecar.domain import ToolCallPart, ToolResultPart
 from backscroll_sidecar.ports import Applied, Change, Segment, SegmentsChange
 from backscroll_sidecar.store.sqlite import SqliteStore

@@ -11,7 +11,7 @@ from backscroll_sidecar.analyze import Analyzer, StaticRoster
 from backscroll_sidecar.channels import HotChannel, reply_cache
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import resolve_question
-from backscroll_sidecar.context.replies import (
+from backscroll_sidecar.context.reply_ranker import (
     INLINE_ROWS,
     LATELY_SPOKE,
     catch_up,

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from backscroll_scoring.links import CAPACITY
 from backscroll_sidecar.channels import HotChannel, reply_snapshot
 from backscroll_sidecar.channels.segments import batch_of_rows, links_in, pack, unpack
-from backscroll_sidecar.context.replies import linked, missing_rows
+from backscroll_sidecar.context.reply_ranker import linked, missing_rows
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import ANN, CAT, KEY, SECOND_MS, PlainCodec, say, stored_in_order
