@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import FeatureSets, KeptSets, mmr_order, set_similarity, shingle_sets
+from backscroll_scoring import FeatureSets, ShingleCache, mmr_order, set_similarity, shingle_sets
 from backscroll_sidecar.analyze.ends import ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.candidates import Gathered
@@ -76,7 +76,7 @@ def without_repeats(
     return found.stay, found.go
 
 
-def cut(view: ChannelView, rows: NDArray[np.int32]) -> KeptSets:
+def cut(view: ChannelView, rows: NDArray[np.int32]) -> ShingleCache:
     """The shingles of lines, these among them; the channel keeps them until a line changes."""
 
     def shingles(places: NDArray[np.intp]) -> FeatureSets:
