@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from backscroll_sidecar.adapters import payload_names
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.context import marks
-from backscroll_sidecar.context.lines import LineStyle, Said, indent, line_prefix, time_mark
+from backscroll_sidecar.context.line_format import LineStyle, Said, indent, line_prefix, time_mark
 from backscroll_sidecar.context.shown_names import (
     CUT_MARK,
     MAX_SHOWN_NAME_TOKENS,
