@@ -1,7 +1,8 @@
 """What builds wrote of a channel's messages, kept for the builds to come.
 
 The lines that matter for one question mostly matter for the next one, too, so a message is written, counted and
-encoded when a build first shows it, or a moment before (`context.ahead`), not when it comes in: most never are shown.
+encoded when a build first shows it, or a moment before (`context.precompute`), not when it comes in: most are never
+shown.
 """
 
 from __future__ import annotations

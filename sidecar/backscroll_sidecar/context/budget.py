@@ -28,8 +28,7 @@ from backscroll_sidecar.context.layouts import (
     begins_with_system,
 )
 from backscroll_sidecar.context.model import TokenCounts
-from backscroll_sidecar.context.selected import Lines
-from backscroll_sidecar.context.writing import (
+from backscroll_sidecar.context.rendering import (
     MESSAGE_TOKENS,
     WRITE_US,
     WRITE_US_PER_CHAR,
@@ -37,6 +36,7 @@ from backscroll_sidecar.context.writing import (
     names_tokens,
     shared_names_tokens,
 )
+from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from backscroll_scoring import FeatureSets, KeptSets, mmr_order, set_similarity, shingle_sets
 from backscroll_sidecar.analyze.ends import ends_of
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.gather import Gathered
+from backscroll_sidecar.context.candidates import Gathered
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.rank import Ranked
+from backscroll_sidecar.context.ranking import Ranked
 
 COMPARED_CHARS = 256
 """So much of a text is compared, from its two ends: 98.7 % of the lines of IRC are no longer. The cost is that of the

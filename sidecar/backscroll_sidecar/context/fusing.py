@@ -17,11 +17,11 @@ from backscroll_scoring import (
     top_order,
 )
 from backscroll_sidecar.channels import LIVE, ChannelView
-from backscroll_sidecar.context.gather import Gathered
+from backscroll_sidecar.context.candidates import Gathered
 from backscroll_sidecar.context.profiles import Fusion, Profile
 from backscroll_sidecar.context.proposals import Proposed
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rank import Ranked, by_score
+from backscroll_sidecar.context.ranking import Ranked, by_score
 from backscroll_sidecar.strategies import Pinned
 
 RRF_K = 60.0

@@ -31,14 +31,14 @@ from backscroll_sidecar.analyze import exact_tokens, repeated_tokens
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import PRIMING_TOKENS, TITLE_TOKENS
 from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.model import BuildRequest, TokenCounts
-from backscroll_sidecar.context.pages import AnswerCodec, Wanted, inside_json, laid_out
 from backscroll_sidecar.context.parts import question_text, speaker_style
-from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.rendered_lines import AnswerCodec, Wanted, inside_json, laid_out
+from backscroll_sidecar.context.rendering import MESSAGE_TOKENS, Pen
 from backscroll_sidecar.context.routing import Route
-from backscroll_sidecar.context.writing import MESSAGE_TOKENS, Pen
 from backscroll_sidecar.domain import (
     Layout,
     NeutralMessage,

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.context.writing import Shown
+from backscroll_sidecar.context.rendering import Shown
 from backscroll_sidecar.domain import (
     Author,
     Category,

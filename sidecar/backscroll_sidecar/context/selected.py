@@ -14,7 +14,7 @@ from typing import NamedTuple, overload
 from msgspec.structs import replace
 
 from backscroll_sidecar.context.lines import Said
-from backscroll_sidecar.context.writing import NOTHING_SHOWN, Shown, Written
+from backscroll_sidecar.context.rendering import NOTHING_SHOWN, Shown, Written
 from backscroll_sidecar.domain import Category
 
 _TRUNCATED: Callable[[Written], bool] = attrgetter("said.truncated")

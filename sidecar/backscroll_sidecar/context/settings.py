@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from backscroll_sidecar.context.partials import PartialReplies
 from backscroll_sidecar.context.profiles import PROFILES, Profile
-from backscroll_sidecar.context.rounds import OrphanCalls
+from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import StoredSystemRows
 from backscroll_sidecar.texts import NEUTRAL, Wordings
 

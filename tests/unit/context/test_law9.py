@@ -14,11 +14,11 @@ from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.analyze.reply_cues import RARE_CHARS, NamesLately, names_called
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.people import NameParts
-from backscroll_sidecar.context import builder, diversity, recall, stages
+from backscroll_sidecar.context import builder, diversity, history_search, stages
 from backscroll_sidecar.context import question as question_module
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import INLINE_US, resolve_question
-from backscroll_sidecar.context.writing import Drafts
+from backscroll_sidecar.context.rendering import Drafts
 from backscroll_sidecar.strategies.memory import Sought
 from backscroll_sidecar.strategies.names import named_in
 from tests.kit.chats import ANN, BEN, CAT, KEY, NOON_MS, PlainCodec, say, stored_in_order
@@ -120,7 +120,7 @@ def test_up_to_the_bound_nothing_is_left_out():
 async def test_long_questions_leave_the_loop(question, inline, monkeypatch):
     """Reading the question and looking it up: at once for short ones, in a thread for long ones."""
     resolving = watched(monkeypatch, builder, "resolve_question")
-    seeking = watched(monkeypatch, recall, "seek")
+    seeking = watched(monkeypatch, history_search, "seek")
     built = await Room(LINES).build(question, token_budget=200_000)
     assert (resolving, seeking) == ([inline], [inline])
     assert built.items
@@ -187,7 +187,7 @@ async def test_a_word_that_others_said_leaves_the_loop(monkeypatch):
         )
         for n in range(9_000)
     ]
-    seeking = watched(monkeypatch, recall, "seek")
+    seeking = watched(monkeypatch, history_search, "seek")
     await Room(many).build("cat", thread_id="few")
     assert seeking == [False]
 
@@ -203,7 +203,7 @@ def test_what_looking_up_costs_is_predicted():
             BuildRequest(KEY, "x", asker=ANN, asked_at_ms=NOON_MS), view, Analyzer(), NOON_MS
         )
         query = type("Query", (), {"view": view, "end": end, "excluded": excluded})
-        return recall.look_up_us(query, replace(question, keywords=words))
+        return history_search.look_up_us(query, replace(question, keywords=words))
 
     assert us("猫鱼") == us("猫", "鱼") > us("猫") > us("zebra")
     assert us("zebra") < INLINE_US

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from backscroll_sidecar.context.writing import Pen
+from backscroll_sidecar.context.rendering import Pen
 from backscroll_sidecar.domain import (
     Author,
     Layout,

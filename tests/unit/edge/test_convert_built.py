@@ -21,7 +21,7 @@ from backscroll_sidecar.context.model import (
     Payload,
     TokenCounts,
 )
-from backscroll_sidecar.context.writing import Pen, Shown, Written
+from backscroll_sidecar.context.rendering import Pen, Shown, Written
 from backscroll_sidecar.domain import (
     AuthorKind,
     Category,

@@ -21,7 +21,7 @@ from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.gate import Reach, decisive_score, reaches
+from backscroll_sidecar.context.history_router import Reach, decisive_score, reaches
 from backscroll_sidecar.context.question import INLINE_US, Question, text_us
 from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Comparison

@@ -28,10 +28,10 @@ from backscroll_scoring import (
 from backscroll_scoring.layout import BY_CHAIN, BY_LINK, BY_SCORE
 from backscroll_scoring.links import FIRST_LINKS, NO_ROWS, SHARES, Ranking, reply_order
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.gate import PATTERNS, Reach
+from backscroll_sidecar.context.history_router import PATTERNS, Reach
+from backscroll_sidecar.context.history_search import rank_rows_by_memory
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.recall import rank_rows_by_memory
 from backscroll_sidecar.strategies import Pinned
 from backscroll_sidecar.strategies.memory import MEMORY_LINK, Memory, link
 

@@ -13,6 +13,7 @@ from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.explain import explain
+from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.joining import Content
 from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import (
@@ -23,11 +24,10 @@ from backscroll_sidecar.context.model import (
     JoinedContext,
     Payload,
 )
-from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.rendering import MESSAGE_TOKENS
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import stable_system_text
-from backscroll_sidecar.context.writing import MESSAGE_TOKENS
 from backscroll_sidecar.domain import Degradation, Event, Rung
 from backscroll_sidecar.errors import BackscrollError
 

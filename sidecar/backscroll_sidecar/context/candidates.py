@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from backscroll_scoring import with_marked
 from backscroll_sidecar.context.deadline import OWN_FAULTS, Deadline, is_call_ending
 from backscroll_sidecar.context.proposals import Proposed, proposed_by
-from backscroll_sidecar.context.rounds import (
+from backscroll_sidecar.context.tool_exchanges import (
     NO_ROUNDS,
     OrphanCalls,
     Rounds,

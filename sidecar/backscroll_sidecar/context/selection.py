@@ -32,12 +32,12 @@ from backscroll_scoring.layout import (
 from backscroll_scoring.links import FIRST_LINKS
 from backscroll_sidecar.channels import HIDDEN as HIDDEN_STATE
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.candidates import Gathered
 from backscroll_sidecar.context.diversity import diversify
-from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rank import STAGES, THRESHOLD_TOLERANCE, Ranked
-from backscroll_sidecar.context.rounds import Rounds, whole_rounds
+from backscroll_sidecar.context.ranking import STAGES, THRESHOLD_TOLERANCE, Ranked
+from backscroll_sidecar.context.tool_exchanges import Rounds, whole_rounds
 from backscroll_sidecar.domain import Fate, MessageState
 from backscroll_sidecar.strategies import Pinned
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import msgspec
 
 from backscroll_sidecar.channels.batch import Batch, batch_of
-from backscroll_sidecar.channels.hot import HotChannel
+from backscroll_sidecar.channels.channel import HotChannel
 from backscroll_sidecar.channels.segment_ranges import SegmentRange
 from backscroll_sidecar.channels.segments import (
     SEGMENT_ROWS,
