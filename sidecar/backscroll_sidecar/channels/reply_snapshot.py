@@ -17,7 +17,7 @@ from backscroll_scoring.link_columns import TOP, WINDOW
 from backscroll_scoring.link_model import shipped
 from backscroll_scoring.links import CAPACITY, LOOK_BACK, NOBODY, ReplyLinks
 from backscroll_sidecar.channels.batch import RECALLED
-from backscroll_sidecar.channels.memo import LinkState
+from backscroll_sidecar.channels.reply_cache import LinkState
 from backscroll_sidecar.channels.view import ChannelView
 
 ARRAYS: Mapping[str, type[np.generic]] = {
