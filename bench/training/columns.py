@@ -20,7 +20,7 @@ from backscroll_scoring.links import (
     link_columns,
     new_links,
 )  # fmt: skip
-from backscroll_sidecar.context.replies import line_cues
+from backscroll_sidecar.context.reply_ranker import line_cues
 from bench.training.data import Ask, Chat
 
 

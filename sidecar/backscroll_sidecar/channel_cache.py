@@ -55,7 +55,7 @@ class ChannelCache(Generic[T]):
             self._meanwhile.setdefault(key, []).append(applied)
         elif (kept := self._kept.get(key)) is not None:
             if self._take(key, kept, applied):
-                self._weigh(key)
+                self.weigh(key)
             else:
                 self.drop(key)
 
@@ -87,12 +87,14 @@ class ChannelCache(Generic[T]):
             self._loads.pop(key, None)
             self._meanwhile.pop(key, None)
         self._kept[key] = kept
+        self.weigh(key)
         self._loaded(key, kept)
-        self._weigh(key)
         return kept
 
-    def _weigh(self, key: ChannelKey) -> None:
+    def weigh(self, key: ChannelKey) -> None:
         """Count one that was loaded or grew; while all together are too much, the least recently used goes."""
+        if key not in self._kept:
+            return
         size = self._size_of(self._kept[key])
         self._size += size - self._sizes.get(key, 0)
         self._sizes[key] = size

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
+import msgspec
+
 from backscroll_sidecar.known_names import NameTimes
-from backscroll_sidecar.values import quick
 
 DEFAULT_TENANT = "default"
 MAX_TEXT_BYTES = 64 * 1024
@@ -90,9 +91,7 @@ class ChannelKey(NamedTuple):
     channel: str
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(msgspec.Struct, frozen=True):
     """Who wrote a message. `name` is what people saw; it never stands in for `id`."""
 
     id: str
@@ -100,16 +99,13 @@ class Author:
     kind: AuthorKind = AuthorKind.HUMAN
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(msgspec.Struct, frozen=True):
     """A run of text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class MediaPart:
+class MediaPart(msgspec.Struct, frozen=True):
     """A picture, file, voice note, sticker. `alt_text` is analysed and found; `uri` is only passed on."""
 
     kind: str
@@ -118,8 +114,7 @@ class MediaPart:
     mime: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallPart:
+class ToolCallPart(msgspec.Struct, frozen=True):
     """A call the model asked for. `arguments_json` is passed on as it came."""
 
     id: str
@@ -127,8 +122,7 @@ class ToolCallPart:
     arguments_json: str = "{}"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResultPart:
+class ToolResultPart(msgspec.Struct, frozen=True):
     """What a tool answered to the call `call_id`."""
 
     call_id: str
@@ -140,9 +134,7 @@ class ToolResultPart:
 Part = TextPart | MediaPart | ToolCallPart | ToolResultPart
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """An edge to the message this one answers. An inferred edge is stored as inferred and ignored by `classic`.
 
     `user_id` is who wrote that message, as the sender said; where the message is stored it tells that itself.
@@ -154,9 +146,7 @@ class Reply:
     user_id: str = ""
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(msgspec.Struct, frozen=True):
     """A person named in the text. `start` and `end` count Unicode code points; both 0: position unknown."""
 
     user_id: str
@@ -173,9 +163,7 @@ class Embedding:
     values: Sequence[float]
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """One message of a channel, as the calling bot sent it."""
 
     id: str
@@ -232,9 +220,7 @@ def render_part(part: Part) -> str:
             return f"[{word} {mark_word(part.name)}: {part.text}]"
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(msgspec.Struct, frozen=True):
     r"""What ingest found out about one revision of a message. Stored once, read from then on.
 
     `text` is the rendered text all of it refers to; `mention_ids` are user ids without repeats, in order of
@@ -293,9 +279,7 @@ class Member:
         )
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class StoredMessage:
+class StoredMessage(msgspec.Struct, frozen=True):
     """A message as the store returns it: the current revision, its analysis, and where it stands.
 
     `seq` is the arrival number within the channel (1, 2, …, never reused); `rank_time_ms` is `sent_at_ms` as far as it
@@ -355,9 +339,7 @@ class RefusalCode(StrEnum):
     UNKNOWN_ENUM = "unknown_enum"
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class AppendResult:
+class AppendResult(msgspec.Struct, frozen=True):
     """The answer to one item. `field` and `refusal` are set for REFUSED only; `duplicate_of` names the stored id."""
 
     message_id: str
@@ -387,7 +369,7 @@ class Layout(StrEnum):
 
 
 class SpeakerStyle(StrEnum):
-    """`role`: plain ``User: `` lines as in S1; `tagged`: escaped name and id."""
+    """`role`: plain ``User: `` lines; `tagged`: escaped name and id."""
 
     ROLE = "role"
     TAGGED = "tagged"
@@ -455,9 +437,7 @@ class Degradation:
     source: str = ""
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class NeutralMessage:
+class NeutralMessage(msgspec.Struct, frozen=True):
     """One message for a model, of no vendor. `message_ids` are the stored messages it was made from.
 
     `name` is the speaker's, `author_id` tells speakers of one name apart.

@@ -23,8 +23,8 @@ from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.config.derived import chat_settings, context_settings
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.configured_models import chat_model, configured_embedder
-from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.builder import ContextBuilder
+from backscroll_sidecar.context.precompute import Ahead
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import ChannelKey, SearchScope
 from backscroll_sidecar.edge import self_warmup

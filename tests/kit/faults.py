@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-BUILDER, PICKING = "backscroll_sidecar.context.builder", "backscroll_sidecar.context.picking"
+BUILDER, PICKING = (
+    "backscroll_sidecar.context.builder",
+    "backscroll_sidecar.context.fallback_ladder",
+)
 HIDDEN = ("joining failed", "choosing failed")
 """What the quick ways log before the long one does their work: nobody but the log would know."""
 

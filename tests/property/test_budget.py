@@ -1,12 +1,12 @@
 """Law 3: nothing exceeds the budget, the trigger message appears once. Counted here, not by the code under test."""
 
 import json
-from dataclasses import fields
 
 import pytest
 import quicktok
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
 from backscroll_sidecar.context.compress import Compressed
 from backscroll_sidecar.context.model import BuiltContext, SystemPrompt

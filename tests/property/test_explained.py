@@ -1,11 +1,11 @@
 """Law 7: every slot is explained. And the order of selection is one that can be cut anywhere."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Analysis, Category, Fate, Member, MessageState, Reply

@@ -1,18 +1,18 @@
 """Law 2 through a store: the same request gives the same answer before and after a restart, whatever happened."""
 
 import asyncio
-from dataclasses import replace
 from itertools import cycle
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import Analyzer, StaticRoster
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Overrides
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.context.settings import ContextSettings
+from backscroll_sidecar.context.routing import ContextSettings
 from backscroll_sidecar.domain import Author, Member, Mention, Message
 from backscroll_sidecar.ports import (
     AliasChange,

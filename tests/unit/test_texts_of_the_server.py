@@ -30,7 +30,7 @@ TELLS_OPERATORS = re.compile(
 """Calls whose texts are a log's, an error's (those stay English, decision 0022) or a pattern's."""
 ELSEWHERE = {
     ("context/layouts.py", "System: "): "a mark: the format of a line",
-    ("context/lines.py", " [bot]"): "a mark: the format of a line",
+    ("context/line_format.py", " [bot]"): "a mark: the format of a line",
     ("chat/turn_writer.py", "the turn could not be stored"): "an error",
     (
         "chat/turn_writer.py",
@@ -40,11 +40,11 @@ ELSEWHERE = {
     ("history/writer.py", "the deadline passed before the commit"): "an error",
     ("history/writer.py", "the server stopped before the commit"): "an error",
     ("history/writer.py", "the outcome of the commit is unknown"): "an error",
-    ("context/recall.py", "所有人"): "read: everybody is meant",
-    ("context/recall.py", "全体成员"): "read: everybody is meant",
-    ("context/recall.py", "大家"): "read: everybody is meant",
+    ("context/history_search.py", "所有人"): "read: everybody is meant",
+    ("context/history_search.py", "全体成员"): "read: everybody is meant",
+    ("context/history_search.py", "大家"): "read: everybody is meant",
     ("models/local_embedder.py", "warm up"): "embedded before the first text",
-    ("context/rank.py", "softmax, logistic"): "names of normalisations",
+    ("context/ranking.py", "softmax, logistic"): "names of normalisations",
 }
 ONLY_READS = {"models/vendor_words.py"}
 """What vendors write."""

@@ -24,7 +24,7 @@ from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Rounds, Wrong
 from backscroll_scoring import ChannelColumns, QueryFeatures, score_only, score_reaching, warm
 from backscroll_sidecar.context.profiles import PROFILES, find_profile
-from backscroll_sidecar.context.rank import THRESHOLD_TOLERANCE
+from backscroll_sidecar.context.ranking import THRESHOLD_TOLERANCE
 
 MANY, FEW = 1_000_000, 10_000
 PASSES = 3

@@ -1,4 +1,4 @@
-"""Who a message mentions, as user ids (S5-03).
+"""Who a message mentions, as user ids.
 
 The sender's entities decide, exactly as sent. Only a message without any is searched for known names:
 ``@name``, a space after it or not (``@小黑你好``), and an address at the start of a line (``name: …``).
@@ -9,14 +9,14 @@ that two people share names nobody.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from backscroll_sidecar.analyze.memo import remembered
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 from backscroll_sidecar.known_names import looked_up_by, name_at, the_one
-from backscroll_sidecar.values import quick
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -150,9 +150,7 @@ class StaticRoster:
         self.longest_name_chars = max(self.longest_name_chars, len(key))
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class _RosterThen:
+class _RosterThen(msgspec.Struct, frozen=True):
     """A roster, asked about a moment: a message may come long after it was sent."""
 
     now: StaticRoster

@@ -1,9 +1,9 @@
 """Hot channels: the columns, texts and wire fragments of channels in memory, loaded from the store and droppable."""
 
 from backscroll_sidecar.channels.batch import BLANK, HIDDEN, LIVE, PARTIAL, RECALLED, shown_id
-from backscroll_sidecar.channels.hot import HotChannel
+from backscroll_sidecar.channels.cache import Channels
+from backscroll_sidecar.channels.channel import HotChannel
 from backscroll_sidecar.channels.lexicon import LexiconView
-from backscroll_sidecar.channels.registry import Channels
 from backscroll_sidecar.channels.segment_writer import SegmentWriter
 from backscroll_sidecar.channels.view import ChannelView
 

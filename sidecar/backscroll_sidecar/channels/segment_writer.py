@@ -2,7 +2,7 @@
 
     publish, load → the channel is due → rows that no segment holds → a segment in a thread → SegmentsChange → writer
 
-Nobody waits for it, and nothing depends on it: what has no segment is read from its rows (law 2).
+Nobody waits for it, and nothing depends on it: what has no segment is read from its rows.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.channels import kept_links
-from backscroll_sidecar.channels.hot import HotChannel
-from backscroll_sidecar.channels.registry import Channels
+from backscroll_sidecar.channels import reply_snapshot
+from backscroll_sidecar.channels.cache import Channels
+from backscroll_sidecar.channels.channel import HotChannel
 from backscroll_sidecar.channels.segment_ranges import SegmentRange, rows_for_segment
 from backscroll_sidecar.channels.segments import SEGMENT_ROWS, batch_of_rows, pack
 from backscroll_sidecar.channels.view import ChannelView
@@ -150,5 +150,7 @@ def _packed(
 ) -> Segment:
     with in_background():
         behind = np.count_nonzero(view.seq > view.seq[rows[-1]])
-        links = kept_links.packed(view, revised) if behind < LEAST_ROWS else kept_links.NOTHING
+        links = (
+            reply_snapshot.packed(view, revised) if behind < LEAST_ROWS else reply_snapshot.NOTHING
+        )
         return pack(key, batch_of_rows(view, rows, revised), links)

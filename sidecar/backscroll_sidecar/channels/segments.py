@@ -1,6 +1,6 @@
 """Segments: stretches of a channel as the bytes of arrays, kept in the store so that a cold channel is read at once.
 
-They are a cache of rows (law 2). Here is what they look like inside; the store keeps them, and drops them in the
+They are a cache of rows. Here is what they look like inside; the store keeps them, and drops them in the
 transaction that changes one of their rows. A segment is the lengths of its arrays, the size of a header in JSON, the
 header, the arrays and a checksum over all of it, its bodies, its numbers and the channel it belongs to: bytes of a
 damaged disk, or of another segment, put no text into a context that nobody sent.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from xxhash import xxh3_64
 
 from backscroll_scoring import Packed, Slots
-from backscroll_sidecar.channels import kept_links
+from backscroll_sidecar.channels import reply_snapshot
 from backscroll_sidecar.channels.batch import (
     NONE,
     RECALLED,
@@ -54,11 +54,11 @@ ARRAYS: Mapping[str, type[np.generic]] = {
     **{f"{name}.values": np.int32 for name in ("keywords", "mentions")},
     "terms.counts": np.int32,
     "terms.block": np.int32,
-    **kept_links.ARRAYS,
+    **reply_snapshot.ARRAYS,
 }
 """In the order in which they stand."""
 TOGETHER = 512
-"""So many rows' words are looked up at once: one call into C must not hold the interpreter for long (law 9)."""
+"""So many rows' words are looked up at once: one call into C must not hold the interpreter for long."""
 ALIGNED = 8
 CHECKSUM_BYTES = 8
 
@@ -69,10 +69,12 @@ class BadSegmentError(ValueError):
 
 def format_of(codec: FragmentCodec) -> str:
     """Names what a segment holds: those of another name are never read."""
-    return f"{FORMAT}:{codec.version}:{kept_links.model()}"
+    return f"{FORMAT}:{codec.version}:{reply_snapshot.model()}"
 
 
-def pack(key: ChannelKey, batch: Batch, links: kept_links.Arrays = kept_links.NOTHING) -> Segment:
+def pack(
+    key: ChannelKey, batch: Batch, links: reply_snapshot.Arrays = reply_snapshot.NOTHING
+) -> Segment:
     """A batch, at least one row, as a segment, and with it what is known of the channel's newest rows."""
     seq, terms = batch.sent["seq"], batch.block()
     arrays: dict[str, NDArray[Any]] = {
@@ -160,10 +162,10 @@ def _checksum(key: ChannelKey, segment: Segment, columns: bytes | memoryview) ->
     return checksum.digest()
 
 
-def links_in(segment: Segment) -> kept_links.Arrays:
+def links_in(segment: Segment) -> reply_snapshot.Arrays:
     """What `pack` was given with the batch. The segment can be read (`unpack`)."""
     arrays = _arrays(segment.columns)
-    return {name: arrays[name] for name in kept_links.ARRAYS}
+    return {name: arrays[name] for name in reply_snapshot.ARRAYS}
 
 
 def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[int, int]) -> Batch:

@@ -13,8 +13,8 @@ from backscroll_scoring import ChannelColumns, StringsView
 from backscroll_sidecar.channels.batch import BLANK, HIDDEN, LIVE, PARTIAL, AuthorAs
 from backscroll_sidecar.channels.bodies import Fragments, Texts
 from backscroll_sidecar.channels.lexicon import LexiconView, Words
-from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.channels.reply_cache import ReplyCache
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.written import Written
 from backscroll_sidecar.domain import ChannelKey, Mention, MessageState, Part
@@ -108,7 +108,7 @@ class ChannelView:
         n long, made when they are asked for.
     id_rows : int32[m]
         The row of a message by the number of its id in `ids`; rows behind n belong to later generations.
-    replies : ReplyMemo
+    replies : ReplyCache
         What the reply model keeps of these rows: a cache, not a part of the value.
     written : Written
         What builds wrote of these rows: another one.
@@ -148,7 +148,7 @@ class ChannelView:
     thread_ids: Mapping[str, int]
     authors: Sequence[AuthorAs]
     names: Sequence[str]
-    replies: ReplyMemo
+    replies: ReplyCache
     written: Written
     codec: FragmentCodec
     pinned: tuple[str, ...]

@@ -4,10 +4,10 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import replace
 from typing import Any
 
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.chat.events import (
     ChatError,

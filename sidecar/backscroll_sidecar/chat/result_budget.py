@@ -1,11 +1,11 @@
 """Keep a continued turn inside its token budget by shortening tool results, oldest first. Pure."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import TokenCounter, token_counter
 from backscroll_sidecar.chat.turns import Turn
 from backscroll_sidecar.context.budget import Frame, Tokens, payload_tokens
-from backscroll_sidecar.context.writing import MESSAGE_TOKENS
+from backscroll_sidecar.context.rendering import MESSAGE_TOKENS
 from backscroll_sidecar.domain import Layout, NeutralMessage, Role
 from backscroll_sidecar.errors import BudgetTooSmall
 

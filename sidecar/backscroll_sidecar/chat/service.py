@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from backscroll_sidecar.chat.events import ChatEnd, ChatEvent, ContextBuilt, Delta, EndReason
 from backscroll_sidecar.chat.finish_reasons import notice_of

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from backscroll_sidecar.chat.finish_reasons import Ending
 from backscroll_sidecar.chat.turns import ModelReply, Turn
-from backscroll_sidecar.context.events import beginning_events, turn_event_id
 from backscroll_sidecar.context.model import BuiltContext
+from backscroll_sidecar.context.response import beginning_events, turn_event_id
 from backscroll_sidecar.domain import Event
 from backscroll_sidecar.ports import Clock, EventSink, TurnMark
 

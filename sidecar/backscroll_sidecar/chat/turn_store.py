@@ -2,9 +2,9 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.chat.turns import Turn, decode_turn, encode_turn
 from backscroll_sidecar.domain import (

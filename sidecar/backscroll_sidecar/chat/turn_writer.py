@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import msgspec
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.chat.events import ChatEnd, ChatError, EndReason
 from backscroll_sidecar.chat.finish_reasons import Ending
@@ -34,8 +35,7 @@ class TimeLimits(NamedTuple):
     commit_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOutcome:
+class WriteOutcome(msgspec.Struct, frozen=True):
     """What was stored: the reply's id or nothing, whether the turn is kept, and what failed."""
 
     message_id: str = ""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 
 from backscroll_sidecar import turn_ids
 from backscroll_sidecar.chat.events import EndReason
@@ -61,8 +63,7 @@ class ChatRequest:
     time_left_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """A turn as it is kept.
 
     Attributes
@@ -169,15 +170,12 @@ def encode_turn(turn: Turn) -> bytes:
     return orjson.dumps(
         {"version": FORMAT_VERSION, "turn": turn},
         default=_values,
-        option=orjson.OPT_PASSTHROUGH_DATACLASS,
     )
 
 
 def _values(part: Any) -> dict[str, object]:  # noqa: ANN401 - the turn and the values in it
-    """The fields of a value in a turn, without those it only caches."""
-    if isinstance(part, ChannelKey):
-        return part._asdict()
-    return {one.name: getattr(part, one.name) for one in fields(part) if one.init}
+    """The fields of a part of a turn."""
+    return part._asdict() if isinstance(part, ChannelKey) else msgspec.structs.asdict(part)
 
 
 def decode_turn(body: bytes) -> Turn:

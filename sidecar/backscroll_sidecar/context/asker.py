@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol
 
 import structlog
+from msgspec.structs import replace
 
+from backscroll_sidecar.context.candidates import SOURCE_SHARE
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.gather import SOURCE_SHARE
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.result import reason_of
+from backscroll_sidecar.context.response import reason_of
 from backscroll_sidecar.domain import ChannelKey, Degradation
 from backscroll_sidecar.strategies import GivenPreferences
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import (
     CUT_PROBES,
@@ -26,8 +28,7 @@ from backscroll_sidecar.context.layouts import (
     begins_with_system,
 )
 from backscroll_sidecar.context.model import TokenCounts
-from backscroll_sidecar.context.selected import Lines
-from backscroll_sidecar.context.writing import (
+from backscroll_sidecar.context.rendering import (
     MESSAGE_TOKENS,
     WRITE_US,
     WRITE_US_PER_CHAR,
@@ -35,9 +36,9 @@ from backscroll_sidecar.context.writing import (
     names_tokens,
     shared_names_tokens,
 )
+from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
-from backscroll_sidecar.values import quick
 
 PRIMING_TOKENS = 3
 """What the API adds once, to begin the reply."""
@@ -50,9 +51,7 @@ FIT_US = 1.0
 _O200K, _TURNS, _RECENT_LINES = TokenizerName.O200K, Layout.TURNS, Category.RECENT
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """What a payload carries besides the lines, and how it is counted."""
 
     budget: int
@@ -64,9 +63,7 @@ class Frame:
     tokenizer: TokenizerName
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(msgspec.Struct, frozen=True):
     """A context inside its budget.
 
     `dropped` says what became of lines that had to go, by place.

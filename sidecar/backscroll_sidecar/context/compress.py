@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
 import regex
 
 from backscroll_sidecar.context.selected import Line, Lines
 from backscroll_sidecar.domain import Fate
-from backscroll_sidecar.values import quick
 
 CUT_MARK = "…"
 LEAST_TOKENS = 64
@@ -27,9 +26,7 @@ _PLAIN = re.compile(r"[ -~\u00c0-\u024f\u0400-\u0481\u3400-\u4dbf\u4e00-\u9fff\u
 """Two characters of which each is a grapheme of its own: the usual text."""
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """What must be kept to, in this order. None: no limit.
 
     `max_messages` keeps the newest and what the question replies to; `max_chars_per_message` counts Unicode code
@@ -42,14 +39,12 @@ class Limits:
     max_tokens: int | None = None
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Compressed:
+class Compressed(msgspec.Struct, frozen=True):
     """Lines in time order, and what became of those left out, by place."""
 
     lines: Sequence[Line]
     original_count: int
-    dropped: Mapping[int, Fate] = field(default_factory=dict)
+    dropped: Mapping[int, Fate] = msgspec.field(default_factory=dict)
 
     @property
     def was_cut(self) -> bool:

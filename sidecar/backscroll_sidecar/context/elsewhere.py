@@ -7,26 +7,26 @@ unless the request names a wider scope and the operator permits it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import structlog
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_scoring.layout import BY_MEANING_ALONE, OVER_LIMIT, SELECTED
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.candidates import SOURCE_SHARE, Gathered
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.gather import SOURCE_SHARE, Gathered
-from backscroll_sidecar.context.lines import LineStyle
+from backscroll_sidecar.context.fallback_ladder import Elsewhere, Picked
+from backscroll_sidecar.context.line_format import LineStyle
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.picking import Elsewhere, Picked
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.rank import MEANING, Contributions, Ranked
-from backscroll_sidecar.context.rounds import whole_rounds
-from backscroll_sidecar.context.select import HEAD, Selection
-from backscroll_sidecar.context.writing import Drafts, Pen, Shown, draft
+from backscroll_sidecar.context.ranking import MEANING, Contributions, Ranked
+from backscroll_sidecar.context.rendering import Drafts, Pen, Shown, draft
+from backscroll_sidecar.context.selection import HEAD, Selection
+from backscroll_sidecar.context.tool_exchanges import whole_rounds
 from backscroll_sidecar.domain import (
     ChannelKey,
     Degradation,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from backscroll_sidecar.channels import ChannelView, shown_id
-from backscroll_sidecar.context.gather import Gathered
+from backscroll_sidecar.context.candidates import Gathered
+from backscroll_sidecar.context.fallback_ladder import Elsewhere
 from backscroll_sidecar.context.model import Explanation
-from backscroll_sidecar.context.picking import Elsewhere
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.rank import (
+from backscroll_sidecar.context.ranking import (
     CHAIN,
     LINK,
     MEMORY,
@@ -18,7 +18,7 @@ from backscroll_sidecar.context.rank import (
     STAGES,
     Ranked,
 )
-from backscroll_sidecar.context.select import Selection
+from backscroll_sidecar.context.selection import Selection
 
 
 def explain(

@@ -9,9 +9,9 @@ specification: `tests/property/test_joining.py` holds both to the same bytes. Pu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+import msgspec
 import numpy as np
 import orjson
 from numpy.typing import NDArray
@@ -31,14 +31,14 @@ from backscroll_sidecar.analyze import exact_tokens, repeated_tokens
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import PRIMING_TOKENS, TITLE_TOKENS
 from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.model import BuildRequest, TokenCounts
-from backscroll_sidecar.context.pages import AnswerCodec, Wanted, inside_json, laid_out
 from backscroll_sidecar.context.parts import question_text, speaker_style
-from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.rendered_lines import AnswerCodec, Wanted, inside_json, laid_out
+from backscroll_sidecar.context.rendering import MESSAGE_TOKENS, Pen
 from backscroll_sidecar.context.routing import Route
-from backscroll_sidecar.context.writing import MESSAGE_TOKENS, Pen
 from backscroll_sidecar.domain import (
     Layout,
     NeutralMessage,
@@ -48,16 +48,13 @@ from backscroll_sidecar.domain import (
     TimeStyle,
     TokenizerName,
 )
-from backscroll_sidecar.values import quick
 
 _TURNS, _O200K, _USER = Layout.TURNS, TokenizerName.O200K, Role.USER
 _RELATIVE, _CHANNEL = TimeStyle.RELATIVE, SearchScope.CHANNEL
 _FORMATS = ((), (openai_chat.OpenAIChat.name,))
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Content:
+class Content(msgspec.Struct, frozen=True, eq=False):
     """What an answer shows, as bytes of the answer (uint8[n]), and what it costs."""
 
     joined: NDArray[np.uint8]
@@ -66,9 +63,7 @@ class Content:
     stable_prefix_tokens: int
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(msgspec.Struct, frozen=True):
     """What of a payload is the same from question to question: its bytes, and its tokens."""
 
     pieces: Pieces

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Protocol, overload
 
-from backscroll_sidecar.context.lines import indent
+import msgspec
+
+from backscroll_sidecar.context.line_format import indent
+from backscroll_sidecar.context.rendering import NOTHING_SHOWN, Shown, Written
 from backscroll_sidecar.context.selected import Lines
-from backscroll_sidecar.context.writing import NOTHING_SHOWN, Shown, Written
 from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role, SpeakerStyle
 from backscroll_sidecar.texts import ENGLISH, EVERY, Texts
-from backscroll_sidecar.values import quick
 
 SYSTEM_LABEL = "System: "
 DEFAULT_LAYOUT = Layout.TURNS
@@ -28,9 +28,7 @@ _LABELS = re.compile(
 )
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """Everything a model is to see. Empty means absent. `question` is the question as it is to be written."""
 
     question: str
@@ -65,9 +63,7 @@ class Parts:
         )
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """A piece of the context: which part it is, its text, and the stored messages in it.
 
     With messages the text is a title and the line of each, joined by line breaks. `is_turns`: each of them is a message
@@ -139,9 +135,7 @@ class Messages(Sequence[NeutralMessage]):
     __hash__ = None  # type: ignore[assignment]
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Assembled:
+class Assembled(msgspec.Struct, frozen=True):
     """A context in one layout.
 
     `messages` is the neutral list as asked for, `payload_messages` the same with the system text wherever the

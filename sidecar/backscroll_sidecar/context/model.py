@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, overload
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.context.writing import Shown
+from backscroll_sidecar.context.rendering import Shown
 from backscroll_sidecar.domain import (
     Author,
     Category,
@@ -33,12 +34,9 @@ from backscroll_sidecar.domain import (
     TokenizerName,
 )
 from backscroll_sidecar.texts import Language
-from backscroll_sidecar.values import quick
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(msgspec.Struct, frozen=True):
     """Single settings of the profile changed for one request; None keeps the profile's value (S5-50)."""
 
     use_intelligent_context: bool | None = None
@@ -53,18 +51,15 @@ class Overrides:
     recency_half_life_minutes: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SystemPrompt:
+class SystemPrompt(msgspec.Struct, frozen=True):
     """The bot's own instruction; with `is_template`, ``{{name}}`` is replaced (S5-51)."""
 
     text: str
     is_template: bool = False
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class BuildRequest:
+class BuildRequest(msgspec.Struct, frozen=True):
     """One BuildContext call, checked for types and sizes by the edge. Field meanings: context.proto.
 
     `key.channel` may be empty. `time_left_s` is what remains of the caller's deadline, None without one.
@@ -174,18 +169,14 @@ class Items(Sequence[Item]):
         )
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(msgspec.Struct, frozen=True):
     """A request body in one vendor's format."""
 
     format: str
     body: bytes
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class TokenCounts:
+class TokenCounts(msgspec.Struct, frozen=True):
     """Where the tokens went; `total` is the sum of all parts and at most `budget`."""
 
     tokenizer: TokenizerName
@@ -269,9 +260,7 @@ class Explanation:
         return tuple(map(CandidateExplanation, *columns))
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Diagnostics:
+class Diagnostics(msgspec.Struct, frozen=True):
     """What may differ between two equal requests."""
 
     stage_us: Mapping[str, int]
@@ -281,9 +270,7 @@ class Diagnostics:
     candidate_count: int = 0
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class BuiltContext:
+class BuiltContext(msgspec.Struct, frozen=True):
     """The answer to one build. Items in time order."""
 
     context_id: str
@@ -319,9 +306,7 @@ class BuiltContext:
         return len(self.items)
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class JoinedContext:
+class JoinedContext(msgspec.Struct, frozen=True, eq=False):
     """The answer to one build whose items, messages, payload and text are bytes of the answer already.
 
     `joined`, uint8[n], has the fields of all four; the rest is as in `BuiltContext`.

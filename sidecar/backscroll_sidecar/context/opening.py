@@ -11,7 +11,7 @@ import structlog
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.result import Opened, reason_of
+from backscroll_sidecar.context.response import Opened, reason_of
 from backscroll_sidecar.context.routing import Route
 from backscroll_sidecar.context.trigger import moment_of, now_or_newest
 from backscroll_sidecar.domain import ChannelKey, Degradation, StoredMessage

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.escaping import escape
+from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.layouts import QUESTION_APART, bare_preference
-from backscroll_sidecar.context.lines import indent
-from backscroll_sidecar.context.marks import escape
+from backscroll_sidecar.context.line_format import indent
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rounds import synthetic_results
+from backscroll_sidecar.context.rendering import Pen, Shown, row_text
 from backscroll_sidecar.context.routing import Route
 from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.context.shown_names import escape_name, shown_name, with_mentions
-from backscroll_sidecar.context.writing import Pen, Shown, row_text
+from backscroll_sidecar.context.tool_exchanges import synthetic_results
 from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle, StoredSystemRows
 from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.texts import Texts

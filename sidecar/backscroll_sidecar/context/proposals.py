@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from functools import lru_cache
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import look_at_rows
 from backscroll_sidecar.domain import Category
 from backscroll_sidecar.strategies import Messages, SourceFailed, StrategyQuery
-from backscroll_sidecar.values import quick
 
 _SEMANTIC = Category.SEMANTIC
 LONG_RUN_ROWS = 2048
 """So many candidates are a part of a longer run that is kept; fewer are put together each time."""
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Proposed:
+class Proposed(msgspec.Struct, frozen=True, eq=False):
     """The messages one source proposed, as far as they may be candidates.
 
     Attributes

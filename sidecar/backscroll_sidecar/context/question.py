@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_scoring import QueryFeatures, newest_by
@@ -16,10 +17,9 @@ from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.partials import continued_row
 from backscroll_sidecar.context.trigger import NO_ROW, answered_user, chain, lost_parent, moment_of
+from backscroll_sidecar.context.visibility import continued_row
 from backscroll_sidecar.domain import Author, AuthorKind, MessageType, Role
-from backscroll_sidecar.values import quick
 
 _NONE = np.empty(0, np.int32)
 _HUMAN = AuthorKind.HUMAN
@@ -32,9 +32,7 @@ MARK_US_PER_ROW = 0.0011
 takes a fifth of that."""
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class Question(msgspec.Struct, frozen=True, eq=False):
     """The question of a build.
 
     Attributes
@@ -90,8 +88,8 @@ class Question:
     later: tuple[int, ...] = ()
     continued_row: int = NO_ROW
     lost_parent: int = NO_ROW
-    _numbers: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = field(
-        init=False, repr=False, default_factory=list
+    _numbers: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = msgspec.field(
+        default_factory=list
     )
 
     def features(self, view: ChannelView, *, follow_inferred: bool) -> QueryFeatures:

@@ -7,12 +7,14 @@ line of its own is made only where somebody looks at it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple, overload
 
-from backscroll_sidecar.context.lines import Said
-from backscroll_sidecar.context.writing import NOTHING_SHOWN, Shown, Written
+from msgspec.structs import replace
+
+from backscroll_sidecar.context.line_format import Said
+from backscroll_sidecar.context.rendering import NOTHING_SHOWN, Shown, Written
 from backscroll_sidecar.domain import Category
 
 _TRUNCATED: Callable[[Written], bool] = attrgetter("said.truncated")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, fit_us
 from backscroll_sidecar.context.compress import (
@@ -18,6 +19,7 @@ from backscroll_sidecar.context.compress import (
     SimpleCompressor,
 )
 from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.escaping import escape_new
 from backscroll_sidecar.context.layouts import (
     Assembled,
     Assembler,
@@ -25,7 +27,6 @@ from backscroll_sidecar.context.layouts import (
     Section,
     StandardAssembler,
 )
-from backscroll_sidecar.context.marks import escape_new
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import INLINE_US

@@ -20,6 +20,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import msgspec
 import structlog
 
 from backscroll_sidecar.edge.admission import Admission
@@ -27,7 +28,6 @@ from backscroll_sidecar.edge.limits import ADMISSIONS, DEFAULT_ADMISSION, Admiss
 from backscroll_sidecar.edge.status import Code, Refused, code_for, internal_refusal, refusal_for
 from backscroll_sidecar.edge.tenants import Tenants
 from backscroll_sidecar.errors import BackscrollError, Reason, StoreUnavailable
-from backscroll_sidecar.values import quick
 
 log = structlog.get_logger("backscroll.rpc")
 _is_logged = logging.getLogger("backscroll.rpc").isEnabledFor
@@ -55,9 +55,7 @@ class Caller(Protocol):
         """Seconds until the caller's deadline; None without one."""
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """What a handler learns of a call besides its request.
 
     `deadline_s` is the earliest that the caller's deadline can be, on the clock of `time.monotonic`.
@@ -107,9 +105,7 @@ class Endpoint:
     server_streaming: bool = False
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class CallRecord:
+class CallRecord(msgspec.Struct, frozen=True):
     """What became of one call; no text of a user's is in it. `code` is the name of a `Code`."""
 
     method: str

@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.concurrency.time_slicing import Lane, LoopSlices

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import AppendChange, Applied, Change

@@ -8,6 +8,8 @@ import time
 from collections import deque
 from dataclasses import dataclass
 
+import msgspec
+
 from backscroll_sidecar.errors import Overloaded
 from backscroll_sidecar.ports import (
     AppendChange,
@@ -19,14 +21,11 @@ from backscroll_sidecar.ports import (
     RecordChange,
     VectorsChange,
 )
-from backscroll_sidecar.values import quick
 
 ITEM_BYTES = 1_024
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Pending:
+class Pending(msgspec.Struct, frozen=True, eq=False):
     """A change on its way to the store, and who waits for it (nobody waits for events)."""
 
     change: Change

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices

@@ -7,9 +7,12 @@ One that can be stored with a correction is stored with a warning. Fields carry 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from backscroll_sidecar.analyze.sanitise import clean_text, has_nul
 from backscroll_sidecar.domain import (
@@ -35,7 +38,6 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.times import looks_like_microseconds, looks_like_seconds
-from backscroll_sidecar.values import quick
 
 MAX_URI_BYTES = 8 * 1024
 FUTURE_TOLERANCE_MS = 60_000
@@ -43,9 +45,7 @@ MAX_TIME_MS = 2**63 - 1
 """What the contract's int64 can hold: any time in the future is kept as sent and ranked as of its arrival."""
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(msgspec.Struct, frozen=True):
     """A message as it may be stored. `bytes` counts its text, links and vectors."""
 
     message: Message
@@ -54,8 +54,7 @@ class Accepted:
     warnings: tuple[WarningCode, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """A message that can never be stored, and the field at fault."""
 
     message_id: str
@@ -365,7 +364,7 @@ def check_member(member: Member, field: str) -> Member:
         if at_ms is not None:
             check_time(at_ms, f"{field}.{name}")
     check_item_count(len(member.aliases), f"{field}.aliases")
-    cleaned = replace(
+    cleaned = dataclasses.replace(
         member,
         name=clean_text(member.name)[0],
         role=clean_text(member.role)[0],

@@ -1,10 +1,10 @@
 """The body of a chat completion request: the adapter's bytes, and behind them what a call adds. Pure, no SDK."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.domain import NeutralMessage

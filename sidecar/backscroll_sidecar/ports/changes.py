@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from backscroll_sidecar.domain import (
     Analysis,
@@ -17,11 +18,9 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports.segments import Segment
 from backscroll_sidecar.ports.vectors import KeptVector, MessageVector
-from backscroll_sidecar.values import quick
 
 
-@dataclass(frozen=True, slots=True)
-class TurnMark:
+class TurnMark(msgspec.Struct, frozen=True):
     """When a turn of StreamChat read, told with everything it writes: the writer drops what would undo an erasure.
 
     `since` is the writer's `erasures_seen` before the turn read its context. Dropped is what comes after a later
@@ -31,9 +30,7 @@ class TurnMark:
     since: int
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class AppendChange:
+class AppendChange(msgspec.Struct, frozen=True):
     """Store these messages of one channel. `analyses` and `rank_times_ms` run parallel to `messages`."""
 
     key: ChannelKey
@@ -46,8 +43,7 @@ class AppendChange:
     """Store again what went because its whole channel was erased."""
 
 
-@dataclass(frozen=True, slots=True)
-class EditChange:
+class EditChange(msgspec.Struct, frozen=True):
     """Replace parts, mentions and analysis of one message: a new revision. Author and time stay as they were."""
 
     key: ChannelKey
@@ -56,8 +52,7 @@ class EditChange:
     edited_at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class RetractChange:
+class RetractChange(msgspec.Struct, frozen=True):
     """Take one message back: its text is gone, its place in the reply tree stays, its id stays taken.
 
     Records of the channel that name it go.
@@ -68,8 +63,7 @@ class RetractChange:
     retracted_at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class AliasChange:
+class AliasChange(msgspec.Struct, frozen=True):
     """Let `alias_id` be another id of a stored message. What answers the alias answers the message from then on."""
 
     key: ChannelKey
@@ -77,8 +71,7 @@ class AliasChange:
     alias_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class MembersChange:
+class MembersChange(msgspec.Struct, frozen=True):
     """Insert or update people of a channel. A changed name moves the old one to `former_names`.
 
     With `only_adds` what is known of a person stays, and what `members` tell comes on top: they come from an export.
@@ -90,8 +83,7 @@ class MembersChange:
     only_adds: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EraseChange:
+class EraseChange(msgspec.Struct, frozen=True):
     """Delete rows for good and leave tombstones of the ids.
 
     With `message_ids` set: these messages; else with `user_id` set: everything that user wrote in the channel, and
@@ -110,8 +102,7 @@ class EraseChange:
         return not self.message_ids and not self.user_id
 
 
-@dataclass(frozen=True, slots=True)
-class EventsChange:
+class EventsChange(msgspec.Struct, frozen=True):
     """Record events. Never part of what a caller waits for."""
 
     key: ChannelKey
@@ -120,8 +111,7 @@ class EventsChange:
     turn: TurnMark | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordChange:
+class RecordChange(msgspec.Struct, frozen=True):
     """Keep a record, or replace the one of the same key, kind, owner and id; with `body` None: delete it.
 
     Attributes
@@ -162,8 +152,7 @@ class RecordChange:
     turn: TurnMark | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class VectorsChange:
+class VectorsChange(msgspec.Struct, frozen=True):
     """Keep vectors that one embedder made of messages of one channel.
 
     A vector of a revision that is no longer the current one, or of a message that is recalled or gone, is left out.
@@ -175,8 +164,7 @@ class VectorsChange:
     vectors: tuple[MessageVector, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentsChange:
+class SegmentsChange(msgspec.Struct, frozen=True):
     """Keep segments of one channel, each in the place of those it overlaps.
 
     One whose rows are not what it says (see `Segment`) is left out. An edit, a retraction or an erasure drops the
@@ -202,16 +190,13 @@ Change = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EraseReceipt:
+class EraseReceipt(msgspec.Struct, frozen=True):
     """How many rows went, by part: messages, aliases, revisions, events, members, turns, records."""
 
     counts: Mapping[str, int]
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True):
     """What one change did.
 
     `append_results` for appends; `stored` holds every row as it now stands that hot channels must take over (new

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageType, StoredMessage
 from backscroll_sidecar.ports.changes import Applied, Change
 from backscroll_sidecar.ports.maintenance import Maintenance
@@ -21,8 +23,7 @@ class LastMessage(NamedTuple):
     message_type: MessageType
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelInfo:
+class ChannelInfo(msgspec.Struct, frozen=True):
     """Where a channel stands. `unembedded_count` is the backlog of the semantic source.
 
     `newest_sent_at_ms` is the time its newest message is ranked by: never later than it came.

@@ -6,8 +6,11 @@ import hashlib
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import (
     Embedding,
@@ -40,8 +43,7 @@ RecordScope = tuple[str, str, str, str]
 """(tenant, channel, kind, owner): the records among which an id names one."""
 
 
-@dataclass(frozen=True, slots=True)
-class OldRevision:
+class OldRevision(msgspec.Struct, frozen=True):
     """The content an edit replaced. After a retraction it is empty."""
 
     revision: int

@@ -1,23 +1,21 @@
-"""What a strategy gets and what it returns (S2-13, S2-23)."""
+"""What a strategy gets and what it returns."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.domain import Category, ChannelKey, Embedding
 from backscroll_sidecar.ports import HistoryReader
-from backscroll_sidecar.values import quick
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class StrategyQuery:
+class StrategyQuery(msgspec.Struct, frozen=True, eq=False):
     """The question as a strategy sees it.
 
     Attributes
@@ -75,8 +73,8 @@ class StrategyQuery:
     thread_id: str = ""
     lost_parent: int = -1
     mentioned: tuple[str, ...] = ()
-    notes: dict[str, Any] = field(default_factory=dict)
-    _eligible: list[NDArray[np.bool_]] = field(init=False, repr=False, default_factory=list)
+    notes: dict[str, Any] = msgspec.field(default_factory=dict)
+    _eligible: list[NDArray[np.bool_]] = msgspec.field(default_factory=list)
 
     @property
     def eligible(self) -> NDArray[np.bool_]:
@@ -106,9 +104,7 @@ class Empty:
 NOTHING = Empty()
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Messages:
+class Messages(msgspec.Struct, frozen=True, eq=False):
     """Messages of the channel, as rows of the view or as ids; unknown ids are left out.
 
     Attributes
@@ -139,7 +135,7 @@ StrategyResult = Empty | Messages | Preferences
 
 
 class SourceFailed(Exception):
-    """Raised by a strategy that cannot do its work and knows why: `reason` is a short, stable word (law 5)."""
+    """Raised by a strategy that cannot do its work and knows why: `reason` is a short, stable word."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -157,4 +153,4 @@ class Strategy(Protocol):
         """The name profiles and overrides call it by."""
 
     def gather(self, query: StrategyQuery) -> StrategyResult | Awaitable[StrategyResult]:
-        """Propose. Raising costs this source only; it is named in the response (law 5)."""
+        """Propose. Raising costs this source only; it is named in the response."""

@@ -1,4 +1,4 @@
-"""Long memory: what of the whole history of a channel answers a question (N-03, N-06). Pure."""
+"""Long memory: what of the whole history of a channel answers a question. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,7 +37,6 @@ from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.domain import MessageType
 from backscroll_sidecar.scripts import is_unspaced
 from backscroll_sidecar.strategies.names import Named, named_in
-from backscroll_sidecar.values import quick
 
 CHARACTER_BOOST = 0.5
 """A word no row has is sought by its characters, each at half its weight."""
@@ -51,9 +51,7 @@ _ONES = np.ones(MAX_QUERY_TERMS, np.float32)
 Bools = NDArray[np.bool_]
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class MemoryQuestion:
+class MemoryQuestion(msgspec.Struct, frozen=True):
     """A question to the history.
 
     Attributes
@@ -129,9 +127,7 @@ class Sought:
         return (self.matches if is_kept else self._match()).best(row)
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Memory:
+class Memory(msgspec.Struct, frozen=True, eq=False):
     """The best rows for a question.
 
     Attributes

@@ -1,16 +1,16 @@
-"""People a question names, for ranking: never an identity (law 4), so several may be meant and parts of names count."""
+"""People a question names, for ranking: never an identity, so several may be meant and parts of names count."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from backscroll_sidecar.analyze.memo import remembered
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS, is_stop_word
 from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.scripts import HAN, UNSPACED
-from backscroll_sidecar.values import quick
 
 MAX_NAME_CHARS = 12
 """Longer names in scripts without spaces are not sought."""
@@ -28,9 +28,7 @@ _INNER = re.compile(r"[-.|\[\]^`_]+")
 _NOBODY: frozenset[int] = frozenset()
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(msgspec.Struct, frozen=True):
     """The users a text names, and the text without those names.
 
     `speaks_of`: a name stands inside the text, so somebody is spoken of; at either end, or after ``@``, somebody is

@@ -1,6 +1,6 @@
 """What an append answers and stores, over each store: N-08, S1-01, S5-01, P-23, P-27 and law 1."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import (
     Author,

@@ -1,9 +1,9 @@
 """What every store does with appended messages (S1-01, S5-01, P-23, N-08; law 1)."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import (
     AppendOutcome,

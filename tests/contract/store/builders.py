@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from backscroll_sidecar.domain import (
     Analysis,
     AppendResult,
@@ -55,12 +57,12 @@ def analysis(of: Message, **fields: Any) -> Analysis:
         token_count=len(of.text.split()) + 1,
         reply=of.reply,
     )
-    return replace(plain, **fields)
+    return msgspec.structs.replace(plain, **fields)
 
 
 def append(*messages: Message, key: ChannelKey = ROOM) -> AppendChange:
     """One append of these messages, moved to the key's channel, ranked at the time sent."""
-    placed = tuple(replace(m, channel=key.channel) for m in messages)
+    placed = tuple(msgspec.structs.replace(m, channel=key.channel) for m in messages)
     return AppendChange(
         key,
         placed,
@@ -156,7 +158,7 @@ def ids(stored: Sequence[StoredMessage]) -> list[str]:
 def comparable(applied: Applied) -> tuple[Any, ...]:
     """An `Applied` with its error as a value."""
     error = applied.error and (type(applied.error), applied.error.reason, applied.error.message)
-    return (replace(applied, error=None), error)
+    return (msgspec.structs.replace(applied, error=None), error)
 
 
 async def everything(store: Any, keys: Sequence[ChannelKey], probe_ids: Sequence[str]) -> list[Any]:

@@ -1,9 +1,9 @@
 """What every store does with edits, recalls, erasures and events (N-08, N-10; law 1)."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import (
     AppendOutcome,

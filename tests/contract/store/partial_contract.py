@@ -1,6 +1,6 @@
 """What every store does with a reply that broke off: stored once, listed, out of contexts (laws 1 and 8; S2-19)."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import (
     AppendOutcome,

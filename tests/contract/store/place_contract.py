@@ -1,8 +1,7 @@
 """Where rows stand, and under which ids they are known: behind what they answer, whatever the clocks say; once each."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import (
     AppendOutcome,

@@ -1,9 +1,9 @@
 """What every store answers (S1-02, S1-03, S3-08, S2-17, P-26; law 6)."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import ChannelKey, Embedding, StoredMessage
 from backscroll_sidecar.errors import StoreUnavailable

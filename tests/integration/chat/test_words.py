@@ -7,7 +7,7 @@ import pytest
 
 from backscroll import Client
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.models import reading
+from backscroll_sidecar.models import answer_events
 from backscroll_sidecar.models.vendor_words import FINISH_TABLE, REFUSAL_TABLE, FinishWords, Refusal
 from backscroll_sidecar.ports import FinishReason, ModelFault
 from tests.contract.models.sse_server import Reply, chunk, data, said, stopped, whole
@@ -78,7 +78,7 @@ async def test_an_unknown_reason_is_told_and_hides_nothing(word: str) -> None:
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "content"])
 async def test_thoughts_that_never_end_are_left(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """As an answer without end: nobody waits for it until the deadline."""
-    monkeypatch.setattr(reading, "MAX_SAID_CHARS", 10_000)
+    monkeypatch.setattr(answer_events, "MAX_SAID_CHARS", 10_000)
     first = [said("<think>")] if name == "content" else []
     thinks = data(chunk({name: "again " * 50}))
     async with talk_to([Reply([*first, *[thinks, 0.001] * 20_000])]) as (bot, upstream):
@@ -90,7 +90,7 @@ async def test_thoughts_that_never_end_are_left(monkeypatch: pytest.MonkeyPatch,
 
 async def test_a_model_that_never_ends_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """As at its own limit: what was said stays, and its connection is closed."""
-    monkeypatch.setattr(reading, "MAX_SAID_CHARS", 10_000)
+    monkeypatch.setattr(answer_events, "MAX_SAID_CHARS", 10_000)
     endless = Reply([said("again " * 50), 0.001] * 2_000)
     async with talk_to([endless]) as (bot, upstream):
         heard = await bot.ask(turn())

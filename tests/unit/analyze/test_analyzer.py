@@ -1,10 +1,9 @@
 """From message to analysis: S5-01, S5-02, S2-18."""
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from backscroll_sidecar import analyze
 from backscroll_sidecar.analyze import Analyzer, StaticRoster, is_addressed, token_counter
@@ -28,7 +27,7 @@ MEMBERS = (Member("u-hei", "小黑"), Member("u-bob", "Bob"))
 
 def message(text: str, **fields: object) -> Message:
     base = Message("m9", "c1", Author("u-ann", "Ann"), (TextPart(text),), 1_700_000_000_000)
-    return dataclasses.replace(base, **fields)
+    return replace(base, **fields)
 
 
 def roster() -> StaticRoster:

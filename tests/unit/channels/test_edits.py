@@ -1,13 +1,12 @@
 """Law 9: many edits in one commit cost the event loop one copy of what they change, and no pass over the index."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.columns import Column
 from backscroll_sidecar.channels.links import Edges
-from backscroll_sidecar.channels.memo import ReplyMemo
+from backscroll_sidecar.channels.reply_cache import ReplyCache
 from backscroll_sidecar.domain import Reply
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import KEY, PlainCodec, say, stored_in_order
@@ -48,5 +47,5 @@ def test_one_copy_however_many_edits(edits, monkeypatch):
 
 def test_what_was_read_of_the_newest_lines_goes_with_an_edit():
     """Whose names are looked for, and in what, is kept by the row they stand before, which an edit leaves as it is."""
-    memo = ReplyMemo(names=(5, object()))
+    memo = ReplyCache(names=(5, object()))
     assert memo.before(3).names is None

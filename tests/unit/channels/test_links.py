@@ -1,8 +1,7 @@
 """Reply edges: late parents, circles, other orders. (The random histories are in tests/property.)"""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.domain import Reply, StoredMessage

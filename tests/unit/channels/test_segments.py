@@ -22,13 +22,13 @@ from backscroll_sidecar.channels.segments import (
     pack,
     unpack,
 )
-from backscroll_sidecar.context.replies import linked, missing_rows
+from backscroll_sidecar.context.reply_ranker import linked, missing_rows
 from backscroll_sidecar.domain import ToolCallPart, ToolResultPart
 from backscroll_sidecar.ports import Applied, Change, Segment, SegmentsChange
 from backscroll_sidecar.store.sqlite import SqliteStore
 from tests.contract.store.builders import ROOM, append, edit, message, recall
 from tests.kit.chats import BOT, KEY, PlainCodec, say, stored_in_order
-from tests.property.test_hot_channels import Truth, rows_of
+from tests.property.test_channels import Truth, rows_of
 
 
 def segments_of(channel: HotChannel, size: int) -> list[Segment]:

@@ -1,8 +1,7 @@
 """What is kept of written messages: bounded, and gone with whatever it was made from."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from backscroll_scoring import FeatureSets, shingle_sets
 from backscroll_sidecar.channels import HotChannel

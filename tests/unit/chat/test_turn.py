@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from backscroll_sidecar.chat.events import EndReason
@@ -43,8 +44,10 @@ def result(id: str, text: str = "ok") -> ToolResultPart:
     "turn",
     [
         TURN,
-        replace(TURN, temperature=None, max_output_tokens=None, calls=(), messages=()),
-        replace(TURN, ended=EndReason.LENGTH, reply_message_id="t1:reply"),
+        msgspec.structs.replace(
+            TURN, temperature=None, max_output_tokens=None, calls=(), messages=()
+        ),
+        msgspec.structs.replace(TURN, ended=EndReason.LENGTH, reply_message_id="t1:reply"),
         TURN.continued(TURN.in_order((result("c2"), result("c1")))),
     ],
 )
@@ -79,7 +82,10 @@ def test_any_other_results_are_refused(ids: list[str]) -> None:
 )
 def test_who_may_call_tools(iteration: int, tools_json: str, *, allowed: bool) -> None:
     """S5-30: the calls up to max_iterations; the one after must answer."""
-    assert replace(TURN, iteration=iteration, tools_json=tools_json).may_call_tools == allowed
+    assert (
+        msgspec.structs.replace(TURN, iteration=iteration, tools_json=tools_json).may_call_tools
+        == allowed
+    )
 
 
 @pytest.mark.parametrize(

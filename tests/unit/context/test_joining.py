@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from msgspec.structs import replace
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.channels import written
-from backscroll_sidecar.context import builder, pages
+from backscroll_sidecar.context import builder, rendered_lines
 from backscroll_sidecar.context.compress import SimpleCompressor
 from backscroll_sidecar.context.layouts import StandardAssembler
 from backscroll_sidecar.context.model import (
@@ -23,7 +23,7 @@ from backscroll_sidecar.context.model import (
     Overrides,
     SystemPrompt,
 )
-from backscroll_sidecar.context.pages import MOST_TIMES, NEW_MESSAGES
+from backscroll_sidecar.context.rendered_lines import MOST_TIMES, NEW_MESSAGES
 from backscroll_sidecar.domain import Author, Category, Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.edge.convert.built import JoiningCodec
 from backscroll_sidecar.edge.convert.codec import WireCodec
@@ -275,9 +275,9 @@ async def test_many_new_messages_are_put_on_a_page_a_few_at_a_time():
         put.append(len(drafts.rows))
         pages_put(drafts, *rest)
 
-    pages_put = pages.put_on_page
+    pages_put = rendered_lines.put_on_page
     running = asyncio.create_task(others())
-    with patch.object(pages, "put_on_page", spy):
+    with patch.object(rendered_lines, "put_on_page", spy):
         ways = [type(await answer_of(talk.room, request)) for _ in range(3)]
     running.cancel()
     assert ways == [BuiltContext, JoinedContext, JoinedContext]
@@ -291,7 +291,9 @@ async def test_long_messages_are_put_on_a_page_one_by_one():
     request, put = asked(token_budget=20_000), []
     for count, length in ((3, 600), (7, 600), (3, 700)):
         lines = [say(f"m{n}", BEN, "ha " * length, 10_000 - n) for n in range(count)]
-        with patch.object(pages, "put_on_page", lambda drafts, *_: put.append(len(drafts.rows))):
+        with patch.object(
+            rendered_lines, "put_on_page", lambda drafts, *_: put.append(len(drafts.rows))
+        ):
             talk = Talk.of(lines)
             await talk.room.channels.view(KEY)
             await answer_of(talk.room, request)
@@ -307,7 +309,7 @@ async def test_a_rename_while_lines_are_put_on_a_page(far):
     talk = Talk.of([*lines, say("last", CAT, "x" * (5_000 if far else 5), 1_000)])
     request = asked(overrides=Overrides(max_context=60, recent_limit=60), token_budget=9_000)
     await talk.room.channels.view(KEY)
-    put, renamed = pages.put_on_page, []
+    put, renamed = rendered_lines.put_on_page, []
 
     def spy(drafts, *rest):
         put(drafts, *rest)
@@ -316,8 +318,8 @@ async def test_a_rename_while_lines_are_put_on_a_page(far):
         renamed.append(len(drafts.rows))
 
     with (
-        patch.object(pages, "put_on_page", spy),
-        patch.object(pages, "_are_too_many", lambda _: False),
+        patch.object(rendered_lines, "put_on_page", spy),
+        patch.object(rendered_lines, "_are_too_many", lambda _: False),
     ):
         answer = encoded(await answer_of(talk.room, request))
     names = {one.content.partition(" <u2>")[0] for one in answer.messages if "<u2>" in one.content}

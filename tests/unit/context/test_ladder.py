@@ -9,8 +9,8 @@ import pytest
 
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.context.rank import rank
-from backscroll_sidecar.context.settings import ContextSettings
+from backscroll_sidecar.context.ranking import rank
+from backscroll_sidecar.context.routing import ContextSettings
 from backscroll_sidecar.domain import Layout, Rung
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.strategies import BUILTIN, Empty, Preferences
@@ -71,7 +71,7 @@ def test_rung_three_without_fallback():
 @pytest.mark.injects_fault
 def test_rung_three_when_rung_two_breaks(monkeypatch):
     """S5-24: the fallback breaks as well: an empty context, and the answer comes."""
-    monkeypatch.setattr("backscroll_sidecar.context.picking.select", broken)
+    monkeypatch.setattr("backscroll_sidecar.context.fallback_ladder.select", broken)
     built = Room(LINES).build_now(profile="classic")
     assert (built.rung, ids(built)) == (Rung.EMPTY, [])
     assert named(built) == [("select", "", "ERROR")]

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.analyze.reply_cues import RARE_CHARS, NamesLately, names_called
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.people import NameParts
-from backscroll_sidecar.context import builder, diversity, recall, stages
+from backscroll_sidecar.context import builder, history_search, selection, stages
 from backscroll_sidecar.context import question as question_module
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import INLINE_US, resolve_question
-from backscroll_sidecar.context.writing import Drafts
+from backscroll_sidecar.context.rendering import Drafts
 from backscroll_sidecar.strategies.memory import Sought
 from backscroll_sidecar.strategies.names import named_in
 from tests.kit.chats import ANN, BEN, CAT, KEY, NOON_MS, PlainCodec, say, stored_in_order
@@ -120,7 +120,7 @@ def test_up_to_the_bound_nothing_is_left_out():
 async def test_long_questions_leave_the_loop(question, inline, monkeypatch):
     """Reading the question and looking it up: at once for short ones, in a thread for long ones."""
     resolving = watched(monkeypatch, builder, "resolve_question")
-    seeking = watched(monkeypatch, recall, "seek")
+    seeking = watched(monkeypatch, history_search, "seek")
     built = await Room(LINES).build(question, token_budget=200_000)
     assert (resolving, seeking) == ([inline], [inline])
     assert built.items
@@ -187,7 +187,7 @@ async def test_a_word_that_others_said_leaves_the_loop(monkeypatch):
         )
         for n in range(9_000)
     ]
-    seeking = watched(monkeypatch, recall, "seek")
+    seeking = watched(monkeypatch, history_search, "seek")
     await Room(many).build("cat", thread_id="few")
     assert seeking == [False]
 
@@ -203,7 +203,7 @@ def test_what_looking_up_costs_is_predicted():
             BuildRequest(KEY, "x", asker=ANN, asked_at_ms=NOON_MS), view, Analyzer(), NOON_MS
         )
         query = type("Query", (), {"view": view, "end": end, "excluded": excluded})
-        return recall.look_up_us(query, replace(question, keywords=words))
+        return history_search.look_up_us(query, replace(question, keywords=words))
 
     assert us("猫鱼") == us("猫", "鱼") > us("猫") > us("zebra")
     assert us("zebra") < INLINE_US
@@ -261,16 +261,16 @@ def test_shortened_names_are_sought_in_the_beginnings_of_lines():
 def test_long_references_are_compared_by_their_ends(monkeypatch):
     """P-05: what is cut into shingles has a bound a line; short lines are whole, and both ends of long ones count."""
     seen: list[str] = []
-    real = diversity.shingle_sets
-    monkeypatch.setattr(diversity, "shingle_sets", lambda texts: seen.extend(texts) or real(texts))
+    real = selection.shingle_sets
+    monkeypatch.setattr(selection, "shingle_sets", lambda texts: seen.extend(texts) or real(texts))
     long = "the same words over and over " * 2_000
     texts = ["a short line", long + "cats", long + "dogs"]
     view = HotChannel(KEY, PlainCodec(), stored_in_order(
         [say(f"m{n}", ANN, text, 9 - n) for n, text in enumerate(texts)]
     )).view()  # fmt: skip
-    diversity.cut(view, np.arange(3, dtype=np.int32))
+    selection.cut(view, np.arange(3, dtype=np.int32))
     assert seen[0] == "a short line"
-    assert all(len(text) <= diversity.COMPARED_CHARS + 1 for text in seen)
+    assert all(len(text) <= selection.COMPARED_CHARS + 1 for text in seen)
     assert seen[1].endswith("cats")
     assert seen[2].endswith("dogs")
     assert seen[1].startswith("the same")

@@ -10,9 +10,9 @@ import pytest
 import structlog
 
 import backscroll_sidecar.context.builder as builder_module
-import backscroll_sidecar.context.gather as gather_module
-import backscroll_sidecar.context.picking as picking_module
-import backscroll_sidecar.context.result as result_module
+import backscroll_sidecar.context.candidates as gather_module
+import backscroll_sidecar.context.fallback_ladder as picking_module
+import backscroll_sidecar.context.response as result_module
 from backscroll_sidecar.telemetry import logs
 from tests.kit.chats import ANN, BEN, HOUR_MS, say
 from tests.kit.rooms import Failing, Room, broken_store

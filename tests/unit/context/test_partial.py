@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.profiles import PROFILES

@@ -1,17 +1,17 @@
 """Reply ranking over a channel's view: the same however the channel came about, and what it is for."""
 
 import asyncio
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from backscroll_scoring.links import BLOCK, WARM, ReplyLinks
 from backscroll_sidecar.analyze import Analyzer, StaticRoster
-from backscroll_sidecar.channels import HotChannel, memo
+from backscroll_sidecar.channels import HotChannel, reply_cache
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import resolve_question
-from backscroll_sidecar.context.replies import (
+from backscroll_sidecar.context.reply_ranker import (
     INLINE_ROWS,
     LATELY_SPOKE,
     catch_up,
@@ -200,7 +200,7 @@ def test_links_are_copied_as_far_as_they_were_known(monkeypatch):
         linked(hot.view(), 120)
         return links
 
-    monkeypatch.setattr(memo, "ReplyLinks", copied_then_overtaken)
+    monkeypatch.setattr(reply_cache, "ReplyLinks", copied_then_overtaken)
     copy = state.copied(119)
     assert state.upto == 120
     assert copy.upto == 60

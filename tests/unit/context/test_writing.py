@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
-from backscroll_sidecar.context.writing import Pen
+from backscroll_sidecar.context.rendering import Pen
 from backscroll_sidecar.domain import (
     Author,
     Layout,

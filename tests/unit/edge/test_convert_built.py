@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,17 +12,16 @@ from hypothesis import strategies as st
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
-from backscroll_sidecar.context.lines import Said
+from backscroll_sidecar.context.line_format import Said
 from backscroll_sidecar.context.model import (
     BuiltContext,
-    CandidateExplanation,
     Diagnostics,
     Explanation,
     Items,
     Payload,
     TokenCounts,
 )
-from backscroll_sidecar.context.writing import Pen, Shown, Written
+from backscroll_sidecar.context.rendering import Pen, Shown, Written
 from backscroll_sidecar.domain import (
     AuthorKind,
     Category,
@@ -106,11 +106,15 @@ BUILT = BuiltContext(
         (0.5, 0.25),
         0.3,
         "identity",
-        (
-            CandidateExplanation(
-                "m1", ("recent", "mine"), (0.5, 0.25), 0.75, 0.75, "score", Fate.SELECTED, 1
-            ),
-        ),
+        message_ids=["m1", "m2"],
+        sources=[("recent", "mine"), ("thread", "mine")],
+        shares=np.array([[0.5, 0.25], [0.25, 0.125]]),
+        linear=np.array([0.75, 0.375]),
+        scores=np.array([0.875, 0.25]),
+        fates=[Fate.SELECTED, Fate.THRESHOLD],
+        decided_by=["score", "threshold"],
+        ranks=[1, 2],
+        scored_by=["link", "score"],
     ),
 )
 
@@ -160,13 +164,31 @@ def test_the_values_are_those_of_the_build() -> None:
     assert stages.keys() == {"parse", "gather", "encode"}
     assert (stages["parse"], stages["gather"]) == (7, 12)
     assert dict(answer.events[0].payload) == {"n": "2", "on": "true", "share": "0.5"}
-    assert answer.explanation.candidates[0].fate == pb.FATE_SELECTED
-    assert list(answer.explanation.candidates[0].own_sources) == ["mine"]
+    assert answer.explanation == pb.Explanation(
+        profile="balanced",
+        factors=["time", "reply"],
+        weights=[0.5, 0.25],
+        threshold=0.3,
+        link="identity",
+        candidates=[
+            pb.CandidateExplanation(
+                message_id="m1", sources=[pb.SOURCE_RECENT, pb.SOURCE_OWN], own_sources=["mine"], shares=[0.5, 0.25],
+                linear=0.75, score=0.875, decided_by="score", fate=pb.FATE_SELECTED, rank=1, scored_by="link",
+            ),
+            pb.CandidateExplanation(
+                message_id="m2", sources=[pb.SOURCE_THREAD, pb.SOURCE_OWN], own_sources=["mine"], shares=[0.25, 0.125],
+                linear=0.375, score=0.25, decided_by="threshold", fate=pb.FATE_THRESHOLD, rank=2,
+                scored_by="score",
+            ),
+        ],
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["trigger", "summary", "explanation"])
 def test_what_there_is_not_stays_unset(name: str) -> None:
-    bare = replace(BUILT, trigger_fragment=None, summary=None, explanation=None, question_type=None)
+    bare = msgspec.structs.replace(
+        BUILT, trigger_fragment=None, summary=None, explanation=None, question_type=None
+    )
     assert not decoded(bare).HasField(name)
     assert decoded(bare).question_type == message_pb2.MESSAGE_TYPE_UNSPECIFIED
 

@@ -1,11 +1,11 @@
 """Messages keep every field on their way through the domain (S1-01, P-23)."""
 
 import struct
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from backscroll.v1 import history_pb2
 from backscroll.v1 import message_pb2 as pb

@@ -1,9 +1,9 @@
 """Who is known when a text is analysed: P-27 (renames keep old and new names) and the cache under it."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import Author, ChannelKey, Member, MessageState, MessageType, Reply
 from backscroll_sidecar.errors import StoreUnavailable

@@ -1,11 +1,11 @@
 """What is refused and what is corrected: S1-01, S5-01, P-23, each named by code and field."""
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import (
     MAX_TEXT_BYTES,

@@ -2,9 +2,9 @@
 
 import copy
 import pickle
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import (
     Author,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll.v1 import message_pb2

@@ -22,7 +22,7 @@ from backscroll_sidecar.context.model import (
     Items,
     JoinedContext,
 )
-from backscroll_sidecar.context.writing import Written
+from backscroll_sidecar.context.rendering import Written
 from backscroll_sidecar.domain import Category, Degradation, Event, Fate, NeutralMessage, Role
 from backscroll_sidecar.edge.convert.fields import (
     CATEGORY_NUMBERS,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll.v1 import message_pb2

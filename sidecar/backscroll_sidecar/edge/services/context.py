@@ -11,7 +11,7 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat.events import ChatEvent
 from backscroll_sidecar.chat.turns import ChatRequest
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext
-from backscroll_sidecar.context.pages import AnswerCodec
+from backscroll_sidecar.context.rendered_lines import AnswerCodec
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.built import JoiningCodec, encode_built
 from backscroll_sidecar.edge.convert.chat import chat_request, event_to_proto, whole_answer

@@ -8,7 +8,8 @@ stored edge names one, so an alias that comes late changes the edges that were w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import Analysis, Message, Reply, StoredMessage
 from backscroll_sidecar.store.facts import Facts, MessageRow, Named, Place, Plan

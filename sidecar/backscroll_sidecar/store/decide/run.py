@@ -6,7 +6,8 @@ A store looks up `needs_of(run)`, calls `decide`, writes down the plan. Later ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import (
     Event,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import (
     Analysis,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Any
 
 import orjson
+from msgspec.structs import astuple
 
 from backscroll_sidecar.domain import (
     AuthorKind,
@@ -37,10 +37,7 @@ _PART_NAMES = {kind: name for name, kind in _PARTS.items()}
 
 def encode_parts(parts: Iterable[Part]) -> list[list[Any]]:
     """Parts as JSON arrays: the name of the kind, then its fields in order."""
-    return [
-        [_PART_NAMES[type(part)], *(getattr(part, field.name) for field in fields(part))]
-        for part in parts
-    ]
+    return [[_PART_NAMES[type(part)], *astuple(part)] for part in parts]
 
 
 def decode_parts(encoded: Iterable[list[Any]]) -> tuple[Part, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.store.facts import Facts, MessageRow, Named, Needs, OldRevision

@@ -6,12 +6,13 @@ import asyncio
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
 import structlog
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_scoring import MAX_QUERY_TERMS
@@ -20,7 +21,7 @@ from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.gate import Reach, decisive_score, reaches
+from backscroll_sidecar.context.history_router import Reach, decisive_score, reaches
 from backscroll_sidecar.context.question import INLINE_US, Question, text_us
 from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Comparison
@@ -40,7 +41,6 @@ from backscroll_sidecar.strategies.memory import (
     seek,
 )
 from backscroll_sidecar.strategies.names import named_in
-from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 _NEAR, _FAR = Reach.NEAR, Reach.FAR
@@ -84,9 +84,7 @@ class Meaning(Protocol):
         """The question with the first `end` rows; None without a vector of it. Raises `SourceFailed`."""
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Recalled:
+class Recalled(msgspec.Struct, frozen=True, eq=False):
     """The best rows of the whole query.
 
     Attributes

@@ -18,8 +18,8 @@ import numpy as np
 
 from backscroll_sidecar.channels import Channels, ChannelView
 from backscroll_sidecar.concurrency.background import in_background
-from backscroll_sidecar.context.diversity import cut
-from backscroll_sidecar.context.pages import (
+from backscroll_sidecar.context.question import INLINE_US
+from backscroll_sidecar.context.rendered_lines import (
     USUAL,
     AnswerCodec,
     Wanted,
@@ -27,15 +27,15 @@ from backscroll_sidecar.context.pages import (
     missing_lately,
     put_on_page,
 )
-from backscroll_sidecar.context.question import INLINE_US
-from backscroll_sidecar.context.replies import (
+from backscroll_sidecar.context.rendering import draft
+from backscroll_sidecar.context.reply_ranker import (
     INLINE_ROWS,
     catch_up,
     missing_rows,
     names_before,
     older_of_speakers,
 )
-from backscroll_sidecar.context.writing import draft
+from backscroll_sidecar.context.selection import cut
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import Applied

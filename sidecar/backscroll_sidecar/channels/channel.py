@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns, Packed, StringTable
-from backscroll_sidecar.channels import kept_links
+from backscroll_sidecar.channels import reply_snapshot
 from backscroll_sidecar.channels.batch import NONE, SENT, AuthorAs, Batch, Runs, Terms, batch_of
 from backscroll_sidecar.channels.bodies import Bodies, BodyColumns, Fragments, Texts
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
 from backscroll_sidecar.channels.lexicon import Lexicon
 from backscroll_sidecar.channels.links import NO_PARENT, NO_ROW, Edges
-from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.channels.reply_cache import ReplyCache
 from backscroll_sidecar.channels.segment_ranges import SegmentRange
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.view import ChannelView, MessageIds, Shown
@@ -49,7 +49,7 @@ class HotChannel:
     """Columns, texts and fragments of one channel. Owned by the event loop; `view` may be read from any thread.
 
     Rows stand in time order (rank time, arrival). The same rows in the same order come out whether they were
-    appended one by one or loaded at once, from rows or from segments (law 2).
+    appended one by one or loaded at once, from rows or from segments.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class HotChannel:
         self._author_numbers: dict[AuthorAs, int] = {}
         self._authors: list[AuthorAs] = []
         self._names: list[str] = []
-        self._replies = ReplyMemo()
+        self._replies = ReplyCache()
         self._written = Written()
         self._pinned: tuple[str, ...] = ()
         self._view: ChannelView | None = None
@@ -200,10 +200,10 @@ class HotChannel:
         rows = self._id_rows.raw()
         rows[alias] = rows[own]
 
-    def take_links(self, kept: kept_links.Arrays) -> None:
+    def take_links(self, kept: reply_snapshot.Arrays) -> None:
         """Begin with what a segment keeps of the reply model, if it was made from the rows that are here."""
         column = {name: self._columns[name].view() for name in ("seq", "state", "author")}
-        self._replies = ReplyMemo(kept_links.unpacked(kept, **column, revised=self.revised))
+        self._replies = ReplyCache(reply_snapshot.unpacked(kept, **column, revised=self.revised))
         self._view = None
 
     def view(self) -> ChannelView:

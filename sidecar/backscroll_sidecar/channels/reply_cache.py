@@ -77,7 +77,7 @@ class LinkState:
 
 
 @dataclass(slots=True, eq=False)
-class ReplyMemo:
+class ReplyCache:
     """The `LinkState` of one generation of a channel, if there is one, and the work that is extending it.
 
     `names` are those of who wrote before a row, as whoever looks for them wants them, and that row.
@@ -97,9 +97,9 @@ class ReplyMemo:
         sizes = self.state.sizes.sizes.nbytes
         return sum(array.nbytes for array in arrays) + 3 * self.state.flags.nbytes + sizes
 
-    def before(self, row: int) -> ReplyMemo:
-        """The memo of a generation whose rows from `row` on are others."""
+    def before(self, row: int) -> ReplyCache:
+        """The cache of a generation whose rows from `row` on are others."""
         state = self.state
         if state is None or row <= state.cues_from:
-            return ReplyMemo()
-        return ReplyMemo(state.copied(row))
+            return ReplyCache()
+        return ReplyCache(state.copied(row))

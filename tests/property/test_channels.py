@@ -1,11 +1,12 @@
 """Law 2: a channel in memory is a cache. However it came about, it equals one loaded from what is stored."""
 
 import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from backscroll_sidecar.channels import ChannelView, HotChannel
 from backscroll_sidecar.domain import Analysis, MessageState, MessageType, Reply, StoredMessage

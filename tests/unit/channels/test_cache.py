@@ -1,9 +1,9 @@
 """All hot channels: one load at a time, told of every commit, kept under a byte limit."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_sidecar.context.gate import (
+from backscroll_sidecar.context.history_router import (
     PATTERNS,
     SOUNDS_LONG_AGO,
     SOUNDS_WHEN_CALLED,

@@ -1,14 +1,13 @@
 """What a segment keeps of the reply model: taken when the rows are those it was made from, else made anew."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from backscroll_scoring.links import CAPACITY
-from backscroll_sidecar.channels import HotChannel, kept_links
+from backscroll_sidecar.channels import HotChannel, reply_snapshot
 from backscroll_sidecar.channels.segments import batch_of_rows, links_in, pack, unpack
-from backscroll_sidecar.context.replies import linked, missing_rows
+from backscroll_sidecar.context.reply_ranker import linked, missing_rows
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import ANN, CAT, KEY, SECOND_MS, PlainCodec, say, stored_in_order
@@ -24,7 +23,7 @@ def packed(stored):
     linked(hot.view(), len(stored))
     view = hot.view()
     rows = np.argsort(view.seq, kind="stable")
-    links = kept_links.packed(view, hot.revised)
+    links = reply_snapshot.packed(view, hot.revised)
     return pack(KEY, batch_of_rows(view, rows, hot.revised), links)
 
 
@@ -89,7 +88,7 @@ def test_of_other_rows_nothing_is_taken(changed, how):
 def test_a_channel_nobody_asked_about_keeps_nothing():
     """There is nothing to keep, and nothing is made of it."""
     hot = HotChannel(KEY, PlainCodec(), CHAT)
-    assert kept_links.packed(hot.view(), {}) is kept_links.NOTHING
+    assert reply_snapshot.packed(hot.view(), {}) is reply_snapshot.NOTHING
 
 
 def test_damaged_numbers_are_not_taken():
@@ -111,6 +110,6 @@ def test_damaged_numbers_are_not_taken():
         damaged[-1] = value
         hot.take_links({**links, name: damaged})
         assert hot.view().replies.state is None, (name, value)
-    for name in kept_links.ARRAYS:
+    for name in reply_snapshot.ARRAYS:
         hot.take_links({**links, name: links[name][:-1]})
         assert hot.view().replies.state is None, name

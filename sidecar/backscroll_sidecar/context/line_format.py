@@ -8,13 +8,13 @@ cannot look like an id, a role or a time.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+
+import msgspec
 
 from backscroll_sidecar.context.shown_names import escape_name, shown_name
 from backscroll_sidecar.domain import AuthorKind, Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.texts import ENGLISH, Texts
-from backscroll_sidecar.values import quick
 
 MS_PER_DAY = 86_400_000
 ROLE_LABEL = {
@@ -31,9 +31,7 @@ _NO_TIME, _ISO_DATE, _RELATIVE = TimeStyle.NONE, TimeStyle.ISO_DATE, TimeStyle.R
 _BREAK = re.compile("(\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])")
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """What a line tells of one stored message. `is_own`: it is by the bot the context is for.
 
     `addition` is written behind the text and never cut. `token_count` counts both and a line break, in o200k_base;
@@ -65,9 +63,7 @@ class Said:
         return _ASSISTANT if self.is_own else _USER
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class LineStyle:
+class LineStyle(msgspec.Struct, frozen=True):
     """How lines are written. `time` None: the date on lines more than 24 h before `asked_at_ms`."""
 
     speaker: SpeakerStyle = SpeakerStyle.ROLE

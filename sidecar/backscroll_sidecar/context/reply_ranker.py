@@ -1,6 +1,6 @@
 """Which messages a question answers and which belong to its conversation: the reply model over a channel's view.
 
-Links of the rows before a question are worked out once and kept in the view's memo (`channels.memo`). They depend on
+Links of the rows before a question are worked out once and kept (`channels.reply_cache`). They depend on
 the rows before them alone, so a channel that grew in memory, one just loaded and one that was edited give the same.
 """
 
@@ -26,7 +26,7 @@ from backscroll_scoring.links import (
 )  # fmt: skip
 from backscroll_sidecar.analyze.reply_cues import NamesLately, flags_of, names_called
 from backscroll_sidecar.channels import BLANK, LIVE, RECALLED, ChannelView
-from backscroll_sidecar.channels.memo import LinkState
+from backscroll_sidecar.channels.reply_cache import LinkState
 from backscroll_sidecar.context.question import Question
 
 CALLED_AMONG = 100

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from backscroll_sidecar.channels.hot import HotChannel
+from backscroll_sidecar.channels.channel import HotChannel
 from backscroll_sidecar.domain import Author
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import KEY, PlainCodec, say, stored_in_order

@@ -1,7 +1,7 @@
 """What the reply model found out about a channel's newest rows, in the channel's last segment.
 
 Nobody who asks first has to wait until some 500 rows are looked through again. It is a cache of a cache: taken only
-when the rows it was made from are those that were loaded, else made anew (law 2). It holds places of rows, no ids.
+when the rows it was made from are those that were loaded, else made anew. It holds places of rows, no ids.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from backscroll_scoring.link_columns import TOP, WINDOW
 from backscroll_scoring.link_model import shipped
 from backscroll_scoring.links import CAPACITY, LOOK_BACK, NOBODY, ReplyLinks
 from backscroll_sidecar.channels.batch import RECALLED
-from backscroll_sidecar.channels.memo import LinkState
+from backscroll_sidecar.channels.reply_cache import LinkState
 from backscroll_sidecar.channels.view import ChannelView
 
 ARRAYS: Mapping[str, type[np.generic]] = {

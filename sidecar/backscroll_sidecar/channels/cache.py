@@ -1,15 +1,18 @@
-"""All hot channels: loaded once each when needed, kept under a byte limit, told of every commit."""
+"""All channels in memory: loaded when needed, kept under a byte limit, told of every commit."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
+import msgspec
+
+from backscroll_sidecar.channel_cache import ChannelCache
 from backscroll_sidecar.channels.batch import Batch, batch_of
-from backscroll_sidecar.channels.hot import HotChannel
+from backscroll_sidecar.channels.channel import HotChannel
 from backscroll_sidecar.channels.segment_ranges import SegmentRange
 from backscroll_sidecar.channels.segments import (
     SEGMENT_ROWS,
@@ -36,30 +39,22 @@ PRELOADED_SEGMENTS = 1_024
 """So many segments are looked at for the channels that were used last."""
 
 
-class Channels:
-    """Least recently used channels in memory. Owned by the event loop; no method holds it while a store is slow.
-
-    A commit that is published while its channel is being loaded is kept and applied after the load; publishing is
-    idempotent, so it does not matter whether the load already saw it.
+class Channels(ChannelCache[HotChannel]):
+    """The channels in memory. What is unknown to the store is not kept.
 
     Parameters
     ----------
     reader : where channels are loaded from.
     codec : encodes the wire form of a message at append.
-    max_bytes : estimated memory of all hot channels together; the one in use always stays.
+    max_bytes : estimated memory of all channels together; the one in use always stays.
     """
 
     def __init__(
         self, reader: HistoryReader, codec: FragmentCodec, *, max_bytes: int = DEFAULT_MAX_BYTES
     ) -> None:
+        super().__init__(max_bytes)
         self._reader = reader
         self._codec = codec
-        self._max_bytes = max_bytes
-        self._hot: OrderedDict[ChannelKey, HotChannel] = OrderedDict()
-        self._sizes: dict[ChannelKey, int] = {}
-        self._nbytes = 0
-        self._loads: dict[ChannelKey, asyncio.Task[HotChannel]] = {}
-        self._meanwhile: dict[ChannelKey, list[Applied]] = {}
         self.segment_format = format_of(codec)
         self.on_load: Callable[[ChannelKey, int], None] = lambda *_: None
         """Told of every load: how many rows no segment had."""
@@ -67,44 +62,45 @@ class Channels:
         """Loads that met a segment which was not what was kept. It is made anew, as for rows that have none."""
 
     def __len__(self) -> int:
-        return len(self._hot)
+        return len(self._kept)
 
     @property
     def nbytes(self) -> int:
-        """Estimated memory of all hot channels."""
-        return self._nbytes
+        """Estimated memory of all of them."""
+        return self._size
 
     @property
     def has_room(self) -> bool:
         """Whether at least half of the memory is free: who loads what nobody asked for drives nothing out."""
-        return 2 * self._nbytes <= self._max_bytes
+        return 2 * self._size <= self._max_size
 
-    def publish(self, key: ChannelKey, applied: Applied) -> None:
-        """Take over a committed change. Cheap; does nothing for a channel that is not in memory.
+    def _take(self, key: ChannelKey, kept: HotChannel, applied: Applied) -> bool:
+        """An erasure drops the channel: names learnt from what is gone must not outlive it."""
+        del key
+        if applied.is_erasure:
+            return False
+        kept.publish(applied)
+        return not kept.is_worn
 
-        An erasure drops the channel: names learnt from what is gone must not outlive it.
-        """
-        if key in self._loads:
-            self._meanwhile.setdefault(key, []).append(applied)
-        elif applied.is_erasure:
+    def _size_of(self, kept: HotChannel) -> int:
+        return kept.nbytes if kept.known else 0
+
+    def _loaded(self, key: ChannelKey, kept: HotChannel) -> None:
+        if kept.known:
+            self.on_load(key, kept.loose_count)
+        else:
             self.drop(key)
-        elif (channel := self._hot.get(key)) is not None:
-            channel.publish(applied)
-            if channel.is_worn:
-                self.drop(key)
-            else:
-                self.weigh(key)
 
     def hot(self, key: ChannelKey) -> HotChannel | None:
-        """The channel if it is in memory, for those who keep house: it does not count as used."""
-        return self._hot.get(key)
+        """The channel if it is in memory. Does not count as a use."""
+        return self._kept.get(key)
 
     def hot_view(self, key: ChannelKey) -> ChannelView | None:
         """The channel if it is in memory: no await, the usual case."""
-        channel = self._hot.get(key)
+        channel = self._kept.get(key)
         if channel is None:
             return None
-        self._hot.move_to_end(key)
+        self._kept.move_to_end(key)
         return channel.view()
 
     async def view(self, key: ChannelKey) -> ChannelView | None:
@@ -112,14 +108,7 @@ class Channels:
 
         Raises `StoreUnavailable`. A caller that gives up does not stop the load.
         """
-        hot = self.hot_view(key)
-        if hot is not None:
-            return hot
-        task = self._loads.get(key)
-        if task is None:
-            task = self._loads[key] = asyncio.create_task(self._load(key))
-            task.add_done_callback(_retrieve_exception)
-        channel = await asyncio.shield(task)
+        channel = await self._get(key, partial(self._read, key))
         return channel.view() if channel.known else None
 
     async def lately_kept(self) -> AsyncGenerator[ChannelView]:
@@ -150,7 +139,9 @@ class Channels:
     ) -> ChannelView:
         """Messages of any channels as a view, not kept; of equal times in the order given. Without reply edges."""
         apart = [
-            replace(s, seq=place, analysis=replace(s.analysis, reply=None))
+            msgspec.structs.replace(
+                s, seq=place, analysis=msgspec.structs.replace(s.analysis, reply=None)
+            )
             for place, s in enumerate(stored, 1)
         ]
         channel = HotChannel(ChannelKey(tenant, ""), self._codec, members=members)
@@ -161,31 +152,8 @@ class Channels:
         """A channel with nothing in it, not kept."""
         return HotChannel(key, self._codec).view()
 
-    def drop(self, key: ChannelKey) -> None:
-        """Forget a channel in memory; the next build loads it again."""
-        self._hot.pop(key, None)
-        self._nbytes -= self._sizes.pop(key, 0)
-
-    async def _load(self, key: ChannelKey) -> HotChannel:
-        try:
-            channel = await self._read(key)
-            meanwhile = self._meanwhile.pop(key, [])
-            while any(applied.is_erasure for applied in meanwhile):
-                channel = await self._read(key)
-                meanwhile = self._meanwhile.pop(key, [])
-            for applied in meanwhile:
-                channel.publish(applied)
-        finally:
-            self._loads.pop(key, None)
-            self._meanwhile.pop(key, None)
-        if channel.known:
-            self._hot[key] = channel
-            self.weigh(key)
-            self.on_load(key, channel.loose_count)
-        return channel
-
     async def _read(self, key: ChannelKey) -> HotChannel:
-        """The channel as the store has it, put together in a thread (law 9)."""
+        """The channel as the store has it, put together in a thread."""
         rows = await self._reader.load_channel(key, self.segment_format)
         if not rows.parts and not rows.members:
             return HotChannel(key, self._codec)
@@ -223,19 +191,3 @@ class Channels:
         if len(batch) < SEGMENT_ROWS:
             return batch
         return replace(batch, terms=batch.block())  # a third less memory: worth its sorting
-
-    def weigh(self, key: ChannelKey) -> None:
-        """Count a channel that was loaded or grew; while all together are too many bytes, the oldest goes."""
-        if key not in self._hot:
-            return
-        size = self._hot[key].nbytes
-        self._nbytes += size - self._sizes.get(key, 0)
-        self._sizes[key] = size
-        while self._nbytes > self._max_bytes and len(self._hot) > 1:
-            self.drop(next(iter(self._hot)))
-
-
-def _retrieve_exception(task: asyncio.Task[HotChannel]) -> None:
-    """Every waiter may have given up; then nobody else would look at the load's error."""
-    if not task.cancelled():
-        task.exception()

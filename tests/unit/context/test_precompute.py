@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from backscroll_scoring.layout import SLOT
 from backscroll_scoring.link_columns import WINDOW
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.channels.written import MAX_BYTES
-from backscroll_sidecar.context import ahead, pages
-from backscroll_sidecar.context.ahead import LEAST_ROWS, Ahead
+from backscroll_sidecar.context import precompute, rendered_lines
 from backscroll_sidecar.context.model import BuildRequest, JoinedContext
-from backscroll_sidecar.context.pages import AHEAD_BYTES, NEW_MESSAGES, USUAL, missing_lately
+from backscroll_sidecar.context.precompute import LEAST_ROWS, Ahead
 from backscroll_sidecar.context.question import INLINE_US
-from backscroll_sidecar.context.replies import linked, missing_rows
-from backscroll_sidecar.context.writing import Drafts, Pen
+from backscroll_sidecar.context.rendered_lines import (
+    AHEAD_BYTES,
+    NEW_MESSAGES,
+    USUAL,
+    missing_lately,
+)
+from backscroll_sidecar.context.rendering import Drafts, Pen
+from backscroll_sidecar.context.reply_ranker import linked, missing_rows
 from backscroll_sidecar.domain import (
     Author,
     ChannelKey,
@@ -86,7 +91,7 @@ async def opened(place: Place):
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "QUIET_S", 0.01)
+    monkeypatch.setattr(precompute, "QUIET_S", 0.01)
 
 
 async def test_a_new_channel_is_loaded_and_linked_before_anybody_asks():
@@ -101,12 +106,12 @@ async def test_a_new_channel_is_loaded_and_linked_before_anybody_asks():
 
 async def test_it_waits_while_messages_come_in_fast(monkeypatch: pytest.MonkeyPatch):
     """An import into one channel does not share the processor with what may come later for another."""
-    monkeypatch.setattr(ahead, "FAST_ROWS", 100)
+    monkeypatch.setattr(precompute, "FAST_ROWS", 100)
     async with opened(Place()) as place:
-        monkeypatch.setattr(ahead, "QUIET_S", 60)
+        monkeypatch.setattr(precompute, "QUIET_S", 60)
         place.publish(OLD, Applied(stored=tuple(rows(OLD, 101))[1:]))
-        monkeypatch.setattr(ahead, "QUIET_S", 0.01)
-        monkeypatch.setattr(ahead, "FAST_ROWS", 1_000)
+        monkeypatch.setattr(precompute, "QUIET_S", 0.01)
+        monkeypatch.setattr(precompute, "FAST_ROWS", 1_000)
         place.publish(NEW, Applied(stored=tuple(rows(NEW))))
         await asyncio.sleep(0.1)
         assert place.reader.loads == 0
@@ -143,7 +148,7 @@ async def test_a_hot_channel_is_linked_after_many_rows_not_after_one():
 
 async def test_what_is_not_worth_it_stays_cold(monkeypatch):
     """Channels that began earlier, small ones, imports, and those that were erased from."""
-    monkeypatch.setattr(ahead, "MOST_ROWS", 310)
+    monkeypatch.setattr(precompute, "MOST_ROWS", 310)
     keys = [ChannelKey("default", name) for name in ("edited", "small", "import", "erased")]
     async with opened(Place()) as place:
         edited, small, large, erased = keys
@@ -193,7 +198,7 @@ async def test_a_first_answer_is_joined_of_lines_written_ahead():
         for change in (dict, partial(talk.edit, "m40", "/other"), partial(talk.rename, "u2", "Bo")):
             change()
             await ahead.make_ready(talk.room.channels.hot(KEY).view())
-            with patch.object(pages, "put_on_page") as put:
+            with patch.object(rendered_lines, "put_on_page") as put:
                 first = await answer_of(talk.room, request)
             put.assert_not_called()
             assert isinstance(first, JoinedContext)
@@ -278,14 +283,14 @@ async def test_older_lines_of_who_spoke_lately_are_written_too():
 
 async def test_long_lines_do_not_fill_a_page(monkeypatch: pytest.MonkeyPatch):
     """The newest are written, as many as `AHEAD_BYTES` allow, and none that takes too long (law 9)."""
-    place, put = Place(), ahead.put_on_page
+    place, put = Place(), precompute.put_on_page
     at_once: list[float] = []
 
     def spy(drafts: Drafts, *rest: Any, kept: bool) -> None:
         at_once.append(drafts.left_us())
         put(drafts, *rest, kept=kept)
 
-    monkeypatch.setattr(ahead, "put_on_page", spy)
+    monkeypatch.setattr(precompute, "put_on_page", spy)
     long = [
         replace(one, analysis=replace(one.analysis, text="ha " * (300 if n != 95 else 400)))
         for n, one in enumerate(rows(NEW, 100))

@@ -3,47 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import structlog
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_scoring import unite
 from backscroll_scoring.links import NO_ROWS, Ranking
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.fusing import rank_fused
-from backscroll_sidecar.context.gate import Reach
-from backscroll_sidecar.context.gather import (
+from backscroll_sidecar.context.candidates import (
     Gathered,
     gather,
     with_answered,
     with_rounds,
 )
-from backscroll_sidecar.context.profiles import Profile, plain
-from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rank import (
-    Ranked,
-    rank,
-    rank_by_recency,
-    rank_by_replies,
-)
-from backscroll_sidecar.context.recall import (
+from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.history_router import Reach
+from backscroll_sidecar.context.history_search import (
     Meaning,
     Recalled,
     look_up,
     recall,
 )
-from backscroll_sidecar.context.replies import catch_up, linked_already, rank_replies
-from backscroll_sidecar.context.rounds import OrphanCalls
-from backscroll_sidecar.context.select import Selection, select, select_nothing
+from backscroll_sidecar.context.profiles import Profile, plain
+from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.ranking import (
+    Ranked,
+    rank,
+    rank_by_recency,
+    rank_by_replies,
+    rank_fused,
+)
+from backscroll_sidecar.context.reply_ranker import catch_up, linked_already, rank_replies
+from backscroll_sidecar.context.selection import Selection, select, select_nothing
+from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Recent, Strategy, StrategyQuery
 from backscroll_sidecar.strategies.memory import Sought
-from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 
@@ -75,9 +75,7 @@ class Elsewhere(NamedTuple):
     scores: NDArray[np.float64]
 
 
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Picked:
+class Picked(msgspec.Struct, frozen=True, eq=False):
     """What a rung came up with; rows behind those of the view are those of `elsewhere`."""
 
     rung: Rung
