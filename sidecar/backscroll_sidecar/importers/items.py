@@ -1,4 +1,4 @@
-"""What a reader yields: messages, what was left out and why, and what is wrong with a file."""
+"""What a reader yields: messages, what was left out and why, and what cannot be read."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from backscroll_sidecar.importers.times import BadTime, Times
 
 
 class NotUnderstood(Exception):
-    """A file is of no format we read, or lacks what its format needs; the text says what it is and what is wanted."""
+    """A file is of no format we read, or lacks what its format needs; the text says which."""
 
 
 class Unreadable(Exception):
@@ -119,7 +119,7 @@ def items_of(
 def guarded(items: Iterable[Item], place: Place) -> Iterator[Item]:
     """The items of one record, or one `Bad` where it cannot be read.
 
-    Platforms change what they export: a field of another kind than we know costs its record, not the import.
+    Platforms change what they export. An odd field costs its record, not the import.
     """
     try:
         yield from items

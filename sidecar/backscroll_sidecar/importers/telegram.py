@@ -1,6 +1,6 @@
 """Telegram Desktop: ``result.json`` of one chat, or of a whole account; its records one a line as well.
 
-Ids are those of the Bot API (``-100…`` for supergroups), so that a bot goes on in the same channel.
+Ids are those of the Bot API (``-100…`` for supergroups), so that a bot continues in the same channel.
 """
 
 from collections.abc import Iterator
