@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import (
     FeatureSets,
-    KeptSets,
     Rules,
+    ShingleCache,
     ancestors,
     mmr_order,
     set_similarity,
@@ -284,7 +284,7 @@ def without_repeats(
     return found.stay, found.go
 
 
-def cut(view: ChannelView, rows: NDArray[np.int32]) -> KeptSets:
+def cut(view: ChannelView, rows: NDArray[np.int32]) -> ShingleCache:
     """The shingles of lines, these among them; the channel keeps them until a line changes."""
 
     def shingles(places: NDArray[np.intp]) -> FeatureSets:

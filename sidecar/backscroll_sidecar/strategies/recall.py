@@ -17,7 +17,7 @@ RANK_US_PER_ROW = 0.075
 
 
 class Lexical:
-    """Messages that share words with the question, best BM25 first, however old (N-03, N-06)."""
+    """Messages that share words with the question, best BM25 first, however old."""
 
     name = "lexical"
 
