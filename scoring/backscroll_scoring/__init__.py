@@ -25,8 +25,6 @@ from .fusion import (
     with_marked,
 )
 from .graph import NEAR, GraphParameters, graph_scores
-from .kept_sets import KeptSets
-from .lately import newest_by
 from .lexical import (
     GONE,
     MAX_QUERY_TERMS,
@@ -40,6 +38,7 @@ from .lexical import (
     rows_with,
 )
 from .memory import MEMORY_FACTORS, MemoryCues, score_memory
+from .newest import newest_by
 from .recency import recency_multipliers
 from .replies import ancestors, roots
 from .score import score_only, score_reaching, score_rows
@@ -47,6 +46,7 @@ from .selection import (
     Rules,
     select,
 )
+from .shingle_cache import ShingleCache
 from .strings import Packed, Slots, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
 from .top_k import look_at_rows, top_order
@@ -64,7 +64,6 @@ __all__ = [
     "FeatureSets",
     "Fused",
     "GraphParameters",
-    "KeptSets",
     "LaidOut",
     "Matches",
     "MemoryCues",
@@ -76,6 +75,7 @@ __all__ = [
     "QueryFeatures",
     "Rules",
     "ScoreParameters",
+    "ShingleCache",
     "Similarity",
     "Slots",
     "StringTable",

@@ -11,17 +11,17 @@ from .fields import Tails, join_records
 from .fusion import take_turns, unite, with_marked
 from .graph import graph_scores
 from .index import ScanIndex, VectorRows
-from .kept_sets import KeptSets
-from .lately import newest_by
 from .layout import ADDED, FORMS, NUMBERS
 from .lexical import Postings, bm25, bound_bm25, in_use, rows_with
 from .link_columns import LinkArrays, LinkQuestion
 from .link_model import shipped
 from .links import candidates, extend_links, new_links, rank, reply_order, window_sizes
 from .memory import MemoryCues, score_memory
+from .newest import newest_by
 from .replies import ancestors, roots
 from .score import score_only, score_reaching, score_rows
 from .selection import Rules, select
+from .shingle_cache import ShingleCache
 from .strings import Packed, StringTable
 from .texts import shingle_sets
 from .top_k import look_at_rows, top_order
@@ -67,7 +67,7 @@ def warm() -> None:
     graph_scores(parent, ids, question_parent=1, end=2, own_authors=ids[:1])
     sets = shingle_sets(("one", "two"))
     set_similarity(sets)(0)
-    kept = KeptSets()
+    kept = ShingleCache()
     kept.add(one_a_row[:2], sets)
     kept.without_repeats(one_a_row[:2], rows, rows, one_a_row[:2], flags)
     strings = StringTable()

@@ -369,7 +369,7 @@ class Layout(StrEnum):
 
 
 class SpeakerStyle(StrEnum):
-    """`role`: plain ``User: `` lines as in S1; `tagged`: escaped name and id."""
+    """`role`: plain ``User: `` lines; `tagged`: escaped name and id."""
 
     ROLE = "role"
     TAGGED = "tagged"

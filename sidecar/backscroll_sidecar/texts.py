@@ -23,7 +23,7 @@ class Language(StrEnum):
 
 
 class Wording(StrEnum):
-    """NEUTRAL words follow the language; DESIGNS are the exact bytes of the design documents."""
+    """NEUTRAL words follow the language; DESIGNS are exact, whatever the language."""
 
     NEUTRAL = "neutral"
     DESIGNS = "designs"
@@ -148,7 +148,7 @@ DESIGNS = replace(
     content_filter_notice="赤尾有点不想讨论这个话题呢~",
     error_prefix="生成回复时出现错误: ",
 )
-"""The bytes of the designs S1 and S5, whatever the language."""
+"""The exact words of the original designs, whatever the language."""
 EVERY = (ENGLISH, CHINESE, DESIGNS)
 
 _HAN = re.compile(f"[{HAN}]")

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from backscroll_sidecar.context import marks
+from backscroll_sidecar.context import escaping
 from backscroll_sidecar.domain import Role
 
 _INDENTED = re.compile("(\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])  ")
@@ -56,7 +56,7 @@ def unindent(text: str) -> str:
 
 def unescape(text: str, *, keep_control: bool = False) -> str:
     """The text whose marks were escaped."""
-    for pattern in reversed(marks.patterns(text, keep_control=keep_control)):
+    for pattern in reversed(escaping.patterns(text, keep_control=keep_control)):
         text = pattern.sub(lambda m: m["head"] + m["slashes"][1:] + m["colon"], text)
     return text
 

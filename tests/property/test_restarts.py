@@ -12,7 +12,7 @@ from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Overrides
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.context.settings import ContextSettings
+from backscroll_sidecar.context.routing import ContextSettings
 from backscroll_sidecar.domain import Author, Member, Mention, Message
 from backscroll_sidecar.ports import (
     AliasChange,

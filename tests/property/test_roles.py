@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from backscroll_sidecar.adapters import payload_names
 from backscroll_sidecar.analyze import token_counter
-from backscroll_sidecar.context import marks
-from backscroll_sidecar.context.lines import LineStyle, Said, indent, line_prefix, time_mark
+from backscroll_sidecar.context import escaping
+from backscroll_sidecar.context.line_format import LineStyle, Said, indent, line_prefix, time_mark
 from backscroll_sidecar.context.shown_names import (
     CUT_MARK,
     MAX_SHOWN_NAME_TOKENS,
@@ -59,10 +59,10 @@ _ATOMS = st.sampled_from([
 @given(st.one_of(st.lists(_ATOMS, max_size=16).map("".join), plain_texts, texts), st.booleans())
 def test_typed_marks_are_escaped_reversibly(text, keep):
     """P-35: nothing that is left equals a mark, and all of it can be read back."""
-    shown = marks.escape(text, keep_control=keep)
+    shown = escaping.escape(text, keep_control=keep)
     assert unescape(shown, keep_control=keep) == text
     assert (shown == text) or "\\" in shown
-    looked_for = marks.LINE_PATTERNS if keep else (*marks.LINE_PATTERNS, marks.ANYWHERE)
+    looked_for = escaping.LINE_PATTERNS if keep else (*escaping.LINE_PATTERNS, escaping.ANYWHERE)
     for pattern in looked_for:
         assert all(match["slashes"] for match in pattern.finditer(shown))
 

@@ -29,7 +29,7 @@ from backscroll_sidecar.adapters import ADAPTERS
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.layouts import Messages
-from backscroll_sidecar.context.lines import LineStyle
+from backscroll_sidecar.context.line_format import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Items, Overrides
 from backscroll_sidecar.context.rendering import draft
 from backscroll_sidecar.domain import ChannelKey

@@ -1,4 +1,4 @@
-"""A message becomes features, once, at ingest; a question becomes keywords (S5-01 to S5-05, S2-18)."""
+"""A message becomes features, once, at ingest; a question becomes keywords."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Analyzer:
     """Message to features. Deterministic: no I/O, no clock. Safe from any thread.
 
-    What follows from a text alone is remembered for the newest texts (S5-20): a redelivered message, or the next "ok",
+    What follows from a text alone is remembered for the newest texts: a redelivered message, or the next "ok",
     is not analysed again.
     """
 
@@ -89,7 +89,7 @@ def is_addressed(
     reply_parent_author_id: str | None,
     self_ids: frozenset[str],
 ) -> bool:
-    """Whether a message speaks to the bot: it mentions one of the bot's ids, or replies to its message (S2-18)."""
+    """Whether a message speaks to the bot: it mentions one of the bot's ids, or replies to its message."""
     return bool(
         (reply_parent_author_id and reply_parent_author_id in self_ids)
         or not self_ids.isdisjoint(analysis_mention_ids)

@@ -1,4 +1,4 @@
-"""The two ends of a long text: what it is about stands there, and reading no more bounds the work (law 9). Pure."""
+"""The two ends of a long text: what it is about stands there, and reading no more bounds the work. Pure."""
 
 from __future__ import annotations
 

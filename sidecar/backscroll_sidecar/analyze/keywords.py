@@ -1,4 +1,4 @@
-"""Keywords of a text, for search and for the keyword overlap of S5-10 (S5-05).
+"""Keywords of a text, for search and for the overlap that `classic` scores.
 
 What becomes a keyword, after NFKC normalisation and lower-casing:
 

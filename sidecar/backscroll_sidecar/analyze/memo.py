@@ -1,4 +1,4 @@
-"""What follows from a text alone is remembered for the newest texts (S5-20): chats repeat themselves, and a question is
+"""What follows from a text alone is remembered for the newest texts: chats repeat themselves, and a question is
 mostly a message that was stored just before or will be just after.
 """
 

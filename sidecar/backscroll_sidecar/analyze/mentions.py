@@ -1,4 +1,4 @@
-"""Who a message mentions, as user ids (S5-03).
+"""Who a message mentions, as user ids.
 
 The sender's entities decide, exactly as sent. Only a message without any is searched for known names:
 ``@name``, a space after it or not (``@小黑你好``), and an address at the start of a line (``name: …``).

@@ -1,4 +1,4 @@
-"""How many tokens a text costs: exactly, or by one of the two estimates that S3-21 asks for.
+"""How many tokens a text costs: exactly, or by one of two estimates.
 
 Exact counts are o200k_base by quicktok, whose tables come with its wheel (no network). A special token's name, such
 as ``<|endoftext|>``, is plain text here: what people write is never a control token. Measured on this project's

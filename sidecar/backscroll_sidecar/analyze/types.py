@@ -1,4 +1,4 @@
-"""The coarse type of a message: question, answer, discussion, notification or casual (S5-04).
+"""The coarse type of a message: question, answer, discussion, notification or casual.
 
 A line that holds a question to be answered is a question even if it answers another one first: that is what the next
 lines will be about. An answer gives what somebody asked for, advice included; a reply edge to a question is the best

@@ -153,7 +153,7 @@ class Channels(ChannelCache[HotChannel]):
         return HotChannel(key, self._codec).view()
 
     async def _read(self, key: ChannelKey) -> HotChannel:
-        """The channel as the store has it, put together in a thread (law 9)."""
+        """The channel as the store has it, put together in a thread."""
         rows = await self._reader.load_channel(key, self.segment_format)
         if not rows.parts and not rows.members:
             return HotChannel(key, self._codec)

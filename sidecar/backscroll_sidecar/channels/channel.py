@@ -49,7 +49,7 @@ class HotChannel:
     """Columns, texts and fragments of one channel. Owned by the event loop; `view` may be read from any thread.
 
     Rows stand in time order (rank time, arrival). The same rows in the same order come out whether they were
-    appended one by one or loaded at once, from rows or from segments (law 2).
+    appended one by one or loaded at once, from rows or from segments.
     """
 
     def __init__(

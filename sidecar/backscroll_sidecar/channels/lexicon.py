@@ -1,6 +1,6 @@
 """The words of one channel and where they stand: an inverted index over keywords and character grams, in memory.
 
-It is a cache: derived from the stored keywords and texts (law 2).
+It is a cache: derived from the stored keywords and texts.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class LexiconView:
         """bool[k]: which of these ids of words, some `UNKNOWN`, a row of `eligible` (uint8[n]) has.
 
         Ids stay when the last row with a word is edited away, and come before a view knows their rows; a loaded
-        channel has neither (law 2).
+        channel has neither.
         """
         return in_use(self.postings, ids, eligible)
 

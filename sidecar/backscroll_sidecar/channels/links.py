@@ -3,7 +3,7 @@ open.
 
 The rule is the same for live appends and for a load: rows are linked in order of arrival; a row first looks for its
 own parent, then the rows that waited for it are linked to it, in their order of arrival. An edge that would close
-a circle is left out. So a restart finds the same edges (law 2).
+a circle is left out. So a restart finds the same edges.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the reply model found out about a channel's newest rows, in the channel's last segment.
 
 Nobody who asks first has to wait until some 500 rows are looked through again. It is a cache of a cache: taken only
-when the rows it was made from are those that were loaded, else made anew (law 2). It holds places of rows, no ids.
+when the rows it was made from are those that were loaded, else made anew. It holds places of rows, no ids.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     publish, load → the channel is due → rows that no segment holds → a segment in a thread → SegmentsChange → writer
 
-Nobody waits for it, and nothing depends on it: what has no segment is read from its rows (law 2).
+Nobody waits for it, and nothing depends on it: what has no segment is read from its rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Segments: stretches of a channel as the bytes of arrays, kept in the store so that a cold channel is read at once.
 
-They are a cache of rows (law 2). Here is what they look like inside; the store keeps them, and drops them in the
+They are a cache of rows. Here is what they look like inside; the store keeps them, and drops them in the
 transaction that changes one of their rows. A segment is the lengths of its arrays, the size of a header in JSON, the
 header, the arrays and a checksum over all of it, its bodies, its numbers and the channel it belongs to: bytes of a
 damaged disk, or of another segment, put no text into a context that nobody sent.
@@ -58,7 +58,7 @@ ARRAYS: Mapping[str, type[np.generic]] = {
 }
 """In the order in which they stand."""
 TOGETHER = 512
-"""So many rows' words are looked up at once: one call into C must not hold the interpreter for long (law 9)."""
+"""So many rows' words are looked up at once: one call into C must not hold the interpreter for long."""
 ALIGNED = 8
 CHECKSUM_BYTES = 8
 

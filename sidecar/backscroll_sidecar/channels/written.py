@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import FeatureSets, KeptSets, Page
+from backscroll_scoring import FeatureSets, Page, ShingleCache
 
 MAX_BYTES = 2_097_152
 """Of one channel: some 1,000 messages of ordinary length in one style, fewer with what they are compared by."""
@@ -44,7 +44,7 @@ class Written:
         self.wanted = wanted
         self._by_style: dict[Hashable, dict[int, Any]] = {}
         self._pages: dict[Hashable, Page] = {}
-        self.sets = KeptSets()
+        self.sets = ShingleCache()
         self._written_bytes = self._page_bytes = 0
 
     @property
@@ -67,7 +67,7 @@ class Written:
         self.of(style)[seq] = written
         self._written_bytes += nbytes
 
-    def sets_with(self, seqs: NDArray[np.int64], make: SetsOf) -> KeptSets:
+    def sets_with(self, seqs: NDArray[np.int64], make: SetsOf) -> ShingleCache:
         """What messages are compared by, these among them; `make` makes those that are not kept yet."""
         if self._written_bytes + self.sets.nbytes > MAX_BYTES:
             self._begin_anew()
@@ -77,7 +77,7 @@ class Written:
         return self.sets
 
     def _begin_anew(self) -> None:
-        self._by_style, self.sets, self._written_bytes = {}, KeptSets(), 0
+        self._by_style, self.sets, self._written_bytes = {}, ShingleCache(), 0
 
     def page(self, style: Hashable) -> Page:
         """What answers in this style are joined of; messages are put on it by `keep_on_page`."""

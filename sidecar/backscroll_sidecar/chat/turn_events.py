@@ -1,14 +1,12 @@
 """Events of a turn: its beginning, each model call, its end. Nobody waits for them."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 
 from backscroll_sidecar.chat.finish_reasons import Ending
 from backscroll_sidecar.chat.turns import ModelReply, Turn
-from backscroll_sidecar.context.events import beginning_events, turn_event_id
 from backscroll_sidecar.context.model import BuiltContext
+from backscroll_sidecar.context.response import beginning_events, turn_event_id
 from backscroll_sidecar.domain import Event
 from backscroll_sidecar.ports import Clock, EventSink, TurnMark
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from backscroll_sidecar.chat import ChatSettings
+from backscroll_sidecar.chat.turns import ChatSettings
 from backscroll_sidecar.config.settings import Settings
-from backscroll_sidecar.context.partials import PartialReplies
 from backscroll_sidecar.context.profiles import PROFILES, Profile
-from backscroll_sidecar.context.settings import BotSettings, ContextSettings
+from backscroll_sidecar.context.routing import BotSettings, ContextSettings
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
+from backscroll_sidecar.context.visibility import PartialReplies
 from backscroll_sidecar.domain import StoredSystemRows
 from backscroll_sidecar.own_parts import OwnStages
 

@@ -70,7 +70,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Settings, what is wrong with them, and by field (``memory.…`` for S5's) where each value came from."""
+    """Settings, what is wrong with them, and by field where each value came from."""
 
     settings: Settings
     problems: tuple[Problem, ...]

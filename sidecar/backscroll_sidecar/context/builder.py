@@ -15,18 +15,16 @@ from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.asker import StoredPreferences, with_preferences
 from backscroll_sidecar.context.budget import Fitted
+from backscroll_sidecar.context.candidates import strategy_query
 from backscroll_sidecar.context.compress import Limits
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.elsewhere import SEMANTIC, drafted, with_elsewhere
-from backscroll_sidecar.context.events import compression_events
 from backscroll_sidecar.context.fallback_ladder import Picked, Picker, without_history
-from backscroll_sidecar.context.ids import RandomIds
 from backscroll_sidecar.context.joining import can_be_joined, join_content
 from backscroll_sidecar.context.layouts import Parts
-from backscroll_sidecar.context.lines import LineStyle
+from backscroll_sidecar.context.line_format import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
 from backscroll_sidecar.context.opening import Opening, Views
-from backscroll_sidecar.context.partials import PartialReplies, with_partials
 from backscroll_sidecar.context.parts import (
     in_time_order,
     lines_of,
@@ -35,24 +33,24 @@ from backscroll_sidecar.context.parts import (
     speaker_style,
 )
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.querying import strategy_query
 from backscroll_sidecar.context.question import INLINE_US, Question, resolve_question, resolve_us
 from backscroll_sidecar.context.rendered_lines import AnswerCodec
 from backscroll_sidecar.context.rendering import Pen
 from backscroll_sidecar.context.response import (
     Opened,
+    RandomIds,
+    Stopwatch,
     built_context,
+    compression_events,
     joined_context,
     log_built,
     not_found,
     reason_of,
 )
-from backscroll_sidecar.context.routing import Route, Routes
-from backscroll_sidecar.context.settings import ContextSettings
+from backscroll_sidecar.context.routing import ContextSettings, Route, Routes
 from backscroll_sidecar.context.stages import fit_in_stages
-from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
-from backscroll_sidecar.context.visibility import as_seen_by
+from backscroll_sidecar.context.visibility import PartialReplies, as_seen_by, with_partials
 from backscroll_sidecar.domain import (
     Degradation,
     Event,

@@ -20,7 +20,7 @@ from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.candidates import SOURCE_SHARE, Gathered
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fallback_ladder import Elsewhere, Picked
-from backscroll_sidecar.context.lines import LineStyle
+from backscroll_sidecar.context.line_format import LineStyle
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.ranking import MEANING, Contributions, Ranked

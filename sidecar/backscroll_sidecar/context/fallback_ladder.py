@@ -22,7 +22,6 @@ from backscroll_sidecar.context.candidates import (
     with_rounds,
 )
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.fusing import rank_fused
 from backscroll_sidecar.context.history_router import Reach
 from backscroll_sidecar.context.history_search import (
     Meaning,
@@ -37,6 +36,7 @@ from backscroll_sidecar.context.ranking import (
     rank,
     rank_by_recency,
     rank_by_replies,
+    rank_fused,
 )
 from backscroll_sidecar.context.reply_ranker import catch_up, linked_already, rank_replies
 from backscroll_sidecar.context.selection import Selection, select, select_nothing

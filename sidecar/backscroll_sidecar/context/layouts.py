@@ -9,7 +9,7 @@ from typing import Protocol, overload
 
 import msgspec
 
-from backscroll_sidecar.context.lines import indent
+from backscroll_sidecar.context.line_format import indent
 from backscroll_sidecar.context.rendering import NOTHING_SHOWN, Shown, Written
 from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role, SpeakerStyle

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.escaping import escape
 from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.layouts import QUESTION_APART, bare_preference
-from backscroll_sidecar.context.lines import indent
-from backscroll_sidecar.context.marks import escape
+from backscroll_sidecar.context.line_format import indent
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rendering import Pen, Shown, row_text

@@ -18,7 +18,6 @@ import numpy as np
 
 from backscroll_sidecar.channels import Channels, ChannelView
 from backscroll_sidecar.concurrency.background import in_background
-from backscroll_sidecar.context.diversity import cut
 from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.rendered_lines import (
     USUAL,
@@ -36,6 +35,7 @@ from backscroll_sidecar.context.reply_ranker import (
     names_before,
     older_of_speakers,
 )
+from backscroll_sidecar.context.selection import cut
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import Applied

@@ -17,8 +17,8 @@ from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.partials import continued_row
 from backscroll_sidecar.context.trigger import NO_ROW, answered_user, chain, lost_parent, moment_of
+from backscroll_sidecar.context.visibility import continued_row
 from backscroll_sidecar.domain import Author, AuthorKind, MessageType, Role
 
 _NONE = np.empty(0, np.int32)

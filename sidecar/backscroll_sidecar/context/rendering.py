@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from backscroll_sidecar.adapters import payload_names
 from backscroll_sidecar.analyze import count_and_with_break, repeated_tokens, token_counter
 from backscroll_sidecar.channels import ChannelView, shown_id
-from backscroll_sidecar.context.lines import (
+from backscroll_sidecar.context.escaping import escape, shown_parts
+from backscroll_sidecar.context.line_format import (
     MS_PER_DAY,
     LineStyle,
     Said,
@@ -22,7 +23,6 @@ from backscroll_sidecar.context.lines import (
     outside,
     time_mark,
 )
-from backscroll_sidecar.context.marks import escape, shown_parts
 from backscroll_sidecar.context.shown_names import has_mention_token, with_mentions
 from backscroll_sidecar.domain import (
     AuthorKind,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 
 import msgspec
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import Fitted
+from backscroll_sidecar.context.compress import Limits
 from backscroll_sidecar.context.explain import explain
 from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.joining import Content
@@ -26,10 +28,10 @@ from backscroll_sidecar.context.model import (
 )
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rendering import MESSAGE_TOKENS
-from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import stable_system_text
 from backscroll_sidecar.domain import Degradation, Event, Rung
 from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.ports import Clock
 
 log = structlog.get_logger(__name__)
 _RANKED = Rung.RANKED
@@ -227,3 +229,90 @@ def log_built(built: BuiltContext | JoinedContext) -> None:
         tokens=built.tokens.total,
         degradations=[f"{d.stage}:{d.source}:{d.reason}" for d in built.degradations],
     )
+
+
+def agent_event_id(context_id: str) -> str:
+    """Of what everything of a turn hangs under."""
+    return f"{context_id}:agent"
+
+
+def turn_event_id(context_id: str) -> str:
+    """Of the turn's begin."""
+    return f"{context_id}:turn"
+
+
+def beginning_events(context_id: str, began_ms: int, message_id: str) -> tuple[Event, ...]:
+    """That the bot began, and its turn, about this message."""
+    agent, turn = agent_event_id(context_id), turn_event_id(context_id)
+    return (
+        Event(agent, "agent.started", "agent", began_ms, message_id=message_id),
+        Event(turn, "turn.started", "turn", began_ms, agent, message_id=message_id),
+    )
+
+
+def compression_events(
+    context_id: str, began_ms: int, at_ms: int, message_id: str, fitted: Fitted, limits: Limits
+) -> tuple[Event, ...]:
+    """What is recorded when something was cut: the agent's event, its turn, and the cut under the agent's."""
+    return (
+        *beginning_events(context_id, began_ms, message_id),
+        Event(
+            f"{context_id}:compressed",
+            "context.compressed",
+            "turn",
+            at_ms,
+            agent_event_id(context_id),
+            {
+                "original_count": fitted.original_count,
+                "compressed_count": len(fitted.lines),
+                "max_messages": limits.max_messages or 0,
+                "max_chars_per_message": limits.max_chars_per_message or 0,
+            },
+            message_id,
+        ),
+    )
+
+
+ID_BYTES = 16
+AT_ONCE = 256
+"""Asking the system for random bytes costs a build some 8 µs, for how many hardly matters."""
+
+
+class RandomIds:
+    """Random ids of 128 bits in hexadecimal digits, each given once."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left: list[str] = []
+
+    def next(self) -> str:
+        """One that nobody had."""
+        if not self._left:
+            digits = secrets.token_hex(ID_BYTES * AT_ONCE)
+            self._left = [
+                digits[at : at + 2 * ID_BYTES] for at in range(0, len(digits), 2 * ID_BYTES)
+            ]
+        return self._left.pop()
+
+
+class Stopwatch:
+    """Laps by name, in microseconds."""
+
+    __slots__ = ("_began_s", "_last_s", "_now_s", "laps_us")
+
+    def __init__(self, clock: Clock) -> None:
+        self._now_s = clock.monotonic_s
+        self._began_s = self._last_s = self._now_s()
+        self.laps_us: dict[str, int] = {}
+
+    @property
+    def total_s(self) -> float:
+        """From the beginning to the last lap, in seconds."""
+        return self._last_s - self._began_s
+
+    def lap(self, stage: str) -> None:
+        """The time since the last lap was that of `stage`, with what it took before."""
+        now_s, laps_us = self._now_s(), self.laps_us
+        laps_us[stage] = laps_us.get(stage, 0) + int((now_s - self._last_s) * 1e6)
+        self._last_s = now_s

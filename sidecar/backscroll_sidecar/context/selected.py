@@ -13,7 +13,7 @@ from typing import NamedTuple, overload
 
 from msgspec.structs import replace
 
-from backscroll_sidecar.context.lines import Said
+from backscroll_sidecar.context.line_format import Said
 from backscroll_sidecar.context.rendering import NOTHING_SHOWN, Shown, Written
 from backscroll_sidecar.domain import Category
 

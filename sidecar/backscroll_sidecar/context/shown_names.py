@@ -12,8 +12,8 @@ import regex
 
 from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.context.escaping import BREAKS
 from backscroll_sidecar.context.joiners import joining_places
-from backscroll_sidecar.context.marks import BREAKS
 from backscroll_sidecar.domain import Mention, TokenizerName
 from backscroll_sidecar.known_names import looked_up_by
 

@@ -19,6 +19,7 @@ from backscroll_sidecar.context.compress import (
     SimpleCompressor,
 )
 from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.escaping import escape_new
 from backscroll_sidecar.context.layouts import (
     Assembled,
     Assembler,
@@ -26,7 +27,6 @@ from backscroll_sidecar.context.layouts import (
     Section,
     StandardAssembler,
 )
-from backscroll_sidecar.context.marks import escape_new
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import INLINE_US

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from datetime import datetime, tzinfo
 
-from backscroll_sidecar.context.lines import indent
-from backscroll_sidecar.context.marks import escape
+from backscroll_sidecar.context.escaping import escape
+from backscroll_sidecar.context.line_format import indent
 from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.routing import Route
-from backscroll_sidecar.context.settings import ContextSettings
+from backscroll_sidecar.context.routing import ContextSettings, Route
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.scripts import shows_nothing
 

@@ -1,4 +1,4 @@
-"""What a strategy gets and what it returns (S2-13, S2-23)."""
+"""What a strategy gets and what it returns."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ StrategyResult = Empty | Messages | Preferences
 
 
 class SourceFailed(Exception):
-    """Raised by a strategy that cannot do its work and knows why: `reason` is a short, stable word (law 5)."""
+    """Raised by a strategy that cannot do its work and knows why: `reason` is a short, stable word."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -153,4 +153,4 @@ class Strategy(Protocol):
         """The name profiles and overrides call it by."""
 
     def gather(self, query: StrategyQuery) -> StrategyResult | Awaitable[StrategyResult]:
-        """Propose. Raising costs this source only; it is named in the response (law 5)."""
+        """Propose. Raising costs this source only; it is named in the response."""

@@ -29,7 +29,7 @@ NO_ROW = -1
 
 
 class Recent:
-    """The newest messages (S2-04)."""
+    """The newest messages."""
 
     name = "recent"
 
@@ -47,7 +47,7 @@ class Recent:
 
 
 class Window:
-    """The newest messages of a time window (S5-14)."""
+    """The newest messages of a time window."""
 
     name = "window"
 
@@ -88,7 +88,7 @@ class Thread:
 
 
 class GivenPreferences:
-    """The preferences the request brings (S2-06)."""
+    """The preferences the request brings."""
 
     name = "preferences"
 

@@ -1,4 +1,4 @@
-"""What hangs together with the question by replies, over several steps (N-02)."""
+"""What hangs together with the question by replies, over several steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long memory: what of the whole history of a channel answers a question (N-03, N-06). Pure."""
+"""Long memory: what of the whole history of a channel answers a question. Pure."""
 
 from __future__ import annotations
 

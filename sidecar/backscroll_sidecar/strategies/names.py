@@ -1,4 +1,4 @@
-"""People a question names, for ranking: never an identity (law 4), so several may be meant and parts of names count."""
+"""People a question names, for ranking: never an identity, so several may be meant and parts of names count."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from backscroll_sidecar.strategies.base import NOTHING, Messages, StrategyQuery,
 from backscroll_sidecar.strategies.memory import MemoryQuestion, best_by_words, rank_memory, seek
 
 INLINE_ROWS = 4_000
-"""Longer histories are ranked in a thread: 10,000 rows take .3 to .9 ms (law 9)."""
+"""Longer histories are ranked in a thread: 10,000 rows take .3 to .9 ms."""
 
 
 class Lexical:
-    """Messages that share words with the question, best BM25 first, however old (N-03, N-06)."""
+    """Messages that share words with the question, best BM25 first, however old."""
 
     name = "lexical"
 

@@ -1,4 +1,4 @@
-"""The messages that mean something similar to the question, however long ago (S2-05, S2-09 to S2-11)."""
+"""The messages that mean something similar to the question, however long ago."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Semantic:
     async def gather(self, query: StrategyQuery) -> StrategyResult:
         """The `semantic_limit` eligible live rows most similar to the question.
 
-        Raises `SourceFailed` when the question cannot be embedded: that costs this source only (S2-15).
+        Raises `SourceFailed` when the question cannot be embedded: that costs this source only.
         """
         rows = _live_rows(query)
         if query.semantic_limit <= 0 or len(rows) == 0:

@@ -1,4 +1,4 @@
-"""What a scrape tells: plain numbers, added to where things happen, named when somebody asks (S5-20, S5-33).
+"""What a scrape tells: plain numbers, added to where things happen, named when somebody asks.
 
 The metrics library's own counters take 22 to 45 µs a call, as much as a stage of a build; an addition takes none. The
 library writes the text and answers HTTP.
@@ -85,7 +85,7 @@ def fell_for(degradations: Sequence[Degradation]) -> str:
 
 
 class Metrics:
-    """Everything a scrape tells, by the names of S5's list where it has one.
+    """Everything a scrape tells.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Metrics:
     features
         The cache of analysed texts.
     missed_deadlines
-        Calls by RPC that were not answered in their caller's time (N-09); asked at each scrape.
+        Calls by RPC that were not answered in their caller's time; asked at each scrape.
     damaged_segments
         Loads of a channel that met a damaged segment; asked at each scrape.
     """

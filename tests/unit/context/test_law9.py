@@ -14,7 +14,7 @@ from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.analyze.reply_cues import RARE_CHARS, NamesLately, names_called
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.people import NameParts
-from backscroll_sidecar.context import builder, diversity, history_search, stages
+from backscroll_sidecar.context import builder, history_search, selection, stages
 from backscroll_sidecar.context import question as question_module
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import INLINE_US, resolve_question
@@ -261,16 +261,16 @@ def test_shortened_names_are_sought_in_the_beginnings_of_lines():
 def test_long_references_are_compared_by_their_ends(monkeypatch):
     """P-05: what is cut into shingles has a bound a line; short lines are whole, and both ends of long ones count."""
     seen: list[str] = []
-    real = diversity.shingle_sets
-    monkeypatch.setattr(diversity, "shingle_sets", lambda texts: seen.extend(texts) or real(texts))
+    real = selection.shingle_sets
+    monkeypatch.setattr(selection, "shingle_sets", lambda texts: seen.extend(texts) or real(texts))
     long = "the same words over and over " * 2_000
     texts = ["a short line", long + "cats", long + "dogs"]
     view = HotChannel(KEY, PlainCodec(), stored_in_order(
         [say(f"m{n}", ANN, text, 9 - n) for n, text in enumerate(texts)]
     )).view()  # fmt: skip
-    diversity.cut(view, np.arange(3, dtype=np.int32))
+    selection.cut(view, np.arange(3, dtype=np.int32))
     assert seen[0] == "a short line"
-    assert all(len(text) <= diversity.COMPARED_CHARS + 1 for text in seen)
+    assert all(len(text) <= selection.COMPARED_CHARS + 1 for text in seen)
     assert seen[1].endswith("cats")
     assert seen[2].endswith("dogs")
     assert seen[1].startswith("the same")

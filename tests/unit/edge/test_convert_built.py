@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
-from backscroll_sidecar.context.lines import Said
+from backscroll_sidecar.context.line_format import Said
 from backscroll_sidecar.context.model import (
     BuiltContext,
     Diagnostics,

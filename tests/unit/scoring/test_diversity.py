@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from backscroll_scoring import (
     FeatureSets,
-    KeptSets,
+    ShingleCache,
     mmr_order,
     set_similarity,
     shingle_sets,
@@ -25,7 +25,7 @@ def gone(*texts, authors=None, order=None, **options):
 
 def gone_of(sets, authors=None, order=None, **options):
     m = len(sets)
-    kept, seq, who = KeptSets(), np.arange(m), np.zeros(m) if authors is None else authors
+    kept, seq, who = ShingleCache(), np.arange(m), np.zeros(m) if authors is None else authors
     kept.add(seq, sets)
     places = np.arange(m) if order is None else np.array(order)
     thinned = kept.without_repeats(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from backscroll_scoring import (
     FeatureSets,
-    KeptSets,
+    ShingleCache,
     set_similarity,
     shingle_sets,
 )
@@ -51,7 +51,7 @@ def sets_of(made):
 
 def kept(made, numbers, parts):
     """A store with these sets, put there in so many parts."""
-    out = KeptSets()
+    out = ShingleCache()
     for some in np.array_split(np.arange(len(made)), parts):
         ids = [made.ids[made.offsets[i] : made.offsets[i + 1]] for i in some]
         offsets = np.cumsum([0, *map(len, ids)])

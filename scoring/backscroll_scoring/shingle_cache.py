@@ -32,7 +32,7 @@ class Thinned(NamedTuple):
     complete: bool
 
 
-class KeptSets:
+class ShingleCache:
     """Sets by number, one behind the other: how many ids, the facts in two halves, the ids. For one thread at a time.
 
     `without_repeats` reads them where they lie: to look up, join and compare 60 of them as `bytes` took twice as long.
@@ -95,9 +95,9 @@ class KeptSets:
         facts = high << 32 | low & 0xFFFF_FFFF
         return FeatureSets(offsets, self._words[np.repeat(starts + HEAD, sizes) + own], facts)
 
-    def without(self, numbers: Collection[int]) -> KeptSets:
+    def without(self, numbers: Collection[int]) -> ShingleCache:
         """Another one with the same sets but for these."""
-        out = KeptSets()
+        out = ShingleCache()
         stays = ~np.isin(self._numbers, list(numbers))
         out._words, out._used = self._words[: self._used].copy(), self._used
         out._numbers, out._starts = self._numbers[stays], self._starts[stays]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .arrays import Int32, Int64
-from .kernels_lately import newest_by as _newest_by
+from .kernels_newest import newest_by as _newest_by
 
 EVER_MS = -(2**63)
 

@@ -14,7 +14,7 @@ BLOCK = 1_024
 
 @kernel(nb.intp(READ_I32, READ_I64, nb.int32, nb.int64, nb.intp))
 def newest_by(author: Int32, time_ms: Int64, user: int, since_ms: int, end: int) -> int:
-    """See `lately.newest_by`; times never fall from row to row.
+    """See `newest.newest_by`; times never fall from row to row.
 
     A block whose rows are all somebody else's is left at once.
     """
