@@ -15,7 +15,7 @@ from pathlib import Path
 import backscroll_scoring
 from backscroll_sidecar import analyze
 from backscroll_sidecar.channels import Channels, SegmentWriter
-from backscroll_sidecar.chat import ChatService
+from backscroll_sidecar.chat.service import ChatService
 from backscroll_sidecar.chat.turn_store import TurnStore
 from backscroll_sidecar.concurrency.background import make_room
 from backscroll_sidecar.concurrency.threads import pool

@@ -1,7 +1,5 @@
 """Events of a chat stream, in order: the context, deltas and calls, a notice or an error, the end."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

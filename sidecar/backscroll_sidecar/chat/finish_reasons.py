@@ -1,7 +1,5 @@
 """From a model's finish reason to the end of a chat stream. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from backscroll_sidecar.chat.events import EndReason, Notice

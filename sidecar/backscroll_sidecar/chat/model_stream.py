@@ -1,7 +1,5 @@
 """One model call of a turn, as chat events and an ending."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence

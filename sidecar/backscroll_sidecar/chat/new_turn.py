@@ -1,7 +1,5 @@
 """How a turn begins: its question, and the turn made of a request and a built context. Pure."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from backscroll_sidecar.analyze import is_same_question

@@ -1,7 +1,5 @@
 """Keep a continued turn inside its token budget by shortening tool results, oldest first. Pure."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import TokenCounter, token_counter

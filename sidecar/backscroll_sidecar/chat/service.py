@@ -1,7 +1,5 @@
 """Runs the turns of StreamChat and Chat."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing

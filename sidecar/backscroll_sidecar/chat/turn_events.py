@@ -1,7 +1,5 @@
 """Events of a turn: its beginning, each model call, its end. Nobody waits for them."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 

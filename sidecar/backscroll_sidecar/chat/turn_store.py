@@ -1,7 +1,5 @@
 """Reads and writes of a turn: its question, tool rounds and reply, and the kept turn itself."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 

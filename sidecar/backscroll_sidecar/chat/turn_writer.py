@@ -1,7 +1,5 @@
 """Stores a turn in tasks that outlive its caller."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The `backscroll` command. Each subcommand is a module; what is heavy is imported when a command needs it."""
 
-from __future__ import annotations
-
 import sys
 
 from backscroll_sidecar.cli.console import INTERRUPTED, CommandError, print_error

@@ -1,7 +1,5 @@
 """`backscroll channels`: which channels there are, and which of them somebody may have meant."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime

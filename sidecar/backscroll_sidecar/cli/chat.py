@@ -1,7 +1,5 @@
 """`backscroll chat`: talk to the server's model in a channel, and see what context it was given."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import sys

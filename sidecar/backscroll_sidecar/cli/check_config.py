@@ -1,7 +1,5 @@
 """`backscroll check-config`: what serve forgives, this does not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

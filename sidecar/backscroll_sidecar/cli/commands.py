@@ -1,7 +1,5 @@
 """The list of commands, in the order of ``backscroll --help``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Say how far the kernels are, which numba compiles when they are imported. Imports numba: after `prepare_process`."""
 
-from __future__ import annotations
-
 import logging
 import re
 import sys

@@ -1,7 +1,5 @@
 """A client for a command, and its failures in the words of the command line."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager

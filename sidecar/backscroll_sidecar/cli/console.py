@@ -4,8 +4,6 @@ Standard output carries the answer and nothing else, so that it can be piped; ev
 standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 130 ended by Ctrl-C.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`backscroll context`: build one context and show how it came about."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass

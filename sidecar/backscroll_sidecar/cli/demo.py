@@ -1,7 +1,5 @@
 """`backscroll demo`: a server, a real chat, three real questions, and what Backscroll makes of them."""
 
-from __future__ import annotations
-
 import json
 import time
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """`backscroll doctor`: what this machine and this database are like, line by line, and what to do about it."""
 
-from __future__ import annotations
-
 import importlib.util
 import platform
 import shutil

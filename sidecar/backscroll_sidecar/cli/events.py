@@ -1,7 +1,5 @@
 """`backscroll events`: what the server has recorded of its turns."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime

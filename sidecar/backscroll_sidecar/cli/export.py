@@ -1,7 +1,5 @@
 """`backscroll export`: a channel as JSON Lines, which `backscroll import` reads again."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import os

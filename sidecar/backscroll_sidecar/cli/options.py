@@ -1,7 +1,5 @@
 """Options that several commands share, under one name and one help text."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A server of one's own as a child process: started for a demo, ended with it, also where that is killed (`tied`)."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

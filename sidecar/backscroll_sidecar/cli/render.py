@@ -1,7 +1,5 @@
 """A built context as a table for a terminal: what was taken, what was not, and why. Prints nothing itself."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

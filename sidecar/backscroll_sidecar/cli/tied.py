@@ -4,8 +4,6 @@ Standard input is a pipe that nobody writes to. It ends with the parent, however
 among others), and then this process ends as if told to by SIGTERM.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

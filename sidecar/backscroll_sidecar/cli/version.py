@@ -1,7 +1,5 @@
 """`backscroll version`."""
 
-from __future__ import annotations
-
 import platform
 from importlib.metadata import version as installed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from backscroll_sidecar.chat import ChatSettings
+from backscroll_sidecar.chat.turns import ChatSettings
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.profiles import PROFILES, Profile
 from backscroll_sidecar.context.routing import BotSettings, ContextSettings

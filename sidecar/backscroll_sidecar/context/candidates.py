@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from time import monotonic
@@ -15,11 +14,12 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import with_marked
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.deadline import OWN_FAULTS, Deadline, is_call_ending
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.proposals import Proposed, proposed_by
-from backscroll_sidecar.context.question import INLINE_US, Question
+from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.tool_exchanges import (
     NO_ROUNDS,
     OrphanCalls,
@@ -351,7 +351,9 @@ async def strategy_query(
 
 async def _eligible_rows(question: Question, view: ChannelView) -> Callable[[], NDArray[np.bool_]]:
     """Makes the marks of rows that may be candidates; they are made already, in a thread, where that takes long."""
-    if question.eligible_us(view) <= INLINE_US:
-        return partial(question.eligible, view)
-    marks = await asyncio.to_thread(question.eligible, view)
+    make = partial(question.eligible, view)
+    cost_us = question.eligible_us(view)
+    if cost_us <= INLINE_US:
+        return make  # mostly nobody asks
+    marks = await run(cost_us, make)
     return lambda: marks

@@ -1,7 +1,5 @@
 """Dates and times as people's phones write them: order of day and month, 12 hours, words for night. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from datetime import datetime

@@ -1,7 +1,5 @@
 """DiscordChatExporter, JSON: one file a channel or thread; its records one a line as well."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """In which encoding a text without a byte order mark is. Pure: its first bytes in, a name of Python's out."""
 
-from __future__ import annotations
-
 import codecs
 import re
 

@@ -1,7 +1,5 @@
 """A SQLite file with a table ``history`` (chat_id, role, text), as bots of one person keep it. Opened to read only."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing

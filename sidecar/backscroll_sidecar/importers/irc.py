@@ -1,7 +1,5 @@
 """Logs of IRC clients: irssi, weechat, HexChat, ZNC and what looks like them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta

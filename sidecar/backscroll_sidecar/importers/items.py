@@ -1,7 +1,5 @@
 """What a reader yields: messages, what was left out and why, and what is wrong with a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar

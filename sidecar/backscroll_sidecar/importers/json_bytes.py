@@ -1,7 +1,5 @@
 """Bytes of JSON on their way to the parser: the depth is bounded, and half characters are mended."""
 
-from __future__ import annotations
-
 import re
 from itertools import accumulate
 from typing import IO

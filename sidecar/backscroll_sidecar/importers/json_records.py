@@ -1,7 +1,5 @@
 """Records of JSON files, one after the other: lines, arrays, and lists inside a document of any size."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import IO, Any

@@ -1,7 +1,5 @@
 """Lark and Feishu: messages as the API lists them (``im/v1/messages``), and as events tell of them, in any JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Logs whose entries begin with a recognisable line and go on until the next one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A look at what a file begins with: enough to tell its format. Reads one piece of it."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Messages in the making: what every format says in its own words, said once in the contract's."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from hashlib import blake2b
 from pathlib import PurePosixPath

@@ -17,8 +17,6 @@ A record holds the fields of ``backscroll.v1.Message`` by name, or the common wo
 What ``ListMessages`` and ``ExportMessages`` answer is read as well: stored messages, alone or in lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Set
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """OneBot (v11, as go-cqhttp, NapCat, Lagrange and others send it): events, one a line or in an array."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ They have no ids, authors or times. An id is made of a message and all before it
 conversation adds only what is new; each conversation is a session of its own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """JSON that does not fit a message of the contract, in the contract's words."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

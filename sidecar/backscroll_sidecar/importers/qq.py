@@ -1,7 +1,5 @@
 """QQ: message records exported as text, of one chat or several, of Windows and of phones."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Which format a file is of: named by the user, or known by what it begins with."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

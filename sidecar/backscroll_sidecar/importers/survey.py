@@ -1,7 +1,5 @@
 """Files read twice: first to learn names and find what is wrong, then for the messages. Holds no messages."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Ids are those of the Bot API (``-100…`` for supergroups), so that a bot goes on in the same channel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime

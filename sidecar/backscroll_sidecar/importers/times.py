@@ -1,7 +1,5 @@
 """Times as chat logs write them, in milliseconds since the epoch. Pure but for the time zone of the machine."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo

@@ -1,7 +1,5 @@
 """WeChat: what its exporters write, as CSV (MemoTrace, PyWxDump), as JSON (WeFlow, PyWxDump), and as text."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """WhatsApp: the text of "Export chat", of Android and of iOS, in many languages; alone, in its zip, or in a folder."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath

@@ -1,7 +1,5 @@
 """What WhatsApp itself writes into exports, in the languages it is used in most."""
 
-from __future__ import annotations
-
 import re
 
 _MARK = "\u200e?"

@@ -1,7 +1,5 @@
 """A model's answer, from the bytes of its body to the events of the port. No SDK."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing

@@ -1,7 +1,5 @@
 """The chunks of one OpenAI chat completion, streamed or whole, to the events of an answer. Pure, no SDK."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,8 +5,6 @@ Borders between chunks mean nothing (RFC 9112, 7.1.1), so what one read brings i
 sees it; it still checks everything else. Nothing is held back that it could use.
 """
 
-from __future__ import annotations
-
 import re
 
 _MAX_HEAD_BYTES = 64 * 1024

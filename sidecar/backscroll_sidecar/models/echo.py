@@ -1,7 +1,5 @@
 """The model that needs no key and no network: it repeats the question and says that it does."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from backscroll_sidecar.domain import Role

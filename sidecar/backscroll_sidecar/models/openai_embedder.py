@@ -1,7 +1,5 @@
 """Embeddings from any server that speaks OpenAI's ``/embeddings``. Never retries by itself."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import binascii

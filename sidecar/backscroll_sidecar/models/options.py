@@ -1,7 +1,5 @@
 """Where a model of OpenAI's kind is and how it is asked. Pure, no SDK."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

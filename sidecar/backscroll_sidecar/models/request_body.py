@@ -1,7 +1,5 @@
 """The body of a chat completion request: the adapter's bytes, and behind them what a call adds. Pure, no SDK."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A model whose answers the caller makes, for the tests of a bot: `backscroll.testing` serves one."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager

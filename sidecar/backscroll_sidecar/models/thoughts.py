@@ -7,8 +7,6 @@ where the model is known to be one of them (`ThoughtMemory`). In one that was no
 tells that what was passed on so far was thoughts: `ThoughtFilter.has_taken_back`.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import Enum, auto

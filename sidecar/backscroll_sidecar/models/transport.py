@@ -4,8 +4,6 @@ Nothing but the public names of the two libraries is used. Importing this takes 
 `models.openai` does so when a model is made.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """What every embedder's output must be before it leaves the port."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -4,8 +4,6 @@ Words are compared in any case, with any signs between their parts: ``MAX_TOKENS
 ``FinishReason.MAX_TOKENS``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An embedder without a model: texts are as similar as the words they share. `backscroll.testing` serves it."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

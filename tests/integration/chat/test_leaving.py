@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.chat import ChatEnd, Delta, EndReason, Notice
+from backscroll_sidecar.chat.events import ChatEnd, Delta, EndReason, Notice
 from backscroll_sidecar.edge.convert.chat import chat_request
 from backscroll_sidecar.ports import TextDelta
 from tests.contract.models.sse_server import HANG, Reply, SseServer, said, stopped

@@ -10,7 +10,7 @@ import pytest
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import context_pb2_grpc
 from backscroll_sidecar.analyze import token_counter
-from backscroll_sidecar.chat import ChatEnd, Delta
+from backscroll_sidecar.chat.events import ChatEnd, Delta
 from backscroll_sidecar.chat.turn_writer import NOT_STORED_YET
 from backscroll_sidecar.domain import MAX_TEXT_BYTES, Role
 from backscroll_sidecar.edge.convert.chat import chat_request

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.chat import ChatEnd
+from backscroll_sidecar.chat.events import ChatEnd
 from backscroll_sidecar.domain import Role, ToolCallPart
 from backscroll_sidecar.edge.convert.chat import chat_request
 from backscroll_sidecar.models.faults import failed

@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from backscroll_sidecar.chat import EndReason
+from backscroll_sidecar.chat.events import EndReason
 from backscroll_sidecar.chat.finish_reasons import ending_of, error_text, notice_of
 from backscroll_sidecar.chat.turns import Turn, decode_turn, encode_turn
 from backscroll_sidecar.domain import ChannelKey, NeutralMessage, Role, ToolCallPart, ToolResultPart

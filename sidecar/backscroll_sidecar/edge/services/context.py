@@ -8,7 +8,8 @@ from contextlib import aclosing
 from typing import ClassVar, Protocol
 
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.chat import ChatEvent, ChatRequest
+from backscroll_sidecar.chat.events import ChatEvent
+from backscroll_sidecar.chat.turns import ChatRequest
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext
 from backscroll_sidecar.context.rendered_lines import AnswerCodec
 from backscroll_sidecar.edge.call_pipeline import Call
