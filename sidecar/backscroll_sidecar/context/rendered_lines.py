@@ -50,7 +50,7 @@ _NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
 class AnswerCodec(Hashable, Protocol):
     """How the edge encodes what answers are joined of; the fields are those of the contract.
 
-    `keys`: see `reference_answers.join_answer`; `payload_head`: what a payload of OpenAI's format begins with, up to
+    `keys`: see `Page.join`; `payload_head`: what a payload of OpenAI's format begins with, up to
     the size of its body; `rendered_head`: what a rendered message of a user's begins with, up to that of its content.
     """
 

@@ -1,4 +1,4 @@
-"""The sources that look through the whole history: by words, and by all that speaks for long memory."""
+"""Sources that search the whole history: by words, and by all factors of the history search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RANK_US_PER_ROW = 0.075
 
 
 class Lexical:
-    """Messages that share words with the question, best BM25 first, however old."""
+    """Messages of any age that share words with the question, best BM25 first."""
 
     name = "lexical"
 
@@ -27,7 +27,7 @@ class Lexical:
 
 
 class Recall:
-    """The best messages by the score for long memory, words of theirs or not."""
+    """The best messages by the score of the history search, whether they share words or not."""
 
     name = "recall"
 
