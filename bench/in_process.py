@@ -118,7 +118,7 @@ def _worker(tree: Path) -> Iterator[subprocess.Popen[str]]:
     }
     own.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(
-        [sys.executable, __file__, "--worker"],
+        [sys.executable, "-P", __file__, "--worker"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, cwd=tree,
     )  # fmt: skip
     try:

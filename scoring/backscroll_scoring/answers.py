@@ -20,7 +20,7 @@ FIELD_BYTES = 6 * VARINT_BYTES
 
 
 class LaidOut(NamedTuple):
-    """k selected candidates as `reference_answers.lay_out` tells: int64[LAID, k] and the totals."""
+    """Selected candidates on a page: int64[LAID, k], whose rows `layout` names, and the totals."""
 
     laid: Int64
     totals: list[int]
@@ -38,14 +38,18 @@ class LaidOut(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """What is the same from question to question: see `reference_answers.join_answer`. Make one with `of`."""
+    """The constant parts of an answer, which `Page.join` puts around its messages. Make one with `of`."""
 
     joined: bytes
     ends: Int64
 
     @classmethod
     def of(cls, pieces: Sequence[bytes]) -> Pieces:
-        """Eight pieces in their order."""
+        """From eight parts.
+
+        Heads of the payload and of its body; head and end of the references in the body; end of the body; titles of
+        the text's two sections; head of the message with the references.
+        """
         return cls(b"".join(pieces), np.cumsum([len(one) for one in pieces]))
 
 
@@ -83,7 +87,7 @@ class Page:
         forms: Sequence[Sequence[bytes]],
         numbers: Sequence[Sequence[int]],
     ) -> None:
-        """Put messages, at least one, on the page: `forms` and `numbers` of each as `reference_answers` lists them."""
+        """Put messages, at least one, on the page: the forms and numbers of each, in the order of `layout`."""
         start, first, count = self.used_bytes, self._count, len(keys)
         pieces = [form for each in forms for form in each]
         joined = b"".join(pieces)
@@ -132,7 +136,19 @@ class Page:
         time_ms: Int64,
         dated_before_ms: int,
     ) -> LaidOut:
-        """Find k selected candidates; see `reference_answers.lay_out`."""
+        """Find k selected candidates on the page and add up their costs.
+
+        Parameters
+        ----------
+        order : int64[k]
+            Places among the m candidates, best first, each once.
+        rows, semantic, kinds : int32[m], bool[m], uint32[m]
+            Ascending rows; which candidates are references; the kind of each.
+        seq, time_ms : int64[n]
+            Arrival number and time of each row.
+        dated_before_ms
+            Older messages are on the page with their date.
+        """
         laid, totals = np.empty((LAID, len(order)), np.int64), np.empty(TOTALS, np.int64)
         self._engine.lay_out(
             order, rows, semantic, kinds, seq, time_ms, dated_before_ms, self._keys, self._slots,
@@ -151,10 +167,18 @@ class Page:
         question: bytes,
         asked: bytes,
     ) -> UInt8:
-        """Write what an answer says of messages that are all here; see `reference_answers.join_answer`.
+        """Write the payload, text, items and messages of an answer whose messages are all on the page: uint8[n].
 
-        Returns uint8[n], to be copied once, where the answer is put together. `scored`: None where `scores` has
-        all candidates.
+        Parameters
+        ----------
+        scores, scored : float64[s], int32[s] or None
+            The scores of the candidates at these ascending places; None: of all.
+        tails
+            The fields that items of a kind end with.
+        keys : 6 bytes
+            Field keys of the payload (0: not wanted), the text, an item, its rank and score, a message.
+        question, asked
+            The question in the payload's body, and its field of the answer.
         """
         laid, totals = laid_out
         most = 2 * (totals[BYTES] + len(pieces.joined)) + len(question) + len(asked) + FIELD_BYTES

@@ -1,4 +1,4 @@
-"""Less of the same: maximal marginal relevance."""
+"""Maximal marginal relevance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who said something last."""
+"""The newest row of a user."""
 
 from __future__ import annotations
 

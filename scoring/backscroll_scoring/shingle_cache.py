@@ -1,4 +1,4 @@
-"""Sets of shingles that are kept by number, so that lines are cut once and compared where they lie."""
+"""Shingle sets of messages, kept by number, so that each message is cut once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIRST_WORDS = 4_096
 
 
 class Thinned(NamedTuple):
-    """An order without repeats.
+    """An order without near-duplicates.
 
     Attributes
     ----------
@@ -33,10 +33,7 @@ class Thinned(NamedTuple):
 
 
 class ShingleCache:
-    """Sets by number, one behind the other: how many ids, the facts in two halves, the ids. For one thread at a time.
-
-    `without_repeats` reads them where they lie: to look up, join and compare 60 of them as `bytes` took twice as long.
-    """
+    """Sets by number in one array: how many ids, the facts in two halves, the ids. For one thread at a time."""
 
     __slots__ = ("_numbers", "_starts", "_used", "_words")
 
@@ -115,7 +112,7 @@ class ShingleCache:
         threshold: float = 0.8,
         across_authors: int = 16,
     ) -> Thinned:
-        """An order of candidates without the marked ones that say the same as a better one that stays.
+        """An order of candidates without those marked ones that repeat a better one.
 
         Two say the same whose facts are equal and whose sets have a Jaccard similarity (shared / in either) of at
         least ``threshold``. Empty sets are like nothing. Short lines of different people are votes, not copies: they
@@ -132,7 +129,7 @@ class ShingleCache:
         marks : bool[k]
             Which of the order may go.
         maximum : int, optional
-            With it what stands too far behind to move up into so many is not looked at.
+            Places that cannot move up into so many are not looked at.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Hot channels: the columns, texts and wire fragments of channels in memory, loaded from the store and droppable."""
+"""Channels in memory: columns, texts and wire fragments, loaded from the store on demand."""
 
 from backscroll_sidecar.channels.batch import BLANK, HIDDEN, LIVE, PARTIAL, RECALLED, shown_id
 from backscroll_sidecar.channels.cache import Channels

@@ -1,5 +1,6 @@
-"""Messages of one channel on their way into memory or into a segment: arrays, with numbers of their own for words,
-people and ids. What a hot channel takes in, wherever it comes from.
+"""Messages of one channel as arrays, on their way into memory or into a segment.
+
+Words, people and ids have numbers of the batch's own.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ NONE = -1
 LIVE, RECALLED, PARTIAL = map(
     np.uint8, (MessageState.LIVE, MessageState.RECALLED, MessageState.PARTIAL)
 )
-"""To compare a column with the enum's own value takes ten times as long."""
+"""Plain integers: comparing a column with an enum member takes ten times as long."""
 BLANK = 3
-"""In the column `state`, beside the values of `MessageState`: a live message that shows nothing, no candidate ever."""
+"""A value of the column `state`: a live message with nothing to show. Never a candidate."""
 HIDDEN = 4
-"""In the column `state` of a build's own view: a live message that the asker may not see."""
+"""A value of `state` in one build's view: a live message that the asker may not see."""
 _LIVE = MessageState.LIVE
 _SCOPE = "\0"
-"""In no id: the contract refuses it."""
+"""The contract refuses ids with it."""
 AuthorAs = tuple[str, str]
 """A user id, and the name a message of that user was written under."""
 
@@ -209,14 +210,14 @@ class Numbers(dict[str, int]):
 
 
 def terms_of(text: str, keywords: Sequence[str]) -> Sequence[str]:
-    """What a row is found by: its keywords; where words are not told apart by spaces, all its characters and pairs."""
+    """The terms that find a row: keywords, and characters and pairs in scripts without spaces."""
     if text.isascii():
         return keywords
     return [*grams(text), *(word for word in keywords if not is_gram(word))]
 
 
 def _own_ids(stored: Sequence[StoredMessage]) -> list[str]:
-    """An id for each message, though they come from several channels: of those that share one the last has it."""
+    """A unique id for each message of several channels. Of those that share one, the last keeps it."""
     last = {item.message.id: place for place, item in enumerate(stored)}
     return [
         item.message.id

@@ -1,4 +1,4 @@
-"""Texts and wire fragments of a channel as bytes in a few large pieces: no Python object a message."""
+"""Texts and wire fragments of a channel in a few large byte chunks, without a Python object per message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from backscroll_sidecar.ports import FragmentCodec
 
 CHUNK_BYTES = 256 * 1024
-"""A piece that is appended to is closed at this size; a longer one that comes as a whole stands alone."""
+"""A growing chunk is closed at this size. A longer one that comes whole stands alone."""
 DECODED_TEXTS = 256
 _PLACE_BITS = 32
 _PLACE_MASK = (1 << _PLACE_BITS) - 1
@@ -77,7 +77,7 @@ class BodyColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts(Sequence[str]):
-    """The texts of a view's rows. Made when they are asked for; those asked for lately are kept in `decoded`."""
+    """The texts of a view's rows, decoded on access and cached in `decoded`."""
 
     bodies: BodyColumns
     decoded: dict[int, str] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Texts(Sequence[str]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fragments(Sequence[bytes]):
-    """The wire forms of a view's rows, cut out when they are asked for; an edge to a stored row names its author.
+    """The wire forms of a view's rows, cut out on access. An edge to a stored row names its author.
 
     `parent`, `author`: int32[n], the latter places in `people`.
     """

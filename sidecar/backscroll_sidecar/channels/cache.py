@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 PRELOADED_SEGMENTS = 1_024
-"""So many segments are looked at for the channels that were used last."""
+"""Newest segments that a start looks at to find the channels used last."""
 
 
 class Channels(ChannelCache[HotChannel]):
@@ -57,9 +57,9 @@ class Channels(ChannelCache[HotChannel]):
         self._codec = codec
         self.segment_format = format_of(codec)
         self.on_load: Callable[[ChannelKey, int], None] = lambda *_: None
-        """Told of every load: how many rows no segment had."""
+        """Called after every load with the number of rows that no segment held."""
         self.damaged_segments = 0
-        """Loads that met a segment which was not what was kept. It is made anew, as for rows that have none."""
+        """Loads that met a damaged segment. It is rebuilt from its rows."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -71,7 +71,7 @@ class Channels(ChannelCache[HotChannel]):
 
     @property
     def has_room(self) -> bool:
-        """Whether at least half of the memory is free: who loads what nobody asked for drives nothing out."""
+        """Whether at least half of the memory is free, so that preloading evicts nothing."""
         return 2 * self._size <= self._max_size
 
     def _take(self, key: ChannelKey, kept: HotChannel, applied: Applied) -> bool:
@@ -112,9 +112,9 @@ class Channels(ChannelCache[HotChannel]):
         return channel.view() if channel.known else None
 
     async def lately_kept(self) -> AsyncGenerator[ChannelView]:
-        """Load the channels that were used last before the server stopped, while half of the memory is free.
+        """Load the channels used last before the server stopped, while `has_room`.
 
-        Raises `StoreUnavailable`. For a start: whoever asks first finds them in memory.
+        Raises `StoreUnavailable`. Used at start, so that first questions find them in memory.
         """
         for key in await self._reader.lately_kept(self.segment_format, PRELOADED_SEGMENTS):
             if not self.has_room:

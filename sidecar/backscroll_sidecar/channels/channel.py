@@ -25,9 +25,9 @@ from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.ports import PIN, Applied, FragmentCodec, RecordChange
 
 PERSON_BYTES, CHANNEL_BYTES = 900, 15_000
-"""Rough bytes of a user with one name, of a channel with no rows beside its arrays."""
+"""Rough bytes of a user with one name, and of a channel without rows."""
 WORN_BYTES = 1 << 20
-"""Bodies of replaced revisions that are borne with, whatever the channel's size."""
+"""Bytes of replaced revisions that any channel may hold."""
 
 COLUMNS: Mapping[str, type[np.generic]] = {
     **SENT,
@@ -65,9 +65,9 @@ class HotChannel:
         self.revised: dict[int, int] = {}
         """How often each row changed since it came, by seq: its revision and its moves together."""
         self.loose_count = 0
-        """Rows the load that made it read as rows."""
+        """Rows that the load read as rows: no segment held them."""
         self.segment_ranges: list[SegmentRange] = []
-        """What segments hold, as far as is known: a change drops its stretch here as it does in the store."""
+        """What segments hold. A change drops the range of its row here as in the store."""
         self._codec = codec
         self._columns = {name: Column(dtype) for name, dtype in COLUMNS.items()}
         self._keywords = RaggedColumn()
@@ -103,7 +103,7 @@ class HotChannel:
 
     @property
     def is_worn(self) -> bool:
-        """Whether most of the bodies held are of replaced revisions: loaded again it would be much smaller."""
+        """Whether most bodies held are of replaced revisions. A reload would be much smaller."""
         return self._replaced_bytes > WORN_BYTES + self._bodies.nbytes // 2
 
     @property
@@ -148,7 +148,7 @@ class HotChannel:
         self._view = None
 
     def take_pins(self, message_ids: Sequence[str]) -> None:
-        """These are pinned, in this order."""
+        """Set the pinned messages, in this order."""
         if self._pinned != (pinned := tuple(message_ids)):
             self._pinned, self._view = pinned, None
 
@@ -184,7 +184,7 @@ class HotChannel:
         self._sort(first)
 
     def take_aliases(self, aliases: Sequence[tuple[str, str]]) -> None:
-        """Know messages that are here under other ids, too: pairs of an alias and the id of its message. Idempotent."""
+        """Add aliases: pairs of an alias and the id of its message. Idempotent."""
         if not aliases:
             return
         packed = (Packed.of([one[place] for one in aliases]) for place in (0, 1))
@@ -201,7 +201,7 @@ class HotChannel:
         rows[alias] = rows[own]
 
     def take_links(self, kept: reply_snapshot.Arrays) -> None:
-        """Begin with what a segment keeps of the reply model, if it was made from the rows that are here."""
+        """Start from a snapshot of the reply model, if it was made from these rows."""
         column = {name: self._columns[name].view() for name in ("seq", "state", "author")}
         self._replies = ReplyCache(reply_snapshot.unpacked(kept, **column, revised=self.revised))
         self._view = None
@@ -311,7 +311,7 @@ class HotChannel:
         self._lexicon.append(rows, terms)
 
     def _link_new(self, first: int, ids_before: int) -> None:
-        """Link the rows from `first` on, and those that waited for them."""
+        """Link the rows from `first` on, and earlier rows that reply to them."""
         rows = np.arange(first, len(self))
         numbers = self._columns["number"].raw()[first:]
         self._id_rows.extend(np.full(len(self._ids) - len(self._id_rows), NO_ROW, np.int32))
@@ -340,7 +340,7 @@ class HotChannel:
         )
 
     def _replace(self, changed: Mapping[str, StoredMessage]) -> None:
-        """Edits, recalls, and rows that move behind a late parent. One copy of what changes, however many rows do."""
+        """Apply edits, retractions and moves behind a late parent. Each changed column is copied once."""
         batch = batch_of(list(changed.values()), self._codec)  # it alone may raise
         columns = self._numbered(batch)
         self._id_rows.extend(np.full(len(self._ids) - len(self._id_rows), NO_ROW, np.int32))
@@ -376,7 +376,7 @@ class HotChannel:
         return int(other[0]) if len(other) else len(self)
 
     def _sort(self, first: int = 0) -> None:
-        """Late messages among the rows from `first` on move to their place in time; those before are in order."""
+        """Move late messages among the rows from `first` on to their place in time."""
         time_ms, seq = self._columns["time_ms"].raw(), self._columns["seq"].raw()
         tail = time_ms[max(0, first - 1) :]
         if not (tail[:-1] <= tail[1:]).all():
@@ -401,7 +401,7 @@ class HotChannel:
         self._changed(start)
 
     def _changed(self, row: int) -> None:
-        """Another generation: rows from `row` on are not what they were."""
+        """Begin another generation: rows from `row` on have changed."""
         self.generation += 1
         self._replies = self._replies.before(row)
         self._decoded = {}
@@ -409,7 +409,7 @@ class HotChannel:
     def _author_numbers_of(
         self, authors: Sequence[AuthorAs]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Who wrote under which name, which unlike `people` never changes with a later name; and which user that is."""
+        """Numbers of (user, name at the time), which later names never change, and the users' indices."""
         numbers, people = self._author_numbers, self.people
         for who in authors:
             if who not in numbers:

@@ -1,4 +1,4 @@
-"""Growable columns: numpy arrays and ragged integer lists that are appended to and read at the same time.
+"""Growable columns, flat and ragged, that may be read while they are appended to.
 
 A writer appends behind the published length and never touches what lies before it, so a reader that holds a view
 of that length needs no lock. When the capacity is used up the data moves to a larger array; old views stay valid.

@@ -1,4 +1,4 @@
-"""The words of one channel and where they stand: an inverted index over keywords and character grams, in memory.
+"""An inverted index of one channel: its keywords and character grams, in memory.
 
 It is a cache: derived from the stored keywords and texts.
 """
@@ -100,7 +100,7 @@ class Lexicon:
         return self._words.nbytes + self._digits.nbytes + self._postings.nbytes
 
     def view(self) -> LexiconView:
-        """What is there now."""
+        """The index as of now."""
         return LexiconView(self._postings.view(), Words(self._words.view()), self._digits.view())
 
     def trim(self) -> None:
@@ -110,7 +110,7 @@ class Lexicon:
         self._postings.trim(len(self._words))
 
     def reserve(self, words: Sequence[Packed]) -> None:
-        """Make room for these words, as if all of them were new: growing costs more than what `trim` gives back."""
+        """Make room for these words as if all were new. `trim` gives back what was not needed."""
         self._words.reserve(words)
 
     def number(
@@ -144,7 +144,7 @@ class Lexicon:
             self._postings.append_block(rows, terms.words, terms.counts, terms.block)
 
     def replace(self, rows: NDArray[np.int32], terms: Terms) -> None:
-        """Other terms for these rows, in the place of those that were there."""
+        """Replace the terms of these rows."""
         self._postings.remove(rows)
         self.append(rows, terms)
 

@@ -1,9 +1,8 @@
-"""Reply edges of a channel: the ids that replies name become rows, late parents are linked when they come, circles stay
-open.
+"""Reply edges of a channel: ids become rows, late parents are linked when they come.
 
 The rule is the same for live appends and for a load: rows are linked in order of arrival; a row first looks for its
 own parent, then the rows that waited for it are linked to it, in their order of arrival. An edge that would close
-a circle is left out. So a restart finds the same edges.
+a circle is left out. A restart finds the same edges.
 """
 
 from __future__ import annotations

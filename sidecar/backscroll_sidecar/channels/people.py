@@ -1,4 +1,4 @@
-"""The people of a channel as the channel in memory knows them: user indices, names now and before."""
+"""The people of a channel in memory: user indices, present and former names."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class People:
 
     Attributes
     ----------
-    renamed : how often anybody got another name than before, or a first one.
+    renamed : how often a user got a first or another name.
     members : those who are or were members, or wrote something; others are only named in messages.
-    stays : when they were members, where somebody told.
+    stays : when they were members, where it is known.
     """
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ class People:
         return looked_up_by(self.names[self.index[user_id]])
 
     def last_message_id(self, user_id: str) -> str | None:
-        """Part of the roster a message is analysed with; a question needs no inferred edge."""
+        """None: the roster asks for it, and a question needs no inferred edge."""
         del user_id
         return None
 
@@ -156,7 +156,7 @@ class People:
             self.renamed += 1
 
     def _forget_names(self) -> None:
-        """An alias was taken away: what is known by name is what the members say."""
+        """Forget names that no member has, after an alias was removed."""
         self._holders.clear()
         self.by_name_part.clear()
         self.longest_name_chars = 0

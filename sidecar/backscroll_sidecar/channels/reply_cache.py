@@ -1,4 +1,4 @@
-"""What the reply model found out about the newest rows of a channel. A cache: dropped and computed again at will."""
+"""Results of the reply model for the newest rows of a channel. A cache, computed again when dropped."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LinkState:
 
     @classmethod
     def begun(cls, first: int, old: LinkState | None) -> LinkState:
-        """A state whose links begin at row `first`, with what an older one knows already."""
+        """A state whose links begin at row `first`, filled from an older one."""
         cues_from = max(0, first - LOOK_BACK)
         room = first - cues_from + CAPACITY
         nobody = np.full(room, -1, np.int32)

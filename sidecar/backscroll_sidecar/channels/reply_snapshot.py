@@ -1,7 +1,7 @@
-"""What the reply model found out about a channel's newest rows, in the channel's last segment.
+"""The reply cache of a channel's newest rows, stored in its last segment.
 
-Nobody who asks first has to wait until some 500 rows are looked through again. It is a cache of a cache: taken only
-when the rows it was made from are those that were loaded, else made anew. It holds places of rows, no ids.
+It saves the first question after a load from reading some 500 rows again. It is used only when the loaded rows are
+those it was made from. It holds row numbers, no ids.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ NOTHING: Arrays = {name: np.empty(0, dtype) for name, dtype in ARRAYS.items()}
 
 
 def model() -> str:
-    """Names the model that found the links out: what another one did is not read."""
+    """The name of the reply model. Snapshots of another one are not read."""
     made_by = (shipped().first, shipped().start)
     return f"{zlib.crc32(b''.join(part.with_intercept.tobytes() for part in made_by)):x}"
 
 
 def packed(view: ChannelView, revised: Mapping[int, int]) -> Arrays:
-    """What is known of a view's rows, as `ARRAYS`. `revised`: revisions by seq of edited rows. For a thread."""
+    """A snapshot of a view's reply cache, as `ARRAYS`. `revised`: revisions by seq of edited rows. For a thread."""
     state = view.replies.state
     if state is None:
         return NOTHING
@@ -73,7 +73,7 @@ def unpacked(
     author: NDArray[np.int32],
     revised: Mapping[int, int],
 ) -> LinkState | None:
-    """What is kept, if it was made from just these rows, all that came until then; None: it has to be made anew."""
+    """The snapshot's state; None when it was made from other rows."""
     made_of = kept["links.made_of"]
     if len(made_of) != 4:
         return None
@@ -126,7 +126,7 @@ def _rows_back(
 
 
 def _fits(kept: Arrays, count: int) -> bool:
-    """Whether every number is one of a row that is there."""
+    """Whether every number is that of an existing row."""
     if len(kept["links.places"]) != 3:
         return False
     cues_from, first, upto = kept["links.places"].tolist()

@@ -1,4 +1,4 @@
-"""Which rows of a channel segments hold, and which are worth one next."""
+"""Which rows of a channel the segments hold, and which to write next."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Segments of hot channels, written in the background: so that the next load of a channel reads arrays instead of rows.
+"""Writes segments of channels in the background, so that the next load reads arrays instead of rows.
 
     publish, load → the channel is due → rows that no segment holds → a segment in a thread → SegmentsChange → writer
 
-Nobody waits for it, and nothing depends on it: what has no segment is read from its rows.
+Nothing depends on it: what has no segment is read from its rows.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from backscroll_sidecar.ports import Applied, Segment, SegmentsChange
 log = logging.getLogger(__name__)
 
 LEAST_ROWS = 64
-"""Fewer rows are read faster than they are worth writing."""
+"""Fewer rows are not worth a segment."""
 LOOK_S, QUIET_S = 1.0, 10.0
 """A channel is due when `SEGMENT_ROWS` rows are loose, or some are and nothing came for `QUIET_S`."""
 CLOSE_S = 5.0
 
 MERGED = 8
-"""So many full segments in a row become one: what many share, words and people, is read once."""
+"""Full segments in a row that become one, so that shared words and people are read once."""
 
 Submit = Callable[[SegmentsChange], Awaitable[Applied]]
 
@@ -51,11 +51,11 @@ class _Due:
 
 
 class SegmentWriter:
-    """Writes what hot channels have and segments do not. Owned by the event loop; also a publisher of the writer.
+    """Writes segments of rows that have none. Owned by the event loop; also a publisher of the writer.
 
     Parameters
     ----------
-    channels : what is hot; it tells of loads.
+    channels : the channels in memory; they tell of loads.
     submit : makes segments durable: the one writer's `submit`.
     """
 
@@ -67,7 +67,7 @@ class SegmentWriter:
         channels.on_load = self._loaded
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
-        """Remember that a hot channel changed. Cheap."""
+        """Remember that a channel in memory changed. Cheap."""
         if applied.stored and self._channels.hot(key) is not None:
             due = self._due.setdefault(key, _Due(0, 0.0))
             due.rows += len(applied.stored)
@@ -98,7 +98,7 @@ class SegmentWriter:
                 await self.write_all()
 
     async def write_all(self) -> None:
-        """Write what is due now, however little time has passed."""
+        """Write everything that has no segment now."""
         while self._due:
             await self._write_due(next(iter(self._due)), is_quiet=True)
 

@@ -1,4 +1,4 @@
-"""Segments: stretches of a channel as the bytes of arrays, kept in the store so that a cold channel is read at once.
+"""Segments: ranges of a channel as stored arrays, so that a channel loads quickly.
 
 They are a cache of rows. Here is what they look like inside; the store keeps them, and drops them in the
 transaction that changes one of their rows. A segment is the lengths of its arrays, the size of a header in JSON, the
@@ -35,7 +35,7 @@ from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import FragmentCodec, Segment
 
 FORMAT = 8
-"""Goes up whenever the bytes, or what analysis and rendering put into rows, mean something else."""
+"""Raise it when the bytes, or what analysis and rendering put into rows, change their meaning."""
 SEGMENT_ROWS = 1_024
 ARRAYS: Mapping[str, type[np.generic]] = {
     **SENT,
@@ -58,7 +58,7 @@ ARRAYS: Mapping[str, type[np.generic]] = {
 }
 """In the order in which they stand."""
 TOGETHER = 512
-"""So many rows' words are looked up at once: one call into C must not hold the interpreter for long."""
+"""Rows whose words are looked up at once: a call into C must not hold the interpreter for long."""
 ALIGNED = 8
 CHECKSUM_BYTES = 8
 
@@ -68,7 +68,7 @@ class BadSegmentError(ValueError):
 
 
 def format_of(codec: FragmentCodec) -> str:
-    """Names what a segment holds: those of another name are never read."""
+    """The name of what a segment holds. Segments of another name are never read."""
     return f"{FORMAT}:{codec.version}:{reply_snapshot.model()}"
 
 
@@ -228,7 +228,7 @@ def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[in
 
 
 def _terms_of_rows(view: ChannelView, keywords: Runs, texts: Sequence[str]) -> Runs:
-    """What the index knows each row by. It is not read backwards: the texts say it again."""
+    """The index terms of each row, made again from the texts."""
     ends, blocks = [0], [np.empty(0, np.int32)]
     for first in range(0, len(texts), TOGETHER):
         some = texts[first : first + TOGETHER]
@@ -326,7 +326,7 @@ def _arrays(columns: bytes) -> dict[str, NDArray[Any]]:
 
 
 def _fits(batch: Batch, segment: Segment) -> bool:
-    """Whether every number of a batch is one of something that is there."""
+    """Whether every number of a batch is in range."""
     k, words = len(batch.sent["seq"]), len(batch.words)
     sent = batch.sent
     text_end = sent["text_at"].astype(np.int64) + sent["text_size"]

@@ -21,11 +21,11 @@ from backscroll_sidecar.domain import ChannelKey, Mention, MessageState, Part
 from backscroll_sidecar.ports import FragmentCodec
 
 MOST_BLANK = 512
-"""So many blank rows are passed over one by one; the reply model looks at more rows than these and its window."""
+"""Most blank rows that are passed over one by one. Fewer than the reply model's reach beyond its window."""
 
 
 class Shown(NamedTuple):
-    """What a column `state` says of all its rows, so that hardly anybody need look at it.
+    """Facts about a whole column `state`, so that few readers need the column.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Shown(NamedTuple):
 
     @classmethod
     def of(cls, state: NDArray[np.uint8]) -> Shown:
-        """What it says."""
+        """The facts of one column."""
         others = np.flatnonzero(state != LIVE)
         if not len(others):
             return _ALL_SHOWN
@@ -64,7 +64,7 @@ _ALL_SHOWN = Shown(True, (), None, np.empty(0, np.int64))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MessageIds(Sequence[str]):
-    """The ids of a view's rows, made when they are asked for. `number`: int32[n], places in `ids`."""
+    """The ids of a view's rows, made on access. `number`: int32[n], places in `ids`."""
 
     ids: StringsView
     number: NDArray[np.int32]
@@ -105,13 +105,13 @@ class ChannelView:
     target : int32[n]
         The number of the id each row replies to, -1 for none. `inferred`, uint8[n]: 1 where we found that out.
     message_ids, texts, fragments : sequences
-        n long, made when they are asked for.
+        n long, made on access.
     id_rows : int32[m]
         The row of a message by the number of its id in `ids`; rows behind n belong to later generations.
     replies : ReplyCache
-        What the reply model keeps of these rows: a cache, not a part of the value.
+        The reply model's cache for these rows; no part of the value.
     written : Written
-        What builds wrote of these rows: another one.
+        The cache of rendered rows; no part of the value.
     codec : FragmentCodec
         Reads fragments.
     pinned : tuple of str
@@ -177,19 +177,19 @@ class ChannelView:
         return -2 - number
 
     def with_lost_parents(self, columns: ChannelColumns) -> ChannelColumns:
-        """The columns where who replies to something that is not stored has it for a parent. Linear in the channel."""
+        """The columns in which replies to messages that are not stored have them as parents. O(channel)."""
         lost = (columns.parent < 0) & (self.target >= 0) & (self.inferred == 0)
         parent = np.where(lost, -2 - self.target, columns.parent)
         return replace(columns, parent=parent)
 
     def counting(self, rows: Sequence[int]) -> ChannelView:
-        """The same view in which these rows are live. Linear in the channel."""
+        """The same view in which these rows are live. O(channel)."""
         state = self.state.copy()
         state[rows] = MessageState.LIVE
         return replace(self, state=state, shown=Shown.of(state))
 
     def hiding(self, marks: NDArray[np.bool_]) -> ChannelView:
-        """The same view in which the live ones of the marked rows (bool[n]) are hidden. Linear in the channel."""
+        """The same view in which the live ones of the marked rows (bool[n]) are hidden. O(channel)."""
         hides = marks & (self.state == LIVE)
         if not hides.any():
             return self

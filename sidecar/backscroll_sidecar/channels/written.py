@@ -1,4 +1,4 @@
-"""What builds wrote of a channel's messages, kept for the builds to come.
+"""Rendered messages of a channel, kept for later builds.
 
 The lines that matter for one question mostly matter for the next one, too, so a message is written, counted and
 encoded when a build first shows it, or a moment before (`context.precompute`), not when it comes in: most are never
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from backscroll_scoring import FeatureSets, Page, ShingleCache
 
 MAX_BYTES = 2_097_152
-"""Of one channel: some 1,000 messages of ordinary length in one style, fewer with what they are compared by."""
+"""Of one channel: some 1,000 ordinary messages in one style, fewer with their shingles."""
 MAX_PAGE_BYTES = 1_048_576
 """Of its pages besides."""
 STYLE_BYTES = 300
 """Of a style without messages."""
 
 SetsOf = Callable[[NDArray[np.intp]], FeatureSets]
-"""Makes what some of the messages asked for are compared by, which are named by their places."""
+"""Makes shingle sets of the messages at these places."""
 
 
 class Written:
@@ -34,8 +34,8 @@ class Written:
 
     Attributes
     ----------
-    wanted : how the last question wanted messages written; whoever writes some ahead wants it, too
-    sets : what lines are compared by, by arrival number; `sets_with` adds to them
+    wanted : the style of the last question, which precomputing uses too
+    sets : shingle sets by arrival number; `sets_with` adds to them
     """
 
     __slots__ = ("_by_style", "_page_bytes", "_pages", "_written_bytes", "sets", "wanted")
@@ -68,7 +68,7 @@ class Written:
         self._written_bytes += nbytes
 
     def sets_with(self, seqs: NDArray[np.int64], make: SetsOf) -> ShingleCache:
-        """What messages are compared by, these among them; `make` makes those that are not kept yet."""
+        """The shingle sets, completed for these messages; `make` makes missing ones."""
         if self._written_bytes + self.sets.nbytes > MAX_BYTES:
             self._begin_anew()
         new = np.flatnonzero(self.sets.lacks(seqs))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 from backscroll_sidecar.adapters import ADAPTERS, Adapter
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.asker import StoredPreferences, with_preferences
 from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.candidates import strategy_query
@@ -33,7 +33,7 @@ from backscroll_sidecar.context.parts import (
     speaker_style,
 )
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.question import INLINE_US, Question, resolve_question, resolve_us
+from backscroll_sidecar.context.question import Question, resolve_question, resolve_us
 from backscroll_sidecar.context.rendered_lines import AnswerCodec
 from backscroll_sidecar.context.rendering import Pen
 from backscroll_sidecar.context.response import (
@@ -258,9 +258,7 @@ class ContextBuilder:
             keep_partial=self._settings.partial_replies is not PartialReplies.NEVER,
             skips_system=route.system_rows is StoredSystemRows.SKIP,
         )
-        if resolve_us(request, view) > INLINE_US:
-            return await asyncio.to_thread(resolve)
-        return resolve()
+        return await run(resolve_us(request, view), resolve)
 
     async def _pick(
         self,
@@ -306,8 +304,7 @@ class ContextBuilder:
             route.system_rows,
         )
         drafts = drafted(view, there, chosen.rows, style, pen)
-        is_long = drafts.left_us() > INLINE_US
-        shown = await asyncio.to_thread(drafts.finish) if is_long else drafts.finish()
+        shown = await run(drafts.left_us(), drafts.finish)
         label = request.question_label
         return Parts(
             question=question_text(request, question, view, pen, route.texts),

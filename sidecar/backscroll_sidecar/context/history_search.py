@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 from collections.abc import Collection, Sequence
@@ -20,9 +19,10 @@ from backscroll_scoring.layout import CHUNK
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.history_router import Reach, decisive_score, reaches
-from backscroll_sidecar.context.question import INLINE_US, Question, text_us
+from backscroll_sidecar.context.question import Question, text_us
 from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Comparison
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
@@ -115,20 +115,15 @@ async def look_up(
     it is plain without a look at the old rows: mostly it is, and they are what takes long.
     """
     if not is_gated:
-        asked = _asked(query.view, question)
-        if look_up_us(query, question) <= INLINE_US:
-            return _FAR, seek(query.view, asked, query.eligible)
-        seeking = asyncio.to_thread(seek, query.view, asked, query.eligible)
-        return _FAR, await deadline.bound(seeking)
-    if look_up_us(query, question) <= INLINE_US:
-        far, sought = _look_up(query, question, starts_new)
-    else:
-        far, sought = None, None
-        if _is_short_work(query, question):
-            far, sought = _look_up(query, question, starts_new, old_rows=False)
-        if far is None:
-            looking = asyncio.to_thread(_look_up, query, question, starts_new)
-            far, sought = await deadline.bound(looking)
+        seeking = partial(seek, query.view, _asked(query.view, question), query.eligible)
+        return _FAR, await deadline.bound(run(look_up_us(query, question), seeking))
+    cost_us = look_up_us(query, question)
+    far, sought = None, None
+    if cost_us > INLINE_US and _is_short_work(query, question):
+        far, sought = _look_up(query, question, starts_new, old_rows=False)
+    if far is None:
+        looking = partial(_look_up, query, question, starts_new)
+        far, sought = await deadline.bound(run(cost_us, looking))
     assert far is not None
     return far, sought
 
@@ -268,9 +263,7 @@ async def recall(
     comparison, lost = await _comparison(query, sought, meaning, deadline, us)
     if comparison is not None:
         us += comparison.us
-    if us > INLINE_US:
-        return await asyncio.to_thread(_best, query, sought, comparison, lost)
-    return _best(query, sought, comparison, lost)
+    return await run(us, partial(_best, query, sought, comparison, lost))
 
 
 async def _comparison(

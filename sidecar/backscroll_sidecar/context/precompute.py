@@ -18,7 +18,7 @@ import numpy as np
 
 from backscroll_sidecar.channels import Channels, ChannelView
 from backscroll_sidecar.concurrency.background import in_background
-from backscroll_sidecar.context.question import INLINE_US
+from backscroll_sidecar.concurrency.offload import INLINE_US
 from backscroll_sidecar.context.rendered_lines import (
     USUAL,
     AnswerCodec,

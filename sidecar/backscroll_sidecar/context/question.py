@@ -23,8 +23,6 @@ from backscroll_sidecar.domain import Author, AuthorKind, MessageType, Role
 
 _NONE = np.empty(0, np.int32)
 _HUMAN = AuthorKind.HUMAN
-INLINE_US = 300.0
-"""What is predicted to take longer is done in a thread (law 9)."""
 US_PER_ASCII_CHAR, US_PER_CHAR = 0.4, 1.0
 """Words, tokens and type of a question; Chinese must be cut into words."""
 MARK_US_PER_ROW = 0.0011

@@ -25,10 +25,10 @@ from backscroll_sidecar.adapters import openai_chat
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.channels.written import page_keys
+from backscroll_sidecar.concurrency.offload import INLINE_US
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.line_format import MS_PER_DAY, LineStyle
-from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.rendering import MESSAGE_TOKENS, Drafts, Pen, Written, draft
 from backscroll_sidecar.domain import Role, SpeakerStyle, TimeStyle
 
@@ -50,7 +50,7 @@ _NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
 class AnswerCodec(Hashable, Protocol):
     """How the edge encodes what answers are joined of; the fields are those of the contract.
 
-    `keys`: see `reference_answers.join_answer`; `payload_head`: what a payload of OpenAI's format begins with, up to
+    `keys`: see `Page.join`; `payload_head`: what a payload of OpenAI's format begins with, up to
     the size of its body; `rendered_head`: what a rendered message of a user's begins with, up to that of its content.
     """
 

@@ -10,6 +10,7 @@ from functools import partial
 import structlog
 from msgspec.structs import replace
 
+from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, fit_us
 from backscroll_sidecar.context.compress import (
     CUT_MARK,
@@ -29,7 +30,6 @@ from backscroll_sidecar.context.layouts import (
 )
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.selected import Line, Lines
 from backscroll_sidecar.domain import Degradation, Fate, Layout, NeutralMessage, Role
 from backscroll_sidecar.scripts import shows_nothing
@@ -174,8 +174,7 @@ async def fit_in_stages(
         fitted, lost = await _fitted_by_own(profile, fit_with, deadline)
     if fitted is None:
         fit_plainly = partial(fit_with, *_PLAIN)
-        is_long = fit_us(parts, limits, frame) > INLINE_US
-        fitted = await asyncio.to_thread(fit_plainly) if is_long else fit_plainly()
+        fitted = await run(fit_us(parts, limits, frame), fit_plainly)
     if fitted.preferences_dropped:
         lost.append(Degradation("compress", "BUDGET", "preferences"))
     if fitted.answered_dropped:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.analyze import asks_to_go_on
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.trigger import NO_ROW, Moment, names_called
 from backscroll_sidecar.domain import Author, MessageState, Role, Stay
 from backscroll_sidecar.scripts import shows_nothing
 
-INLINE_ROWS = 30_000
-"""Of longer channels the rows are looked at in a thread: 100,000 take some 500 microseconds (law 9)."""
+HIDE_US_PER_ROW = 0.005
+"""Looking at the rows of a channel: 100,000 take some 500 microseconds."""
 
 
 async def as_seen_by(asker: Author | None, view: ChannelView) -> ChannelView:
@@ -32,9 +33,7 @@ async def as_seen_by(asker: Author | None, view: ChannelView) -> ChannelView:
         stays = ()
     if stays is None:
         return view
-    if view.count > INLINE_ROWS:
-        return await asyncio.to_thread(_hiding, view, stays)
-    return _hiding(view, stays)
+    return await run(HIDE_US_PER_ROW * view.count, partial(_hiding, view, stays))
 
 
 def _hiding(view: ChannelView, stays: Iterable[Stay]) -> ChannelView:

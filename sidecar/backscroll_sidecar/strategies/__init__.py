@@ -1,4 +1,4 @@
-"""Sources of candidates. Each proposes rows of the channel (or preferences); none decides what is taken."""
+"""Sources of candidates. Each proposes rows of the channel, or preferences; ranking decides."""
 
 from backscroll_sidecar.strategies.base import (
     NOTHING,

@@ -46,7 +46,7 @@ class StrategyQuery(msgspec.Struct, frozen=True, eq=False):
     query_embedding : Embedding or None
         A vector of the question that came with the request.
     notes : dict
-        What one stage of this build leaves for a later one, such as the question's vector. Empty when it begins.
+        Shared by the stages of one build, for values such as the question's vector.
     """
 
     store: HistoryReader
@@ -79,7 +79,7 @@ class StrategyQuery(msgspec.Struct, frozen=True, eq=False):
     @property
     def eligible(self) -> NDArray[np.bool_]:
         """bool[end]: rows that may be proposed at all: of the wanted thread, not the trigger, no partial reply outside
-        the chain. As long as the channel: made once, for who asks.
+        the chain. O(channel), made on first access.
         """
         if not self._eligible:
             self._eligible.append(self.make_eligible())
@@ -135,7 +135,7 @@ StrategyResult = Empty | Messages | Preferences
 
 
 class SourceFailed(Exception):
-    """Raised by a strategy that cannot do its work and knows why: `reason` is a short, stable word."""
+    """A strategy cannot do its work. `reason` is a short, stable word."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -144,13 +144,11 @@ class SourceFailed(Exception):
 
 @runtime_checkable
 class Strategy(Protocol):
-    """A source of candidates. `gather` may be a coroutine if it must wait or has much to do: what takes more than a
-    millisecond of CPU belongs in a thread.
-    """
+    """A source of candidates. `gather` may be a coroutine; more than a millisecond of CPU belongs in a thread."""
 
     @property
     def name(self) -> str:
         """The name profiles and overrides call it by."""
 
     def gather(self, query: StrategyQuery) -> StrategyResult | Awaitable[StrategyResult]:
-        """Propose. Raising costs this source only; it is named in the response."""
+        """Propose candidates. An exception costs this source only, and the response names it."""

@@ -1,4 +1,4 @@
-"""The built-in sources that need nothing but the channel in memory."""
+"""The built-in sources that need only the channel in memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Window:
 
 
 class Chain:
-    """What the question replies to, what that replies to, and so on."""
+    """The question's parent and its ancestors."""
 
     name = "chain"
 
@@ -141,7 +141,7 @@ def _in_thread(query: StrategyQuery) -> NDArray[np.bool_]:
 
 
 def _nearest(query: StrategyQuery, rows: NDArray[np.int32]) -> StrategyResult:
-    """The first `thread_limit` of these rows that may be candidates; those not live take no place."""
+    """The first `thread_limit` eligible rows of these. Rows that are not live do not count towards it."""
     rows = rows[rows < query.end]
     rows = rows[query.eligible[rows]]
     places = np.cumsum(query.view.state[rows] == LIVE)
@@ -149,7 +149,7 @@ def _nearest(query: StrategyQuery, rows: NDArray[np.int32]) -> StrategyResult:
 
 
 def _last(query: StrategyQuery, limit: int) -> NDArray[np.int32]:
-    """The last eligible live rows, and the newest of the others among them: their fate is told, they take no place."""
+    """The last eligible live rows, with the other rows among them, whose fate is told but which do not count."""
     if limit <= 0 or query.end == 0:
         return np.empty(0, np.int32)
     start = max(0, query.end - limit)

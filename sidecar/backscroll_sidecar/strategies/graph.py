@@ -1,4 +1,4 @@
-"""What hangs together with the question by replies, over several steps."""
+"""Messages connected with the question by replies, over several steps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Graph:
 
 
 def _own_authors(query: StrategyQuery) -> NDArray[np.int32]:
-    """Who the bot is: whom the request names, else who lately wrote as the assistant (as lines are rendered)."""
+    """The bot's authors: those the request names, else recent authors with the role assistant."""
     view = query.view
     if query.self_ids:
         people = view.people.index

@@ -1,8 +1,7 @@
-"""How much a question sounds as if it were about long ago, told by text alone; and, apart from that, the
-moment at which it is asked. Pure.
+"""Whether a question is about long ago, judged by its text; and the moment at which it is asked. Pure.
 
-One of several signs for the gate between "the last lines" and "the whole history": a speaker in the middle of a talk
-who asks about long ago pauses for nobody.
+One of several signs for choosing between the last lines and the whole history. A pause alone is not enough: people ask
+about long ago in the middle of a talk.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ NEAR_ROWS = 30
 """The last lines: what a question in the middle of a talk is usually about."""
 
 BM25_AS_ONE, NEAR_SHARE, WHOLE = 10.0, 0.7, 1.2
-"""Of the score: the BM25 that counts as 1, what the last lines' takes away, and what all is divided by."""
+"""Of the score: the BM25 that counts as 1, the weight of the last lines' BM25, and the divisor."""
 
 NO_PAUSE = -1
 PAUSE_MS = 30 * 60_000
@@ -64,9 +63,7 @@ def moment_of(
 
 
 def said_of_long_ago(text: str, *, speaks_of: bool) -> float:
-    """What a question's own words make of it, whatever the rows say: `recall_signs`, and .3 where it speaks of
-    somebody of the channel (and does not call them).
-    """
+    """The share of the question's own words: `recall_signs`, and .3 where it speaks of somebody of the channel."""
     signs = recall_signs(text)
     return signs + 0.3 if speaks_of else signs
 
@@ -82,28 +79,28 @@ def long_ago_score(far: float, near: float, said: float) -> float:
 
 
 def most_long_ago(said: float) -> float:
-    """The score that rows could make of such words at the most."""
+    """The highest score such words can reach."""
     return long_ago_score(BM25_AS_ONE, 0.0, said)
 
 
 def worth(score: float, said: float) -> Worth:
-    """What the best BM25 must come to for that score, a little less for the sake of rounding."""
+    """The BM25 needed for that score, rounded down a little."""
     least = BM25_AS_ONE * (WHOLE * score - said)
     return Worth(BM25_AS_ONE, NEAR_SHARE, least - 1e-4)
 
 
 def sounds_long_ago(sought: Sought, said: float, score: float) -> float:
-    """The score of a question with such words of its own, its rows looked at.
+    """The score of a question with such words, from its rows.
 
-    Where it is plain that it cannot be `score` the old rows are not read, and it is a bound, not below the score, which
-    a restart may move: nobody may be told it.
+    Where it cannot reach `score` the old rows are not read, and the result is an upper bound. A restart may change the
+    bound, so it must not be shown.
     """
     cut = max(0, len(sought.eligible) - NEAR_ROWS)
     return long_ago_score(*sought.best_before(cut, worth(score, said)), said)
 
 
 def _last_times(view: ChannelView, eligible: NDArray[np.bool_], count: int) -> list[int]:
-    """When the last `count` rows that count were said; mostly they are the last ones of all, so these come first."""
+    """Times of the last `count` rows that count. The very last rows are tried first."""
     end, times_ms = len(eligible), []
     for start in (max(0, end - count), max(0, end - NEAR_ROWS), 0):
         counts = eligible[start:]

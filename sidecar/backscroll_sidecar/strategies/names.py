@@ -1,4 +1,4 @@
-"""People a question names, for ranking: never an identity, so several may be meant and parts of names count."""
+"""People named in a question, for ranking only: several may be meant, and parts of names count."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.scripts import HAN, UNSPACED
 
 MAX_NAME_CHARS = 12
-"""Longer names in scripts without spaces are not sought."""
+"""Longer names in scripts without spaces are not found."""
 
 _TOKEN = re.compile(
     rf"[{HAN}{UNSPACED}]+|[^\W{HAN}{UNSPACED}](?:[^\W{HAN}{UNSPACED}]|[-.|\[\]^`](?=\w))*"
@@ -31,8 +31,7 @@ _NOBODY: frozenset[int] = frozenset()
 class Named(msgspec.Struct, frozen=True):
     """The users a text names, and the text without those names.
 
-    `speaks_of`: a name stands inside the text, so somebody is spoken of; at either end, or after ``@``, somebody is
-    called.
+    `speaks_of`: a name stands inside the text. At either end, or after ``@``, somebody is called instead.
     """
 
     users: frozenset[int]
@@ -75,7 +74,7 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
 
 
 class _Read(NamedTuple):
-    """A text as whoever looks for names reads it.
+    """A text prepared for finding names.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The sources that go by people: who wrote a message, who is named in it, what they pinned; however long ago."""
+"""Sources by people: who wrote a message, who is named in it, what is pinned. They search the whole history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Asker:
     name = "asker"
 
     def gather(self, query: StrategyQuery) -> StrategyResult:
-        """The newest `recall_limit` eligible live rows by the asker; nothing when nobody is known to ask."""
+        """The newest `recall_limit` eligible live rows by the asker; nothing when the asker is unknown."""
         asker = query.view.people.index.get(query.user_id)
         if asker is None:
             return NOTHING
@@ -26,7 +26,7 @@ class Asker:
 
 
 class Mention:
-    """What names the asker, and what the people wrote whom the question names; the bot itself is none of them."""
+    """Messages that name the asker, and messages of the people the question names, except the bot."""
 
     name = "mention"
 
@@ -45,12 +45,12 @@ class Mention:
 
 
 class Pinned:
-    """What is pinned in the channel; as a reference where nobody else proposes it."""
+    """Pinned messages of the channel; a reference where no other source proposes them."""
 
     name = "pinned"
 
     def gather(self, query: StrategyQuery) -> StrategyResult:
-        """The eligible live rows among them, however many."""
+        """All eligible live rows among them."""
         view = query.view
         if not view.pinned:
             return NOTHING
@@ -62,7 +62,7 @@ class Pinned:
 
 
 def _newest(query: StrategyQuery, marks: Bools) -> StrategyResult:
-    """Of the marked rows the newest `recall_limit` that may be candidates and are live."""
+    """The newest `recall_limit` eligible live rows of the marked ones."""
     rows = np.flatnonzero(marks & query.eligible)
     if not query.view.all_live:
         rows = rows[query.view.state[rows] == LIVE]

@@ -1,34 +1,33 @@
-"""The sources that look through the whole history: by words, and by all that speaks for long memory."""
+"""Sources that search the whole history: by words, and by all factors of the history search."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable
+from functools import partial
 
 import numpy as np
 
+from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.domain import Category
 from backscroll_sidecar.strategies.base import NOTHING, Messages, StrategyQuery, StrategyResult
 from backscroll_sidecar.strategies.memory import MemoryQuestion, best_by_words, rank_memory, seek
 
-INLINE_ROWS = 4_000
-"""Longer histories are ranked in a thread: 10,000 rows take .3 to .9 ms."""
+RANK_US_PER_ROW = 0.075
+"""Ranking the whole history: 10,000 rows take .3 to .9 ms."""
 
 
 class Lexical:
-    """Messages that share words with the question, best BM25 first, however old."""
+    """Messages of any age that share words with the question, best BM25 first."""
 
     name = "lexical"
 
     def gather(self, query: StrategyQuery) -> StrategyResult | Awaitable[StrategyResult]:
         """At most `recall_limit` eligible rows; nothing for a question without words the channel has."""
-        if query.end > INLINE_ROWS:
-            return asyncio.to_thread(_by_words, query)
-        return _by_words(query)
+        return run(RANK_US_PER_ROW * query.end, partial(_by_words, query))
 
 
 class Recall:
-    """The best messages by the score for long memory, words of theirs or not."""
+    """The best messages by the score of the history search, whether they share words or not."""
 
     name = "recall"
 
@@ -36,9 +35,7 @@ class Recall:
         """At most `recall_limit` eligible rows; nothing for a blank question."""
         if not query.question:
             return NOTHING
-        if query.end > INLINE_ROWS:
-            return asyncio.to_thread(_by_memory, query)
-        return _by_memory(query)
+        return run(RANK_US_PER_ROW * query.end, partial(_by_memory, query))
 
 
 def _by_words(query: StrategyQuery) -> StrategyResult:

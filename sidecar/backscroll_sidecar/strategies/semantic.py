@@ -1,4 +1,4 @@
-"""The messages that mean something similar to the question, however long ago."""
+"""Messages of any age with a meaning similar to the question."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Semantic:
 
     Parameters
     ----------
-    embedder : makes the question's vector, where the request brings none.
+    embedder : embeds the question when the request has no vector.
     vectors : the stored vectors of the same embedder.
-    wide : finds messages of other channels; None: there is none but the question's own.
+    wide : searches other channels; None: only the question's own.
     """
 
     name = "semantic"
@@ -60,7 +60,7 @@ class Semantic:
     async def gather(self, query: StrategyQuery) -> StrategyResult:
         """The `semantic_limit` eligible live rows most similar to the question.
 
-        Raises `SourceFailed` when the question cannot be embedded: that costs this source only.
+        Raises `SourceFailed` when the question cannot be embedded.
         """
         rows = _live_rows(query)
         if query.semantic_limit <= 0 or len(rows) == 0:
@@ -85,7 +85,7 @@ class Semantic:
         )
 
     async def question_vector(self, query: StrategyQuery) -> NDArray[np.float32] | None:
-        """float32[dims]: the question's vector, made at most once a build; None when there is nothing to search for.
+        """float32[dims]: the question's vector, made at most once a build; None without a text to embed.
 
         A vector that came with the request is taken as it is. Raises `SourceFailed`.
         """
@@ -134,9 +134,7 @@ class Semantic:
         return found._replace(hits=hits)
 
     async def _vector_to_compare(self, query: StrategyQuery) -> NDArray[np.float32] | None:
-        """As `question_vector`. An embedder that still loads is no loss where the view has nothing to compare with:
-        the build would be the same with it.
-        """
+        """As `question_vector`, but None while the embedder loads and the view has no vectors anyway."""
         try:
             return await self.question_vector(query)
         except SourceFailed as failed:
@@ -145,7 +143,7 @@ class Semantic:
             return None
 
     async def _has_vectors(self, query: StrategyQuery) -> bool:
-        """Whether a row of the view has a vector; true where that cannot be known yet."""
+        """Whether a row of the view has a vector; true while that is unknown."""
         if not self._embedder.dims:
             return True
         anything = np.ones(self._embedder.dims, np.float32)

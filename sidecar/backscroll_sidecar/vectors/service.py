@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from backscroll_scoring import hnsw
 from backscroll_scoring.index import VectorIndex
 from backscroll_sidecar.channel_cache import ChannelCache, retrieve_exception
+from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.concurrency.threads import pool
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.errors import BackscrollError
@@ -48,9 +49,8 @@ GRAPH_TAIL_ROWS, GRAPH_TAIL_SHARE = 256, 0.1
 """A graph is made again when its exact tail is longer than both."""
 SIGN_ROWS = 2_000
 """From here on signs take less than half of a look at every row."""
-INLINE_US = 300.0
 SIGNS_US, US_PER_FAST_ROW, US_PER_EXACT_ROW, US_PER_ROW = 25.0, 0.004, 0.05, 0.004
-"""Predicted cost of a search: above `INLINE_US` it leaves the event loop."""
+"""Predicted cost of a search."""
 
 
 @dataclass(slots=True)
@@ -159,10 +159,8 @@ class Vectors(ChannelCache[_Channel]):
         channel, index = await self._ready(key, len(query))
         seqs = np.ascontiguousarray(seqs)
         search = partial(index.search, query, limit, seqs)
-        if self._us(channel.block, len(seqs)) <= INLINE_US:
-            return Nearest(*search())
-        loop = asyncio.get_running_loop()
-        return Nearest(*await loop.run_in_executor(self._executor, search))
+        cost_us = self._us(channel.block, len(seqs))
+        return Nearest(*await run(cost_us, search, self._executor))
 
     async def _ready(self, key: ChannelKey, dims: int) -> tuple[_Channel, VectorIndex]:
         """A channel and what searches it: by signs from `SIGN_ROWS` vectors on, never exactly until they are made.

@@ -111,7 +111,7 @@ def test_long_histories_are_looked_through_in_a_thread(monkeypatch, profile):
     inline = Room(lines).build_now("where is the anchor?", profile=profile)
     assert set(threads) == {"MainThread"}
     threads.clear()
-    monkeypatch.setattr(recall, "INLINE_ROWS", 39)
+    monkeypatch.setattr(recall, "RANK_US_PER_ROW", 8.0)
     away = Room(lines).build_now("where is the anchor?", profile=profile)
     assert threads
     assert "MainThread" not in threads

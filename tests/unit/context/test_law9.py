@@ -14,10 +14,11 @@ from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.analyze.reply_cues import RARE_CHARS, NamesLately, names_called
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.people import NameParts
+from backscroll_sidecar.concurrency.offload import INLINE_US
 from backscroll_sidecar.context import builder, history_search, selection, stages
 from backscroll_sidecar.context import question as question_module
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.question import INLINE_US, resolve_question
+from backscroll_sidecar.context.question import resolve_question
 from backscroll_sidecar.context.rendering import Drafts
 from backscroll_sidecar.strategies.memory import Sought
 from backscroll_sidecar.strategies.names import named_in

@@ -16,10 +16,10 @@ from backscroll_scoring.layout import SLOT
 from backscroll_scoring.link_columns import WINDOW
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.channels.written import MAX_BYTES
+from backscroll_sidecar.concurrency.offload import INLINE_US
 from backscroll_sidecar.context import precompute, rendered_lines
 from backscroll_sidecar.context.model import BuildRequest, JoinedContext
 from backscroll_sidecar.context.precompute import LEAST_ROWS, Ahead
-from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.rendered_lines import (
     AHEAD_BYTES,
     NEW_MESSAGES,

@@ -140,10 +140,12 @@ async def test_a_mistake_of_ours_arrives_as_it_is_and_harms_nothing(store: Sqlit
 
 
 async def test_a_database_that_cannot_be_opened_is_tried_again(tmp_path: Path) -> None:
-    reader = ReadingConnection(tmp_path / "later" / "history.db")
+    """Each try leaves no thread behind, which might answer a loop that is closed by then."""
+    reader, before = ReadingConnection(tmp_path / "later" / "history.db"), threading.active_count()
     for _ in range(2):
         with pytest.raises(StoreUnavailable, match="cannot be opened"):
             await reader.run(lambda _: None)
+        assert threading.active_count() == before
     (tmp_path / "later").mkdir()
     assert await reader.run(lambda c: c.execute("SELECT 1").fetchone()) == (1,)
     await reader.close()

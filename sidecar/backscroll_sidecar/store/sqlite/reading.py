@@ -130,20 +130,25 @@ class ReadingConnection:
         if before is not None:
             await _shut(before)
         path = self._path
-        made: list[tuple[PagingConnection, threading.Thread]] = []
+        pages: list[PagingConnection] = []
+        threads: list[threading.Thread] = []
 
         def connect() -> PagingConnection:
             run_anywhere()
             thread = threading.current_thread()
             thread.name = THREAD
-            made.append((files.connect_reader(path, PagingConnection), thread))
-            return made[0][0]
+            threads.append(thread)
+            pages.append(files.connect_reader(path, PagingConnection))
+            return pages[0]
 
         try:
             connection = await _with_daemon(connect)
         except sqlite3.Error as error:
+            threads[
+                0
+            ].join()  # told to stop, which it answers to this loop: later there may be none
             raise typed(error) from error
-        return _Opened(connection, *made[0])
+        return _Opened(connection, pages[0], threads[0])
 
 
 def _with_daemon(connect: Callable[[], sqlite3.Connection]) -> aiosqlite.Connection:
