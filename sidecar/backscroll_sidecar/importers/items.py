@@ -104,6 +104,17 @@ class Options:
         self.notes[words] = None
 
 
+def first_text(record: Record, *keys: str) -> str:
+    """The first of these fields that is set, as text; empty where none is."""
+    return str(next(filter(None, map(record.get, keys)), ""))
+
+
+def inner(record: Record, *keys: str) -> Record:
+    """The first of these fields that is set, if it is an object; else an empty one."""
+    found = next(filter(None, map(record.get, keys)), None)
+    return found if isinstance(found, dict) else {}
+
+
 def items_of(
     records: Iterable[tuple[Place, AnyRecord] | Bad],
     items: Callable[[Place, AnyRecord], Iterable[Item]],
