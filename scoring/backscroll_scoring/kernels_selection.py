@@ -25,18 +25,18 @@ from .layout import (
     BY_PIN,
     FLOOR,
     HEAD_COUNT,
-    HIDDEN,
     IN_CHAIN,
+    IS_HIDDEN,
+    IS_ORPHAN,
     IS_PINNED,
+    IS_RECALLED,
     KEPT_STAGE,
     LEAST,
     LEAST_SCORE,
     LIFTS_FLOOR,
     NOT_VISIBLE,
-    ORPHAN,
     OVER_LIMIT,
     RANKED_ONLY,
-    RECALLED,
     WAS_RECALLED,
 )
 
@@ -44,7 +44,7 @@ READ_U32 = nb.types.Array(nb.uint32, 1, "C", readonly=True)
 U32 = nb.types.Array(nb.uint32, 1, "C")
 
 
-_UNSEEN = RECALLED | HIDDEN
+_UNSEEN = IS_RECALLED | IS_HIDDEN
 
 
 @helper
@@ -100,9 +100,9 @@ def _leave_out(
     for j in range(m):
         out[j] = not strong[j] or flags[j] & _UNSEEN != 0
         fate[j], stage[j] = OVER_LIMIT, BY_FATE
-        if flags[j] & RECALLED:
+        if flags[j] & IS_RECALLED:
             fate[j] = WAS_RECALLED
-        elif flags[j] & HIDDEN:
+        elif flags[j] & IS_HIDDEN:
             fate[j] = NOT_VISIBLE
         elif not strong[j]:
             fate[j] = BELOW_THRESHOLD
@@ -110,7 +110,7 @@ def _leave_out(
         return
     broken = np.empty(m, np.bool_)
     for j in range(m):
-        broken[j] = out[j] or flags[j] & ORPHAN != 0
+        broken[j] = out[j] or flags[j] & IS_ORPHAN != 0
     _spread_in_parties(parties, broken)
     for j in range(m):
         if broken[j] and not out[j]:
@@ -169,7 +169,7 @@ def select(
         count = 0
         for j in range(m):
             if flags[j] & _UNSEEN:
-                fate[j] = WAS_RECALLED if flags[j] & RECALLED else NOT_VISIBLE
+                fate[j] = WAS_RECALLED if flags[j] & IS_RECALLED else NOT_VISIBLE
         for k in range(order.shape[0]):
             j = order[k]
             if not flags[j] & _UNSEEN:

@@ -40,7 +40,7 @@ such a row."""
 ADDED = 5
 
 # What is known of a candidate before the selection: bits.
-RECALLED, HIDDEN, IN_CHAIN, IS_PINNED, ORPHAN = 1, 2, 4, 8, 16
+IS_RECALLED, IS_HIDDEN, IN_CHAIN, IS_PINNED, IS_ORPHAN = 1, 2, 4, 8, 16
 """Recalled; partial or hidden; what the question replies to or an ancestor of that; pinned; half of a tool exchange
 whose other half is missing. The first two are not shown whatever their score."""
 

@@ -61,7 +61,7 @@ def select(
     order : int64[k]
         Some of them or all, best first; the others come behind, the last first.
     flags : uint8[m]
-        `RECALLED`, `HIDDEN`, `IN_CHAIN`, `IS_PINNED`, `ORPHAN`.
+        `IS_RECALLED`, `IS_HIDDEN`, `IN_CHAIN`, `IS_PINNED`, `IS_ORPHAN`.
     parties : int32[m] or int32[0]
         The first member of the party a candidate belongs to, -1 none; empty: there are no parties.
 

@@ -1,7 +1,6 @@
-"""What is made of a channel and kept in memory: loaded on first use, told of every commit, dropped for others.
+"""A cache of one value a channel: loaded on first use, told of every commit, least recently used dropped first.
 
-A commit that is published while its channel is being loaded is kept and taken over after the load. Taking over is
-idempotent, so it does not matter whether the load already saw it.
+A commit published during a load is applied after it. Applying is idempotent, so the load may have seen it.
 """
 
 from __future__ import annotations
@@ -36,21 +35,21 @@ class ChannelCache(Generic[T]):
         self._meanwhile: dict[ChannelKey, list[Applied]] = {}
 
     def _take(self, key: ChannelKey, kept: T, applied: Applied) -> bool:
-        """Take over a commit; False: it has to be loaded anew."""
+        """Apply a commit; False: load it anew."""
         raise NotImplementedError
 
     def _size_of(self, kept: T) -> int:
-        """What one counts."""
+        """The size of one."""
         raise NotImplementedError
 
     def _loaded(self, key: ChannelKey, kept: T) -> None:
-        """One was loaded."""
+        """Called after a load."""
 
     def _dropped(self, kept: T) -> None:
-        """One is no longer used."""
+        """Called after a drop."""
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
-        """Take over a committed change; nothing of a channel that is not in memory."""
+        """Apply a committed change, if the channel is in memory."""
         if key in self._loads:
             self._meanwhile.setdefault(key, []).append(applied)
         elif (kept := self._kept.get(key)) is not None:
@@ -92,7 +91,7 @@ class ChannelCache(Generic[T]):
         return kept
 
     def weigh(self, key: ChannelKey) -> None:
-        """Count one that was loaded or grew; while all together are too much, the least recently used goes."""
+        """Count one that was loaded or grew. Over a limit, the least recently used goes."""
         if key not in self._kept:
             return
         size = self._size_of(self._kept[key])
@@ -105,6 +104,6 @@ class ChannelCache(Generic[T]):
 
 
 def retrieve_exception(task: asyncio.Task[Any]) -> None:
-    """Every waiter may have given up; then nobody else would look at the load's error."""
+    """Retrieve an error that nobody may await any more, since every waiter may have given up."""
     if not task.cancelled():
         task.exception()

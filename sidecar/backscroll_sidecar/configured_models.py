@@ -1,4 +1,4 @@
-"""The chat model and the embedder that the settings name, and why one could never be called."""
+"""The chat model and the embedder of the settings, and checks of their settings."""
 
 from __future__ import annotations
 
@@ -54,10 +54,7 @@ def _of_embedder(error: ValueError) -> str:
 
 
 def chat_model(settings: Settings, pacer: Pacer | None = None) -> ChatModel:
-    """The configured model; without key and address an echo, which says that it is one.
-
-    An echo as well where the model could never be called: OpenAI shall not get what was meant for another.
-    """
+    """The configured model; without key and address, or where it could never be called, an echo."""
     if not _has_model(settings):
         return EchoModel(settings.wordings())
     try:

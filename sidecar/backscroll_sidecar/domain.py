@@ -1,4 +1,4 @@
-"""The words of the program: frozen values that every layer shares. No I/O, no clock, no protobuf.
+"""Frozen values that every layer shares. No I/O, no clock, no protobuf.
 
 Times are milliseconds since the epoch (``_ms``), durations name their unit, texts are `str` without lone surrogates.
 """
@@ -77,7 +77,7 @@ class MessageState(IntEnum):
 
 
 class SearchScope(IntEnum):
-    """How far a search by meaning reaches, each one further than those before."""
+    """How far a semantic search reaches; each scope includes those before."""
 
     CHANNEL = 1
     USER = 2
@@ -221,7 +221,7 @@ def render_part(part: Part) -> str:
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    r"""What ingest found out about one revision of a message. Stored once, read from then on.
+    r"""The analysis of one revision of a message, made at ingest and stored.
 
     `text` is the rendered text all of it refers to; `mention_ids` are user ids without repeats, in order of
     appearance; `keywords` are distinct, in order of appearance; `token_count` counts ``text + "\n"`` in o200k_base.
@@ -352,7 +352,7 @@ class AppendResult(msgspec.Struct, frozen=True):
 
 
 class TokenizerName(StrEnum):
-    """How tokens are counted: exactly, or by pi's and the byte estimate."""
+    """How tokens are counted: exactly, or estimated from characters or bytes."""
 
     O200K = "o200k_base"
     CHARS_4 = "chars/4"
@@ -430,7 +430,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """A part that failed and what it cost: named in the response, never silent."""
+    """A part that failed, as the response names it."""
 
     stage: str
     reason: str

@@ -1,4 +1,4 @@
-"""Everything that is refused. Domain errors know no status code; `edge.status` has the one table."""
+"""Typed errors of the domain. `edge.status` maps them to status codes."""
 
 from __future__ import annotations
 

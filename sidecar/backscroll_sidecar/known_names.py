@@ -1,4 +1,4 @@
-"""Who is meant by a name, and who was called what when. Pure; below the layers: all look people up alike."""
+"""The user meant by a name, and names over time. Pure; below the layers, so that all look people up alike."""
 
 from __future__ import annotations
 

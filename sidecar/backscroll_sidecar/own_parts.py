@@ -1,4 +1,4 @@
-"""What the operator brings along, named module:Class: sources, and the three stages of the profile `naive`."""
+"""The operator's own classes, named module:Class: sources, and the stages of the profile `naive`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What authors of own stages import: the three protocols of the profile `naive`, and the values that go through them.
+"""The public names for own stages: the three protocols of the profile `naive` and their values.
 
 A provider says which messages are the history, a compressor makes that fewer or shorter, an assembler makes messages
 for a model of it. ``docs/pipeline.md`` shows one of each.

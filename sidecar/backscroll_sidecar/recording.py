@@ -1,4 +1,4 @@
-"""What a server asked of its store, its sources and its model, in order: for tests of bots and of the server."""
+"""Records what a server asks of its store, sources and model, for tests of bots and of the server."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Recorder:
             self._calls.clear()
 
     def watch(self, store: HistoryStore) -> None:
-        """Note the changes of a store from now on. It stays what it is: what only one kind of store has still works."""
+        """Record the changes of a store from now on, in place."""
         apply = store.apply
 
         async def noted(changes: Sequence[Change]) -> Sequence[Applied]:
@@ -98,7 +98,7 @@ class Recorder:
 
 
 class _Recording:
-    """Everything that is not recorded goes to the inner object."""
+    """Passes everything else to the inner object."""
 
     def __init__(self, inner: Any, recorder: Recorder) -> None:  # noqa: ANN401 - of each kind one
         self._inner = inner

@@ -1,7 +1,6 @@
-"""Scripts written without spaces between words, the characters and pairs that find words in them, and what shows
-nothing. Pure.
+"""Scripts without spaces between words, their search terms, and invisible texts. Pure.
 
-Below the layers: analysis cuts words with it, channels index by it.
+Below the layers: analysis and channels both use it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _KANA = frozenset(
 
 
 def shows_nothing(text: str) -> bool:
-    """Whether nothing of a text can be seen: it is empty, or all of it is white space and invisible characters."""
+    """Whether a text is empty or all white space and invisible characters."""
     if not text or "!" <= text[0] <= "~":  # mostly so
         return not text
     return _NOTHING.fullmatch(text) is not None
@@ -41,7 +40,7 @@ def shows_nothing(text: str) -> bool:
 def grams(text: str) -> tuple[str, ...]:
     """The distinct characters and character pairs of the runs written without spaces (Chinese, Japanese, Korean, Thai).
 
-    They find what a word cut hides: 猫 in 那只小猫, 生命 in 研究生命科学. A lone kana is left out, as in `keywords`.
+    They find words inside words: 猫 in 那只小猫, 生命 in 研究生命科学. A lone kana is left out, as in `keywords`.
     Empty for other scripts. O(n), pure.
     """
     if text.isascii():

@@ -1,6 +1,6 @@
-"""Every text that the server adds to what people said and asked, in each of its languages. Pure.
+"""Every text the server adds, in each of its languages. Pure.
 
-Marks are no texts but the format of a line, the same in every language: ``User:``, ``[bot]``, ``[image: …]``, ``…``.
+Marks belong to the format of a line and are the same in every language: ``User:``, ``[bot]``, ``[image: …]``, ``…``.
 """
 
 from __future__ import annotations

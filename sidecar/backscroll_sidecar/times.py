@@ -1,4 +1,4 @@
-"""Which unit a time was sent in, by its size: platforms hand over seconds and microseconds, too."""
+"""The unit of a time, by its size: some platforms send seconds or microseconds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Ids of turns, and of the rows that a turn of StreamChat or Chat writes: made of its own, so that a retry stores
-nothing twice.
+"""Ids of turns and of the rows a turn writes, made from the turn's id so that a retry stores nothing twice.
 
 A turn's id ends with a mark of what was asked. So the store keeps one answer to a question, and takes another one
 where the question was edited or other words were asked about the same message.
@@ -36,7 +35,7 @@ def asked_mark(made_id: str) -> str:
 
 
 def question_id(turn_id: str) -> str:
-    """Of the question, where the caller names none."""
+    """The id of the question, where the caller names none."""
     return turn_id + QUESTION
 
 
@@ -46,22 +45,22 @@ def is_question(message_id: str) -> bool:
 
 
 def reply_id(turn_id: str) -> str:
-    """Of the whole reply: a turn has one."""
+    """The id of the whole reply."""
     return turn_id + REPLY
 
 
 def partial_id(turn_id: str, attempt: str) -> str:
-    """Of a reply that broke off: the round may be tried again, and each attempt has an id of its own."""
+    """The id of a reply that broke off; each attempt has its own."""
     return f"{turn_id}:partial:{attempt}"
 
 
 def calls_id(turn_id: str, iteration: int) -> str:
-    """Of what the model asked for in model call `iteration`, and of what it said with it."""
+    """The id of the calls of model call `iteration`, and of the words with them."""
     return f"{turn_id}:calls:{iteration}"
 
 
 def result_id(turn_id: str, iteration: int, place: int) -> str:
-    """Of the result of the call at `place`."""
+    """The id of the result of the call at `place`."""
     return f"{turn_id}:result:{iteration}:{place}"
 
 

@@ -111,8 +111,7 @@ def essence(built: BuiltContext) -> dict:
         "tokens": built.tokens,
         "rung": built.rung,
         "degradations": built.degradations,
-        "explanation": told
-        and (told.factors, told.weights, told.threshold, told.link, told.candidates),
+        "explanation": told and (told.threshold, told.link, told.weights, told.candidates),
         "addressed": built.addressed,
         "trigger": built.trigger_fragment,
     }

@@ -14,13 +14,13 @@ from backscroll_scoring.layout import (
     BY_FLOOR,
     BY_MEMORY,
     BY_PIN,
-    HIDDEN,
     IN_CHAIN,
+    IS_HIDDEN,
+    IS_ORPHAN,
     IS_PINNED,
+    IS_RECALLED,
     NOT_VISIBLE,
-    ORPHAN,
     OVER_LIMIT,
-    RECALLED,
     WAS_RECALLED,
 )
 
@@ -38,7 +38,7 @@ def select(
     party = {
         j: {i for i in everybody if parties and parties[i] == parties[j] >= 0} for j in everybody
     }
-    seen = {j for j in everybody if not flags[j] & (RECALLED | HIDDEN)}
+    seen = {j for j in everybody if not flags[j] & (IS_RECALLED | IS_HIDDEN)}
     if rules.ranked_only:
         below, newest = set(everybody) - set(order), set[int]()
         strong = set(order)
@@ -51,7 +51,7 @@ def select(
         strong = (set(everybody) - below) | newest | kept
         strong |= {i for j in strong for i in party[j]}
     out = set(everybody) - (strong & seen)
-    broken = out | {j for j in everybody if flags[j] & ORPHAN and not rules.ranked_only}
+    broken = out | {j for j in everybody if flags[j] & IS_ORPHAN and not rules.ranked_only}
     parted = (
         set() if rules.ranked_only else {i for j in broken for i in party[j] | ({j} & broken)} - out
     )
@@ -59,9 +59,9 @@ def select(
     for j in everybody:
         if j not in strong:
             fate[j] = BELOW_THRESHOLD
-        if flags[j] & HIDDEN:
+        if flags[j] & IS_HIDDEN:
             fate[j] = NOT_VISIBLE
-        if flags[j] & RECALLED:
+        if flags[j] & IS_RECALLED:
             fate[j] = WAS_RECALLED
         if j in parted:
             fate[j], stage[j] = NOT_VISIBLE, BY_EXCHANGE

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from backscroll_sidecar.adapters.base import Adapter, encoded
-from backscroll_sidecar.adapters.openai_chat import OpenAIChat, payload_names
+from backscroll_sidecar.adapters.openai_chat import OpenAIChat, payload_name_alone, payload_names
 
 ADAPTERS: Mapping[str, Adapter] = {OpenAIChat.name: OpenAIChat()}
 
-__all__ = ["ADAPTERS", "Adapter", "OpenAIChat", "encoded", "payload_names"]
+__all__ = ["ADAPTERS", "Adapter", "OpenAIChat", "encoded", "payload_name_alone", "payload_names"]

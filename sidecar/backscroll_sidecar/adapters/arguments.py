@@ -12,7 +12,7 @@ from backscroll_sidecar.adapters.broken_json import read_object
 MAX_REPAIRED_CHARS = 16_384
 """Longer texts are quoted. One answer's calls share it: so much takes some 20 ms at worst (two busy cores)."""
 MAX_OBJECTS = 32
-"""How many objects behind each other are looked for in one call."""
+"""Objects in a row that are looked for in one call."""
 MAX_UNWRAPPED = 2
 """How often JSON may stand inside a JSON text before it is quoted."""
 

@@ -1,4 +1,4 @@
-"""What every vendor's adapter offers."""
+"""The port of a vendor's adapter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A JSON object as it was meant, of a text that is none, in one pass. Pure.
+"""Reads the JSON object that a broken text was meant to be, in one pass. Pure.
 
 Every pattern begins where the last one ended and never goes back, so the time grows with the text and no faster,
 whatever it holds. What is unclear is refused, not guessed: arguments that nobody wrote are worse than none.

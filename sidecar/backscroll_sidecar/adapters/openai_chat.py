@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -59,22 +60,29 @@ def payload_names(messages: Sequence[NeutralMessage]) -> list[str]:
     What is safe of a name stays where it is one person's among these messages. Else, or where nothing is left of it,
     it is ``u_`` and a hash of the id.
     """
-    people = [one.author_id or one.name for one in messages]
-    names = [_safe_name(one.name) for one in messages]
+    people = [(one.author_id or one.name, one.name) for one in messages]
     owners: dict[str, set[str]] = {}
-    for who, name in zip(people, names, strict=True):
+    for who, name in set(people):
         if who:
-            owners.setdefault(name, set()).add(who)
-    return [
-        ""
-        if not who
-        else name
-        if name and len(owners[name]) == 1 and not _HASHED_NAME.fullmatch(name)
-        else _hashed_name(who)
-        for who, name in zip(people, names, strict=True)
-    ]
+            owners.setdefault(_safe_name(name), set()).add(who)
+    return [_name_of(who, name, len(owners.get(_safe_name(name), ())) == 1) for who, name in people]
 
 
+def payload_name_alone(message: NeutralMessage) -> str:
+    """The name that a message has where nobody else has the same."""
+    return _name_of(message.author_id or message.name, message.name, True)
+
+
+@lru_cache(maxsize=4_096)
+def _name_of(who: str, name: str, is_only_one: bool) -> str:
+    safe = _safe_name(name)
+    if not who:
+        return ""
+    is_own = safe and is_only_one and not _HASHED_NAME.fullmatch(safe)
+    return safe if is_own else _hashed_name(who)
+
+
+@lru_cache(maxsize=4_096)
 def _safe_name(name: str) -> str:
     """Letters, digits, ``_`` and ``-``, at most 64; empty when nothing is left."""
     return _NOT_ALLOWED_IN_NAME.sub("_", name).strip("_")[:MAX_NAME_CHARS]

@@ -1,6 +1,6 @@
-"""What OpenAI Chat Completions and their like answer: the parts of a choice, wherever a server puts them. Pure.
+"""Reads answers of OpenAI Chat Completions and compatible servers. Pure.
 
-Everything here comes from outside: each value is looked at before it is used.
+Everything here comes from outside: each value is checked.
 """
 
 from __future__ import annotations

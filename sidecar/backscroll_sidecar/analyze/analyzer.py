@@ -1,4 +1,4 @@
-"""A message becomes features, once, at ingest; a question becomes keywords."""
+"""Features of a message, found once at ingest, and keywords of a question."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 class Analyzer:
     """Message to features. Deterministic: no I/O, no clock. Safe from any thread.
 
-    What follows from a text alone is remembered for the newest texts: a redelivered message, or the next "ok",
-    is not analysed again.
+    Features of the newest texts are cached, so a redelivered message, or the next "ok", is not analysed again.
     """
 
     def __init__(self, counter: TokenCounter | None = None) -> None:
@@ -33,7 +32,7 @@ class Analyzer:
 
     @property
     def hits(self) -> int:
-        """Texts whose features were known."""
+        """Texts whose features were cached."""
         return self._known.cache_info().hits
 
     @property
@@ -46,7 +45,7 @@ class Analyzer:
         return keywords(text), self._counter.count(text + "\n")
 
     def features(self, text: str) -> tuple[tuple[str, ...], int]:
-        """The keywords of a text, and its tokens as a line: of a question as of a stored message."""
+        """The keywords of a question or a message, and its tokens as a line."""
         if len(text) <= KNOWN_CHARS:
             return self._known(text)
         self._long_texts += 1
@@ -59,7 +58,7 @@ class Analyzer:
         *,
         parent_is_question: Callable[[str], bool | None] | None = None,
     ) -> Analysis:
-        """What there is to know about one message.
+        """Analyse one message.
 
         `roster` is the channel as it was before this message came; a name means who had it when it was sent.
         `parent_is_question` looks up, by message id, whether the message answered is a question; without it only the

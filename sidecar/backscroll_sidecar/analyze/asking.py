@@ -1,4 +1,4 @@
-"""What kind of answer a question wants, told by its closed-class words. English and Chinese. Pure."""
+"""What kind of answer a question wants, by its closed-class words, English and Chinese. Pure."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ NUMBER_WORDS: tuple[str, ...] = keywords(_NUMBER_TEXT)
 
 @lru_cache(maxsize=64)
 def lowered_words(text: str) -> tuple[str, ...]:
-    """The runs of letters, digits and ``_`` in `text` in lower case. One question is asked for them more than once."""
+    """The runs of letters, digits and ``_`` in `text`, in lower case. Cached: one question needs them several times."""
     return tuple(_WORD.findall(text.lower()))
 
 
@@ -82,16 +82,16 @@ def asks_how_many(text: str) -> bool:
 
 
 def speaks_of_self(text: str) -> bool:
-    """Whether who asks speaks of themselves, alone or among others. `text` in lower case."""
+    """Whether the asker speaks of themselves, alone or among others. `text` in lower case."""
     return _FIRST_PERSON.is_in(text)
 
 
 @remembered
 def recall_signs(text: str) -> float:
-    """How much its own words make of `text` a question about long ago, -.3 to .8. O(n).
+    """How much the words of `text` point to a question about long ago, -.3 to .8. O(n).
 
     .3 for a question mark, .2 if it opens with a question word or a verb that asks, .3 for two question words or words
-    of the past; less .3 if it has words that need what is before everybody's eyes: "you", "it", "thanks", 你, 这.
+    of the past; less .3 for words that refer to the talk at hand: "you", "it", "thanks", 你, 这.
     """
     words, text = lowered_words(text), text.lower()
     asking = sum(map(_ASKING_OR_PAST.__contains__, words))

@@ -1,4 +1,4 @@
-"""The signs by which `types.classify` tells one kind of line from another, English and Chinese.
+"""The cues by which `types.classify` tells the types of lines apart, English and Chinese.
 
 They are matched against a line in lower case without the address at its start. Every list is closed-class words and set
 phrases of chat; nothing here knows a topic. English phrases inside a line are pairs or triples of neighbouring words
@@ -147,14 +147,14 @@ _FILLER_ZH = (
 )
 FILLER_ZH = re.compile(_FILLER_ZH)
 ONLY_FILLER_ZH = re.compile(rf"(?>{_FILLER_ZH})*+")
-"""Matches a whole line of which `FILLER_ZH` would leave nothing."""
+"""Matches a line that is `FILLER_ZH` throughout."""
 BARE_ASSENT = re.compile(
     r"(?:yes|yep|yup|yeah|yea|no|nope|nah|not really|not sure|i think so|i guess|maybe|probably|true|correct|right|"
     r"sure|ok(?:ay)?|of course|是|是的|是啊|是呀|对|对的|对啊|对呀|嗯+|没有|有|有的|没|不是|不|不会|会|会的|能|不能|"
     r"可以|不可以|好|好的|行|不行|知道|不知道|当然)[\s.!,。！，~～、]*"
 )
 MAX_ASSENT_WORDS = 3
-"""What `BARE_ASSENT` matches has no more words."""
+"""The most words that `BARE_ASSENT` can match."""
 
 # --- answers ------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Whether somebody asks a bot to go on with what it was saying, English and Chinese. Pure."""
+"""Whether a line asks a bot to go on with a broken-off reply, English and Chinese. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from backscroll_sidecar.analyze.same_question import said_besides_calls
 
 MOST_CHARS = 80
-"""Who says more than this asks for something else as well."""
+"""Longer lines ask for something else as well."""
 _BEFORE = (
     r"(?:(?:please|pls|plz|ok|okay|yes|yeah|yep|sure|so|and|well|hey|now|just|can you|could you|would you|will you"
     r"|do|you can|you may|you were cut off|you stopped|you got cut off)[\s,.!?]+)*"
@@ -47,7 +47,7 @@ _OTHERS = re.compile(
     "|أكمل|اكمل|تابع|استمر|واصل|كمّل|كمل|ادامه(?: بده| بدهید| دهید)?|המשך|תמשיך|जारी रखो|जारी रखें|आगे बताओ|आगे"
     "|(?:เล่า|ทำ|เขียน|พูด)?ต่อ(?:เลย|ไป|สิ)?(?:ครับ|ค่ะ|คะ|นะ)?"
 )
-"""One word or two, as it is said most, in languages that are neither."""
+"""The most usual words in other languages."""
 
 
 def asks_to_go_on(text: str, names: Iterable[str] = ()) -> bool:

@@ -96,7 +96,7 @@ def _expand(token: str) -> tuple[str, ...]:
 
 
 _cached_expand = lru_cache(maxsize=_CACHED_TOKENS)(_expand)
-"""Chat repeats its words: the memo turns stemming and segmenting into one look-up. About 10 MB when full."""
+"""A cache: chat repeats its words. About 10 MB when full."""
 
 
 def _known_or_expanded(token: str) -> tuple[str, ...]:
@@ -104,10 +104,9 @@ def _known_or_expanded(token: str) -> tuple[str, ...]:
 
 
 class _Spaced(dict[str, tuple[str, ...]]):
-    """The keywords of what stood between white space in lower-cased ASCII texts lately; no token spans white space.
+    """Keywords by word, for words of lower-cased ASCII texts seen recently.
 
-    One look-up a word instead of a search through every text. Some 10 MB when full; then it begins anew. Safe from any
-    thread: each step is one of the interpreter.
+    One look-up a word instead of a search through every text. Emptied when full, at some 10 MB. Safe from any thread.
     """
 
     def __missing__(self, spaced: str) -> tuple[str, ...]:
@@ -136,7 +135,7 @@ def _word(token: str) -> str:
 
 
 def _whole_and_parts(token: str) -> Iterator[str]:
-    """A path or dotted name as it is, then its words; bare numbers and single letters say nothing alone."""
+    """A path or dotted name as it is, then its words without bare numbers and single letters."""
     if len(token) <= MAX_KEYWORD_CHARS:
         yield token
     for part in _PART.findall(token):

@@ -1,6 +1,4 @@
-"""What follows from a text alone is remembered for the newest texts: chats repeat themselves, and a question is
-mostly a message that was stored just before or will be just after.
-"""
+"""A cache for pure functions of a text. Chats repeat themselves, and a question is mostly a stored message as well."""
 
 from __future__ import annotations
 
@@ -11,14 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 KNOWN_TEXTS, KNOWN_CHARS = 4_096, 512
-"""How many texts a memo holds, and the longest such text: 8 MiB of text at most, at 4 bytes a character."""
+"""How many texts a cache holds, and the longest of them: 8 MiB at most, at 4 bytes a character."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def remembered(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
-    """Remember what a pure function made of the newest texts; long ones it reads again. Safe from any thread."""
+    """Cache a pure function's results for the newest short texts. Safe from any thread."""
     known = lru_cache(maxsize=KNOWN_TEXTS)(function)
 
     def of(text: str, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -28,7 +28,7 @@ MAX_NAME_CHARS = 64
 """Longer names are found by the sender's entities only: each character costs one look-up a mention."""
 
 MAX_PLACES = 256
-"""At signs and lines looked at in one text: bounds the work a flood of ``@@@@`` can cause."""
+"""At signs and lines read in one text, which bounds the work of a flood of ``@@@@``."""
 
 _AT = re.compile(r"(?<![A-Za-z0-9._%+\-])[@\uff20]")
 _ADDRESS_END = re.compile(r"[:,](?=\s|$)|[\uff1a\uff0c]")
@@ -37,7 +37,7 @@ _GOES_ON = re.compile(r"(?a:\w|[.\-]\w)")
 
 
 class Roster(Protocol):
-    """What is known of a channel's people at the moment a message is analysed. Pure look-ups, no I/O."""
+    """The people of a channel as known when a message is analysed. Pure look-ups, no I/O."""
 
     @property
     def longest_name_chars(self) -> int:
@@ -54,7 +54,7 @@ class Roster(Protocol):
 
 
 class RosterOverTime(Roster, Protocol):
-    """A roster that also knows who was called what when."""
+    """A roster that also knows names over time."""
 
     def as_of(self, at_ms: int) -> Roster:
         """The same people under the names they had then; 0: now."""
@@ -90,7 +90,7 @@ class StaticRoster:
         return _RosterThen(self, at_ms) if at_ms > 0 else self
 
     def user_for_name_at(self, name: str, at_ms: int) -> str | None:
-        """Who is meant by a name at a time: who was seen under it, else of whom it is the first one that is known."""
+        """The user meant by a name at a time: seen under it then, else the one whose first known name it is."""
         folded = name.casefold()
         holders = self.holders(folded)
         if len(holders) > 1:
@@ -120,7 +120,7 @@ class StaticRoster:
         return self._last.get(user_id)
 
     def note_author(self, author: Author, message_id: str) -> None:
-        """Learn from a message just analysed, so that the next one of its batch finds its author and this message."""
+        """Learn the author and the id of a message, for the next ones of its batch."""
         self._learn_author(author)
         if author.id:
             self._last[author.id] = message_id
@@ -136,7 +136,7 @@ class StaticRoster:
             )
 
     def _learn_author(self, author: Author) -> None:
-        """Who says something goes by that name now."""
+        """An author goes by the name they wrote under."""
         self._learn(author.name, author.id)
         if author.id and (key := looked_up_by(author.name)):
             self._now[author.id] = key
@@ -151,7 +151,7 @@ class StaticRoster:
 
 
 class _RosterThen(msgspec.Struct, frozen=True):
-    """A roster, asked about a moment: a message may come long after it was sent."""
+    """A roster as of one moment: a message may come long after it was sent."""
 
     now: StaticRoster
     at_ms: int

@@ -1,4 +1,4 @@
-"""Signs by which a line shows that it answers another one: read off one text, once a message. Pure.
+"""Cues that a line answers another one, found once a message. Pure.
 
 English and Chinese side by side: closed-class words and set phrases of chat, no topics. What needs the channel (who
 is called by the first word, whose name is shortened) is `names_called`.
@@ -17,12 +17,12 @@ from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 NOBODY = -1
 
 MAX_CHARS = 400
-"""A line shows in its beginning what it answers; the rest of a paste is not read."""
+"""Characters that are read: the beginning shows what a line answers."""
 
 RARE_CHARS = 512
-"""So much is read of each text a shortened name must be rare in: the longest line of IRC."""
+"""Characters read of each recent text, in which a shortened name must be rare: the longest line of IRC."""
 MOST_RARE = 6
-"""A word that more of them have is just a word."""
+"""A word in more of the recent texts is no shortened name."""
 
 FLAGS = (
     "question_mark", "question_word", "thanks", "yes_no", "greeting", "correction", "link", "version", "you",
@@ -153,9 +153,9 @@ def _in_signs(body: str) -> int:
 
 
 class NamesLately:
-    """The names of those who wrote lately, to be looked for in one text after another.
+    """Names of recent authors, to be looked for in texts.
 
-    Belongs to one place in a channel: what was said before it is read once, by the first text that shortens a name.
+    Belongs to one place in a channel. The texts before it are read once, when a text first shortens a name.
 
     Attributes
     ----------
@@ -183,11 +183,11 @@ class NamesLately:
 def names_called(
     text: str, names: NamesLately, author: int, recent_texts: Iterable[str]
 ) -> tuple[int, int]:
-    """Who is called by the first word of a text, and whose name one of its words shortens; -1: nobody.
+    """The user called by the first word of a text, and the user whose name a word shortens; -1: nobody.
 
     Parameters
     ----------
-    author : who writes; nobody calls himself.
+    author : of the text; authors do not call themselves.
     recent_texts : the texts a shortened name must be rare in, those before the place that `names` belong to; read if
         there is one: a word that is said often is just a word.
     """
@@ -210,7 +210,7 @@ def names_called(
 
 @remembered
 def _words_of(text: str) -> tuple[str, tuple[str, ...], int]:
-    """The word that may call somebody ("": none), the words that may shorten a name, how many are up to that call."""
+    """The word that may call somebody ("": none), the words that may shorten a name, and how many precede that call."""
     line = text[:MAX_CHARS].casefold()
     called = _CALL.match(line)
     words = tuple(word for word in _TOKEN.findall(line) if word not in STOP_WORDS)
@@ -253,7 +253,7 @@ def _head(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _prefixes(name: str) -> frozenset[str]:
-    """What a name may be shortened to, its core included."""
+    """The shortened forms of a name, its core included."""
     core = _core(name)
     return frozenset(core[:end] for end in range(3, len(core) + 1))
 

@@ -1,4 +1,4 @@
-"""What is said in a line besides calling somebody: bots cut mentions and commands off before they ask. Pure."""
+"""Compares questions without mentions and commands, which bots cut off before they ask. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_same_question(stored: str, asked: str, names: Iterable[str] = ()) -> bool
     Parameters
     ----------
     names
-        What those go by whom the stored line mentions: ``Cat, what is up?`` calls Cat, and a name may have spaces.
+        Names of the users the stored line mentions: ``Cat, what is up?`` calls Cat. A name may have spaces.
     """
     stored, asked = stored.strip(), asked.strip()
     if stored == asked:

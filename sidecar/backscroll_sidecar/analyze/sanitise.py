@@ -1,4 +1,4 @@
-"""Texts that cannot be stored or counted as they came: lone surrogates and NUL. Pure."""
+"""Finds what cannot be stored or counted: lone surrogates and NUL. Pure."""
 
 from __future__ import annotations
 

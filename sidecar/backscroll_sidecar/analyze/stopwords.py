@@ -1,4 +1,4 @@
-"""Words that say nothing about what a line is about: closed-class words of English and Chinese, and chat filler.
+"""Words without a topic: closed-class words of English and Chinese, and chat filler.
 
 Our own lists, written for chat. Chinese is given in both scripts where they differ. Japanese particles are single
 kana and are dropped by length, not by list (see `keywords`).

@@ -30,7 +30,7 @@ pieces add up to that of the whole.
 """
 _ENDS_IN_A_WORD = re.compile(r"[A-Za-z0-9\u4e00-\u9fff]\Z").match
 SHORT_CHARS = 1_024
-"""Counts of longer texts are remembered for the last few only: a system text or tools may take 256 KiB."""
+"""Longer texts have a small cache of their own: a system text or tools may take 256 KiB."""
 
 
 class TokenCounter(Protocol):
@@ -38,7 +38,7 @@ class TokenCounter(Protocol):
 
     @property
     def name(self) -> TokenizerName:
-        """Which tokenizer or estimate the numbers come from."""
+        """The tokenizer or estimate behind the numbers."""
         ...
 
     def count(self, text: str) -> int:
@@ -127,12 +127,12 @@ def count_and_with_break(counter: TokenCounter, text: str) -> tuple[int, int]:
 
 @remembered
 def exact_tokens(text: str) -> int:
-    """Tokens of a text by o200k_base, of one that may come again: a question is asked anew when its answer is lost."""
+    """Tokens of a text by o200k_base. Cached: a question is asked again when its answer is lost."""
     return token_counter().count(text)
 
 
 def repeated_tokens(text: str, name: TokenizerName) -> int:
-    """Tokens of a text that comes again and again: system texts, tools, speakers."""
+    """Tokens of a text that recurs: system texts, tools, speakers. Cached."""
     return _short_tokens(text, name) if len(text) <= SHORT_CHARS else _long_tokens(text, name)
 
 

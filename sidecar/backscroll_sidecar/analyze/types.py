@@ -17,7 +17,7 @@ from backscroll_sidecar.domain import AuthorKind, MessageType
 _HUMAN = AuthorKind.HUMAN
 
 MAX_CHARS = 1_000
-"""A type shows in the first lines; a pasted log is not read to its end."""
+"""Characters that are read: the first lines show the type."""
 
 _MAX_SMALL_TALK_WORDS = 12
 _MAX_OPENED_SMALL_TALK_WORDS = 8
@@ -88,7 +88,7 @@ class _Line:
         return self._words
 
     def notifies(self) -> bool:
-        """Joins, away messages, announcements. A line that asks is none."""
+        """Whether it is a join, an away message or an announcement, and asks nothing."""
         if self.has_question_mark:
             return False
         if cues.NOTIFICATION_START.match(self.full) or self._has(cues.NOTIFICATION_EN):
@@ -144,7 +144,7 @@ class _Line:
         )
 
     def advises(self) -> bool:
-        """Whether it tells somebody what to do: the usual answer to a problem, with or without a reply edge."""
+        """Whether it tells somebody what to do, the usual answer to a problem."""
         if not self.words:
             return False
         return cues.ADVICE_START_EN.match(self.bare) is not None or self._has(cues.ADVICE_EN)
@@ -174,7 +174,7 @@ def _words_in(text: str) -> list[str]:
 
 
 def _phrases_in(words: list[str]) -> frozenset[tuple[str, ...]]:
-    """The phrases of all kinds among the words; nine lines of ten hold not even the beginning of one."""
+    """The phrases among the words. Nine lines of ten hold not even the beginning of one."""
     if cues.PHRASE_STARTS.isdisjoint(pairwise(words)):
         return frozenset()
     triples = zip(words, words[1:], words[2:], strict=False)

@@ -1,4 +1,4 @@
-"""`backscroll check-config`: what serve forgives, this does not."""
+"""`backscroll check-config`: the settings as serve would use them, and what is wrong with them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -57,7 +57,7 @@ def loaded_or_refuse(
 
 
 def effective(loaded: Loaded) -> Iterator[tuple[str, Any, str]]:
-    """Each setting with its value and its origin, S5's last."""
+    """Each setting with its value and its origin, those of `memory` last."""
     settings = loaded.settings
     for name in Settings.model_fields:
         if name != "memory":
@@ -68,7 +68,7 @@ def effective(loaded: Loaded) -> Iterator[tuple[str, Any, str]]:
 
 
 def _at_start(settings: Settings) -> Iterator[Problem]:
-    """What serve would stumble over only when it starts: addresses, tokens, models, own parts."""
+    """Problems that serve finds only when it starts: addresses, tokens, models, own parts."""
     from backscroll_sidecar.edge.bind_policy import check_exposure
     from backscroll_sidecar.edge.tenants import TokenTenants, read_tokens
     from backscroll_sidecar.errors import StartRefused

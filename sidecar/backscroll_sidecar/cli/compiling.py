@@ -1,4 +1,4 @@
-"""Say how far the kernels are, which numba compiles when they are imported. Imports numba: after `prepare_process`."""
+"""Progress of the kernels that numba compiles on import. Import it after `prepare_process`."""
 
 import logging
 import re
@@ -24,7 +24,7 @@ _SCORING = "backscroll_scoring."
 
 
 class Compiling(event.Listener):
-    """Tells of kernels that are not in the cache: at the first start all of them, after an upgrade some.
+    """Tells of kernels that are not in the cache.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Compiling(event.Listener):
         log.info("kernels are compiled", extra={"kernels": count, "seconds": seconds})
 
     def _show(self, number: int) -> None:
-        """No bar of a library: it would hide the cursor, and an interrupt ends the process here at once."""
+        """Not a library's bar: it would hide the cursor, and an interrupt ends the process at once."""
         assert self._terminal is not None
         done = BAR_COLUMNS * number // self._total
         bar = "#" * done + "." * (BAR_COLUMNS - done)
@@ -80,7 +80,7 @@ class Compiling(event.Listener):
 
 @contextmanager
 def said(directory: Path) -> Iterator[None]:
-    """Say within the block what is compiled: it takes so long that somebody would think it hangs."""
+    """Tell within the block what is compiled, which may take a minute."""
     listener = Compiling(directory, sys.stderr if sys.stderr.isatty() else None)
     event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
     try:

@@ -1,6 +1,6 @@
 """What every command shares: where it writes, how it fails, how it prints JSON.
 
-Standard output carries the answer and nothing else, so that it can be piped; everything said beside it goes to
+Standard output carries the answer alone, so that it can be piped. All else goes to
 standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 130 ended by Ctrl-C.
 """
 
@@ -46,7 +46,7 @@ def usage(message: str, advice: str = "") -> NoReturn:
 
 
 class SafeConsole(Console):
-    """A console that shows what people wrote, and what does something to a terminal as a mark."""
+    """A console that replaces control characters, so that no text can move the cursor."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -60,12 +60,12 @@ class SafeConsole(Console):
 
 
 def shown(text: str) -> str:
-    """A text fit for a terminal: controls, and what turns the direction of the line, become U+FFFD."""
+    """A text without controls and marks of direction: these become U+FFFD."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:
-    """JSON fit for a terminal: what `shown` would take out is escaped, which programs read as it was."""
+    """JSON fit for a terminal: controls and marks of direction are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

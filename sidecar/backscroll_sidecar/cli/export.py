@@ -26,7 +26,7 @@ from backscroll_sidecar.cli.console import err, json_text, print_json, progress,
 EPILOG = "Example: backscroll export my-group --output my-group.jsonl.gz"
 TOLD_EVERY = 500
 A_MOMENT_MS = 1_000
-"""So long behind the newest message members are told as of: some messages rank a little behind their time."""
+"""Members are told as of this long after the newest message, since some rank after their time."""
 
 
 def export(
@@ -105,7 +105,7 @@ class _Counts:
 
 @dataclass(slots=True)
 class _AuthorSeen:
-    """What somebody's messages tell of them, which an import learns from these."""
+    """What an author's messages tell of them, which an import learns."""
 
     name: str = ""
     kind: int = 0
@@ -133,7 +133,7 @@ def _write(
     file: IO[bytes],
     told: Callable[[int], object],
 ) -> _Counts:
-    """Write everything; people before the first message in which the server found them, so that an import does."""
+    """Write everything. People come before the first message that mentions them, so that an import finds them."""
     done = _Counts()
     channel, as_of = stands.channel, {}
     if 0 < stands.newest_sent_at_ms <= time.time_ns() // 1_000_000:
@@ -178,7 +178,7 @@ def _write(
 
 @contextmanager
 def _written(output: Path | None) -> Iterator[IO[bytes]]:
-    """The file to write to: what is there stays until the new one is whole."""
+    """The file to write to. An old one stays until the new one is whole."""
     if output is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

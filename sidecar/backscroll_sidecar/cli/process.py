@@ -1,4 +1,4 @@
-"""A server of one's own as a child process: started for a demo, ended with it, also where that is killed (`tied`)."""
+"""A server as a child process that never outlives its parent (see `tied`)."""
 
 import json
 import os

@@ -12,7 +12,7 @@ import signal
 import socket
 import time
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -108,20 +108,10 @@ class Flags:
 
     def settings(self) -> dict[str, Any]:
         """By the settings' names; None: not given."""
-        return {
-            "listen": tuple(self.listen) if self.listen else None,
-            "database": self.database,
-            "state_dir": self.state_dir,
-            "durability": self.durability,
-            "default_profile": self.profile,
-            "default_model": self.model,
-            "tls_cert": self.tls_cert,
-            "tls_key": self.tls_key,
-            "tls_client_ca": self.tls_client_ca,
-            "tokens_file": self.tokens_file,
-            "log_level": self.log_level,
-            "log_format": self.log_format,
-        }
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        given["listen"] = tuple(self.listen) if self.listen else None
+        given["default_profile"], given["default_model"] = given.pop("profile"), given.pop("model")
+        return given
 
 
 NO_FLAGS = Flags()

@@ -1,7 +1,7 @@
 """The command line as a child that never outlives its parent: ``python -m backscroll_sidecar.cli.tied serve …``.
 
-Standard input is a pipe that nobody writes to. It ends with the parent, however that ends (a signal it cannot catch
-among others), and then this process ends as if told to by SIGTERM.
+Standard input is a pipe that nobody writes to. It ends with the parent, also where that is killed. Then this process
+ends as by SIGTERM.
 """
 
 import os

@@ -190,9 +190,8 @@ class _Stages:
         """The lines beside `fixed` tokens of other things."""
         room = self.frame.budget - fixed - _titles_cost(lines, self.frame.layout)
         if self.frame.with_names:
-            turns = [line.written.turn for line in lines if line.is_turn]
-            asked_by = self.parts.asked_by
-            room -= shared_names_tokens((*turns, asked_by), self.frame.tokenizer)[-1]
+            named = (*lines.turns, self.parts.asked_by)
+            room -= shared_names_tokens(named, self.frame.tokenizer)[-1]
         most = self.limits
         try:
             return self.compressor.compress(
@@ -205,10 +204,8 @@ class _Stages:
 def _with_name_costs(parts: Parts, tokenizer: TokenizerName) -> Parts:
     """The same where a line costs what its name adds because it is the asker's or somebody else's, too."""
     lines = parts.lines
-    turns = [line.written.turn for line in lines if line.is_turn]
-    costs = iter(shared_names_tokens((*turns, parts.asked_by), tokenizer))
-    priced = [line._replace(name_cost=next(costs)) if line.is_turn else line for line in lines]
-    return parts.showing(Lines.of(priced), parts.preferences)
+    costs = shared_names_tokens((*lines.turns, parts.asked_by), tokenizer)
+    return parts.showing(lines.priced(costs), parts.preferences)
 
 
 def _needed(lines: Lines) -> int:

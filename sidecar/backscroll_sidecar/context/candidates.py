@@ -114,8 +114,8 @@ def with_sources(
     sources, bits_of = _added(gathered.sources, names, int(np.bitwise_or.reduce(marks)))
     united, bits, semantic = with_marked(
         gathered.rows,
-        np.ascontiguousarray(gathered.source_bits),
-        np.ascontiguousarray(gathered.semantic),
+        gathered.source_bits,
+        gathered.semantic,
         rows,
         bits_of[marks],
         flag=False,
@@ -163,17 +163,22 @@ async def gather(
     proposed: list[Proposed] = []
     preferences: list[str] = []
     degradations: list[Degradation] = []
-    exhaustive = True
+    exhaustive, began_s = True, monotonic()
     for bit, name in enumerate(sources):
         if name not in strategies:
             degradations.append(Degradation("gather", "NOT_CONFIGURED", name))
             continue
         try:
-            result = _ask(name, strategies[name], query)
+            result: object = strategies[name].gather(query)
+            now_s = monotonic()
+            held_s, began_s = now_s - began_s, now_s
+            if held_s > MOST_HELD_S:
+                log.warning("a source held up all calls", source=name, held_ms=int(held_s * 1e3))
             if result is NOTHING:  # most sources, of most questions
                 continue
             if not isinstance(result, RESULTS) and isinstance(result, Awaitable):
                 result = await deadline.bound(result, SOURCE_SHARE)
+                began_s = monotonic()
             if isinstance(result, Messages):
                 proposed.append(proposed_by(bit, name, result, query, name in references))
                 exhaustive &= result.exhaustive
@@ -187,16 +192,6 @@ async def gather(
     if not exhaustive:
         united = replace(united, exhaustive=False)
     return united
-
-
-def _ask(name: str, source: Strategy, query: StrategyQuery) -> object:
-    """What a source says, or what must be awaited for that."""
-    began_s = monotonic()
-    result = source.gather(query)
-    held_s = monotonic() - began_s
-    if held_s > MOST_HELD_S:
-        log.warning("a source held up all calls", source=name, held_ms=int(held_s * 1e3))
-    return result
 
 
 def _fault_of(name: str, error: BaseException) -> Degradation:
@@ -270,16 +265,14 @@ def _united(
     )
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _of_one_source(
     count: int, bit: int, reference: bool
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     """The bits and marks of rows that one source alone proposed: read-only, one value in so many places."""
-    bits, mark = np.uint32(1 << bit).tobytes(), np.bool_(reference).tobytes()
-    return (
-        np.ndarray((count,), np.uint32, bits, strides=(0,)),
-        np.ndarray((count,), np.bool_, mark, strides=(0,)),
-    )
+    bits, marks = np.full(count, 1 << bit, np.uint32), np.full(count, reference)
+    bits.flags.writeable = marks.flags.writeable = False
+    return bits, marks
 
 
 def _each_once(

@@ -160,7 +160,8 @@ class Picker:
             gathered = replace(gathered, degradations=gathered.degradations + missing)
         if profile.keep_answered:
             gathered = with_answered(gathered, query, question.explicit_parent_row)
-        stage, failed = "rank", tuple[Degradation, ...]()
+        stage = "rank"
+        failed: tuple[Degradation, ...] = ()
         try:
             if profile.falls_back and gathered.lost_sources.issuperset(profile.message_sources):
                 raise NoSourceLeft
@@ -303,8 +304,8 @@ def _united(
     rows, bits, semantic, places, present = unite(
         (
             gathered.rows,
-            np.ascontiguousarray(gathered.source_bits),
-            np.ascontiguousarray(gathered.semantic),
+            gathered.source_bits,
+            gathered.semantic,
         ),
         view.columns.author,
         older,

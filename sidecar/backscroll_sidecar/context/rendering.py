@@ -10,7 +10,7 @@ from typing import NamedTuple, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.adapters import payload_names
+from backscroll_sidecar.adapters import payload_name_alone, payload_names
 from backscroll_sidecar.analyze import count_and_with_break, repeated_tokens, token_counter
 from backscroll_sidecar.channels import ChannelView, shown_id
 from backscroll_sidecar.context.escaping import escape, shown_parts
@@ -109,7 +109,7 @@ def names_tokens(messages: Sequence[NeutralMessage], tokenizer: TokenizerName) -
 
 def shared_names_tokens(messages: Sequence[NeutralMessage], tokenizer: TokenizerName) -> list[int]:
     """What each name adds, beyond what it would alone, where it is several people's: then another stands for it."""
-    together, alone = payload_names(messages), [payload_names((one,))[0] for one in messages]
+    together, alone = payload_names(messages), map(payload_name_alone, messages)
     return [
         max(0, _name_tokens(one, tokenizer) - _name_tokens(own, tokenizer))
         for one, own in zip(together, alone, strict=True)

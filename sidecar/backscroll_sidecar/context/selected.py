@@ -6,6 +6,7 @@ line of its own is made only where somebody looks at it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from backscroll_sidecar.context.line_format import Said
 from backscroll_sidecar.context.rendering import NOTHING_SHOWN, Shown, Written
-from backscroll_sidecar.domain import Category
+from backscroll_sidecar.domain import Category, NeutralMessage
 
 _TRUNCATED: Callable[[Written], bool] = attrgetter("said.truncated")
 _RECENT = Category.RECENT
@@ -135,6 +136,23 @@ class Lines(Sequence[Line]):
 
     def __iter__(self) -> Iterator[Line]:
         return map(self.__getitem__, range(len(self)))
+
+    @property
+    def turns(self) -> list[NeutralMessage]:
+        """Those that stand alone, as messages."""
+        return [self.shown.written[i].turn for i in self._alone()]
+
+    def priced(self, name_costs: Sequence[int]) -> Lines:
+        """The same where the name of each that stands alone costs so much more."""
+        costs, by_place = self.costs.copy(), dict[int, int]()
+        for i, cost in zip(self._alone(), name_costs, strict=False):
+            if cost:
+                costs[i] += cost
+                by_place[self.places[i]] = cost
+        return dataclasses.replace(self, costs=costs, name_costs=by_place)
+
+    def _alone(self) -> list[int]:
+        return [i for i, one in enumerate(self.categories) if self.has_turns and one is _RECENT]
 
     def take(self, indices: Sequence[int], changed: Mapping[int, Line] | None = None) -> Lines:
         """The lines at these indices, ascending; some of them, by index, `changed`."""

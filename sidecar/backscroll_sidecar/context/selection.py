@@ -29,19 +29,18 @@ from backscroll_scoring.layout import (
     BY_FATE,
     BY_MEMORY,
     DUPLICATE,
-    HIDDEN,
     IN_CHAIN,
+    IS_HIDDEN,
+    IS_ORPHAN,
     IS_PINNED,
-    ORPHAN,
+    IS_RECALLED,
     OVER_LIMIT,
-    RECALLED,
     SELECTED,
     TOO_ALIKE,
 )
 from backscroll_scoring.links import FIRST_LINKS
 from backscroll_sidecar.analyze.ends import ends_of
-from backscroll_sidecar.channels import HIDDEN as HIDDEN_STATE
-from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.channels import HIDDEN, ChannelView
 from backscroll_sidecar.context.candidates import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
@@ -58,8 +57,8 @@ DECIDED_BY = (*STAGES, "floor", Pinned.name, "round", "", "compress")
 """The words for what decided, as `backscroll_scoring.layout` numbers them; the fate's own where it is empty."""
 _NO_PARTIES = np.empty(0, np.int32)
 _FLAG_OF_STATE = np.zeros(256, np.uint8)
-_FLAG_OF_STATE[[MessageState.RECALLED, MessageState.PARTIAL, HIDDEN_STATE]] = (
-    RECALLED, HIDDEN, HIDDEN,
+_FLAG_OF_STATE[[MessageState.RECALLED, MessageState.PARTIAL, HIDDEN]] = (
+    IS_RECALLED, IS_HIDDEN, IS_HIDDEN,
 )  # fmt: skip
 
 
@@ -176,7 +175,7 @@ def _flags(
     if is_pinned:
         bit = np.uint32(1 << gathered.sources.index(Pinned.name))
         flags[gathered.source_bits & bit != 0] |= IS_PINNED
-    flags[list(gathered.rounds.dropped)] |= ORPHAN
+    flags[list(gathered.rounds.dropped)] |= IS_ORPHAN
     return flags
 
 

@@ -13,6 +13,8 @@ from backscroll_sidecar.importers.items import (
     Read,
     Record,
     Skipped,
+    first_text,
+    inner,
     items_of,
 )
 from backscroll_sidecar.importers.json_records import header, of_document, of_lines
@@ -76,9 +78,9 @@ class DiscordChannel:
 
     def __init__(self, seen: dict[str, Any], options: Options) -> None:
         self._options = options
-        self.channel = str(seen.get("channel.id") or "")
+        self.channel = first_text(seen, "channel.id")
         self.thread = ""
-        parent = str(seen.get("channel.categoryId") or "")
+        parent = first_text(seen, "channel.categoryId")
         if "Thread" in str(seen.get("channel.type")) and parent:
             self.channel, self.thread = parent, self.channel
 
@@ -90,9 +92,9 @@ class DiscordChannel:
         author = record.get("author")
         if not isinstance(author, dict) or not author.get("id"):
             raise BadRecord("no author.id")
-        name = str(author.get("nickname") or author.get("name") or "")
+        name = first_text(author, "nickname", "name")
         message = draft(
-            str(record.get("id") or ""), self.channel, str(author["id"]), name,
+            first_text(record, "id"), self.channel, str(author["id"]), name,
             BOT if author.get("isBot") else HUMAN,
         )  # fmt: skip
         if not message.id:
@@ -116,7 +118,7 @@ class DiscordChannel:
             or record.get("forwardedMessage")
         ):
             return
-        there = str(parent.get("channelId") or "")
+        there = first_text(parent, "channelId")
         if there and self.channel and there not in {self.channel, self.thread}:
             unread.append("reply to another channel")
         else:
@@ -125,16 +127,15 @@ class DiscordChannel:
 
 def _content(record: Record, message: pb.Message) -> None:
     """Text first, then what hangs on it; of a forwarded message, what was forwarded."""
-    forwarded = record.get("forwardedMessage")
-    said = {**record, **forwarded} if isinstance(forwarded, dict) else record
-    _text(str(said.get("content") or ""), said.get("mentions"), message)
+    said = {**record, **inner(record, "forwardedMessage")}
+    _text(first_text(said, "content"), said.get("mentions"), message)
     for one in _dicts(said.get("attachments")):
-        file_name = str(one.get("fileName") or "")
+        file_name = first_text(one, "fileName")
         kind = kind_of(file_name)
         alt = str(one.get("description") or (file_name if kind == "file" else ""))
-        show(message, kind, str(one.get("url") or ""), alt)
+        show(message, kind, first_text(one, "url"), alt)
     for one in _dicts(said.get("stickers")):
-        show(message, "sticker", str(one.get("sourceUrl") or ""), str(one.get("name") or ""))
+        show(message, "sticker", first_text(one, "sourceUrl"), first_text(one, "name"))
     if not message.parts:
         for one in _dicts(said.get("embeds")):
             texts = [str(one[key]) for key in ("title", "description") if one.get(key)]
@@ -147,7 +148,7 @@ def _text(text: str, mentions: object, message: pb.Message) -> None:
     """The text, people in it by name: the exporter writes ``@Name``, or leaves ``<@id>`` where told to."""
     people: dict[str, tuple[str, str]] = {}
     for one in _dicts(mentions):
-        user_id = str(one.get("id") or "")
+        user_id = first_text(one, "id")
         for name in (one.get("nickname"), one.get("name")):
             if name and user_id:
                 people.setdefault(f"@{name}", (user_id, str(name)))

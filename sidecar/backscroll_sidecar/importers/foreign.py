@@ -1,4 +1,4 @@
-"""Chat logs that we do not read, told by what they begin with: what each is, and what to export instead. Pure."""
+"""Chat logs that are not read, known by their beginning: what they are, what to export instead. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TEXTS = tuple((re.compile(begins, re.IGNORECASE | re.DOTALL), words) for begins
 
 
 def foreign_words(look: Look) -> str:
-    """What a file is, and what to do; empty where we know no better than to try."""
+    """What a file is, and what to do; empty where it may be readable."""
     if look.kind == "folder":
         pages = any(one.inner.endswith("messages.html") for one in look.source.members)
         has_json = any(one.inner.endswith("result.json") for one in look.source.members)

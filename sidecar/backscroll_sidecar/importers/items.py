@@ -1,4 +1,4 @@
-"""What a reader yields: messages, what was left out and why, and what is wrong with a file."""
+"""What a reader yields: messages, what was left out and why, and what cannot be read."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from backscroll_sidecar.importers.times import BadTime, Times
 
 
 class NotUnderstood(Exception):
-    """A file is of no format we read, or lacks what its format needs; the text says what it is and what is wanted."""
+    """A file is of no format we read, or lacks what its format needs; the text says which."""
 
 
 class Unreadable(Exception):
@@ -104,6 +104,17 @@ class Options:
         self.notes[words] = None
 
 
+def first_text(record: Record, *keys: str) -> str:
+    """The first of these fields that is set, as text; empty where none is."""
+    return str(next(filter(None, map(record.get, keys)), ""))
+
+
+def inner(record: Record, *keys: str) -> Record:
+    """The first of these fields that is set, if it is an object; else an empty one."""
+    found = next(filter(None, map(record.get, keys)), None)
+    return found if isinstance(found, dict) else {}
+
+
 def items_of(
     records: Iterable[tuple[Place, AnyRecord] | Bad],
     items: Callable[[Place, AnyRecord], Iterable[Item]],
@@ -119,7 +130,7 @@ def items_of(
 def guarded(items: Iterable[Item], place: Place) -> Iterator[Item]:
     """The items of one record, or one `Bad` where it cannot be read.
 
-    Platforms change what they export: a field of another kind than we know costs its record, not the import.
+    Platforms change what they export. An odd field costs its record, not the import.
     """
     try:
         yield from items

@@ -14,7 +14,9 @@ from backscroll_sidecar.importers.items import (
     Read,
     Record,
     Skipped,
+    first_text,
     guarded,
+    inner,
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
@@ -44,8 +46,8 @@ class Lark:
                 yield one
                 continue
             place, record = one
-            for inner in _answers(record) or [record]:
-                yield from guarded(_items(place, inner, options), place)
+            for message in _answers(record) or [record]:
+                yield from guarded(_items(place, message, options), place)
 
 
 def is_record(record: Record) -> bool:
@@ -76,8 +78,7 @@ def _flat(record: Record) -> Record:
     if not isinstance(event, dict):
         return record
     message = dict(event.get("message") or {})
-    sender = event.get("sender") if isinstance(event.get("sender"), dict) else {}
-    assert isinstance(sender, dict)
+    sender = inner(event, "sender")
     return {
         **message,
         "sender": {"id": sender.get("sender_id"), "sender_type": sender.get("sender_type")},
@@ -87,18 +88,13 @@ def _flat(record: Record) -> Record:
 def _id(value: object) -> str:
     """An id, or the open one of those that an event tells."""
     if isinstance(value, dict):
-        return str(value.get("open_id") or value.get("user_id") or value.get("union_id") or "")
+        return first_text(value, "open_id", "user_id", "union_id")
     return str(value or "")
 
 
 def _items(place: Place, record: Record, options: Options) -> Iterator[Item]:
     if not is_record(record):
-        kind = (
-            record.get("header", {}).get("event_type")
-            if isinstance(record.get("header"), dict)
-            else None
-        )
-        if kind:
+        if kind := inner(record, "header").get("event_type"):
             yield Skipped(place, f"event: {kind}")
             return
         raise BadRecord("no message of Lark")
@@ -112,20 +108,19 @@ def _items(place: Place, record: Record, options: Options) -> Iterator[Item]:
     if kind == "system":
         yield Skipped(place, "notice of the app")
         return
-    sender = record.get("sender") if isinstance(record.get("sender"), dict) else {}
-    assert isinstance(sender, dict)
+    sender = inner(record, "sender")
     user = _id(sender.get("id"))
     if not user:
         raise BadRecord("no sender.id")
     author_kind = BOT if sender.get("sender_type") == "app" else HUMAN
     name = str(sender.get("name") or record.get("sender_name") or "")
     message = draft(
-        str(record["message_id"]), str(record.get("chat_id") or ""), user, name, author_kind
+        str(record["message_id"]), first_text(record, "chat_id"), user, name, author_kind
     )
     message.sent_at_ms = options.times.milliseconds(record.get("create_time"), "create_time")
     if record.get("thread_id"):
         message.thread_id = str(record["thread_id"])
-    answer(message, str(record.get("parent_id") or ""))
+    answer(message, first_text(record, "parent_id"))
     _content(record, kind, message)
     yield Read(place, message) if message.parts else Skipped(place, "without content")
 
@@ -139,24 +134,22 @@ def _content(record: Record, kind: str, message: pb.Message) -> None:
         content = {"text": raw}
     content = content if isinstance(content, dict) else {"text": str(content or "")}
     people = {
-        str(one.get("key")): (_id(one.get("id")), str(one.get("name") or ""))
+        str(one.get("key")): (_id(one.get("id")), first_text(one, "name"))
         for one in record.get("mentions") or ()
         if isinstance(one, dict)
     }
     if kind in MEDIA:
         word, key = MEDIA[kind]
-        file_name = str(content.get("file_name") or "")
+        file_name = first_text(content, "file_name")
         show(message, word, str(content.get(key) or ""), file_name if word == "file" else "")
     elif kind == "text":
         builder = TextBuilder()
-        _text(str(content.get("text") or ""), people, builder)
+        _text(first_text(content, "text"), people, builder)
         builder.write(message)
     elif kind == "post":
         _post(content, people, message)
     else:
-        show(
-            message, "card" if kind == "interactive" else kind, alt=str(content.get("title") or "")
-        )
+        show(message, "card" if kind == "interactive" else kind, alt=first_text(content, "title"))
 
 
 def _text(text: str, people: dict[str, tuple[str, str]], builder: TextBuilder) -> None:
@@ -187,13 +180,13 @@ def _post(content: Record, people: dict[str, tuple[str, str]], message: pb.Messa
         for piece in paragraph if isinstance(paragraph, list) else []:
             tag = piece.get("tag")
             if tag == "at":
-                user = str(piece.get("user_id") or "")
+                user = first_text(piece, "user_id")
                 known = people.get(user)
-                builder.mention(*(known or (user, str(piece.get("user_name") or ""))))
+                builder.mention(*(known or (user, first_text(piece, "user_name"))))
             elif tag in {"img", "media"}:
-                pictures.append(str(piece.get("image_key") or piece.get("file_key") or ""))
+                pictures.append(first_text(piece, "image_key", "file_key"))
             else:
-                builder.add(str(piece.get("text") or ""))
+                builder.add(first_text(piece, "text"))
     builder.write(message)
     for key in pictures:
         show(message, "image", key)

@@ -1,4 +1,4 @@
-"""Messages in the making: what every format says in its own words, said once in the contract's."""
+"""Parts of messages, in the contract's terms, for every format."""
 
 from collections import OrderedDict
 from hashlib import blake2b
@@ -65,10 +65,10 @@ def kind_of(file_name: str, mime: str = "") -> str:
 
 
 class Numbering:
-    """Ids for platforms that give none: from when, who and what, and a count of those that are alike in all.
+    """Ids for platforms that give none: from time, author and text, and a count of equal ones.
 
-    The same file, and a longer export of the same chat, give the same ids. What is alike is counted among the last
-    `_KNOWN_MOMENTS` times only: logs are in order.
+    A longer export of the same chat gives the same ids. Equal ones are counted among the last `_KNOWN_MOMENTS` times:
+    logs are in order.
     """
 
     def __init__(self) -> None:

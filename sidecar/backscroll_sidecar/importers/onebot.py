@@ -16,6 +16,8 @@ from backscroll_sidecar.importers.items import (
     Record,
     Retracted,
     Skipped,
+    first_text,
+    inner,
     items_of,
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
@@ -47,7 +49,7 @@ class OneBot:
 
 def _items(options: Options, names: dict[str, str], place: Place, event: Record) -> Iterator[Item]:
     kind = event.get("post_type")
-    here = str(event.get("group_id") or event.get("user_id") or "")
+    here = first_text(event, "group_id", "user_id")
     if kind == "notice" and str(event.get("notice_type")).endswith("_recall"):
         yield Skipped(place, "recall")
         yield Retracted(here, str(event.get("message_id")))
@@ -59,8 +61,7 @@ def _items(options: Options, names: dict[str, str], place: Place, event: Record)
 
 
 def _message(place: Place, event: Record, options: Options, names: dict[str, str]) -> Item:
-    sender = event.get("sender")
-    sender = sender if isinstance(sender, dict) else {}
+    sender = inner(event, "sender")
     user = str(event.get("user_id") or sender.get("user_id") or "")
     if not user:
         raise BadRecord("no user_id")
@@ -75,7 +76,7 @@ def _message(place: Place, event: Record, options: Options, names: dict[str, str
         if is_private
         else event.get("group_id")
     )
-    name = str(sender.get("card") or sender.get("nickname") or "")
+    name = first_text(sender, "card", "nickname")
     if name:
         names[user] = name
     message = draft(str(event["message_id"]), str(room or ""), user, name, BOT if is_own else HUMAN)
@@ -117,19 +118,19 @@ def _add(
 ) -> None:
     kind, data = segment
     if kind == "text":
-        builder.add(str(data.get("text") or ""))
+        builder.add(first_text(data, "text"))
     elif kind == "at":
-        user = str(data.get("qq") or "")
+        user = first_text(data, "qq")
         if user == "all":
             builder.add(f"@{EVERYBODY}")
         else:
-            told = str(data.get("name") or "").removeprefix("@")
+            told = first_text(data, "name").removeprefix("@")
             builder.mention(user, told or names.get(user, ""))
     elif kind == "reply":
-        answer(message, str(data.get("id") or ""))
+        answer(message, first_text(data, "id"))
     elif kind in MEDIA:
-        uri = str(data.get("url") or data.get("file") or "")
-        alt = str(data.get("summary") or data.get("title") or data.get("prompt") or "").strip("[]")
+        uri = first_text(data, "url", "file")
+        alt = first_text(data, "summary", "title", "prompt").strip("[]")
         builder.write(message)
         show(message, MEDIA[kind], uri if len(uri) < 8_000 else "", alt)
     else:

@@ -18,6 +18,7 @@ from backscroll_sidecar.importers.items import (
     Place,
     Read,
     Record,
+    first_text,
     guarded,
     items_of,
 )
@@ -98,7 +99,7 @@ class Conversation:
             count = self._seen[self._chain] = self._seen.get(self._chain, 0) + 1
             self._session = self._chain.hex() + (f"-{count}" if count > 1 else "")
         kind = SYSTEM if ROLES[role] == pb.ROLE_SYSTEM else HUMAN if role == "user" else BOT
-        author = str(said.get("name") or "") if role == "user" else ""
+        author = first_text(said, "name") if role == "user" else ""
         author = author or {HUMAN: "user", BOT: "assistant", SYSTEM: "system"}[kind]
         number = f"{self._session}-{self._chain.hex()}"
         message = draft(number, "", author, author, kind)
@@ -111,8 +112,8 @@ class Conversation:
 def _content(said: Record, message: pb.Message) -> None:
     if message.role == pb.ROLE_TOOL:
         result = message.parts.add().tool_result
-        result.call_id = str(said.get("tool_call_id") or said.get("name") or "")
-        result.name = str(said.get("name") or "")
+        result.call_id = first_text(said, "tool_call_id", "name")
+        result.name = first_text(said, "name")
         content = said.get("content")
         result.text = (
             content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

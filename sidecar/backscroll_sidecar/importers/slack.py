@@ -20,6 +20,8 @@ from backscroll_sidecar.importers.items import (
     Record,
     Skipped,
     Unreadable,
+    first_text,
+    inner,
     items_of,
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
@@ -117,8 +119,7 @@ def _users(source: Source) -> dict[str, str]:
     """Names by user id."""
     names = {}
     for user in _table(source, "users.json"):
-        profile = user.get("profile") if isinstance(user.get("profile"), dict) else {}
-        assert isinstance(profile, dict)
+        profile = inner(user, "profile")
         name = profile.get("display_name") or profile.get("real_name") or user.get("real_name")
         names[str(user.get("id"))] = str(name or user.get("name") or "")
     return names
@@ -129,9 +130,9 @@ def _rooms(source: Source) -> tuple[dict[str, str], dict[str, str]]:
     ids, labels = {}, {}
     for file in ROOMS:
         for room in _table(source, file):
-            number = str(room.get("id") or "")
+            number = first_text(room, "id")
             ids[str(room.get("name") or number)] = number
-            labels[number] = str(room.get("name") or "")
+            labels[number] = first_text(room, "name")
     return ids, labels
 
 
@@ -157,20 +158,20 @@ class SlackChannel:
         self._labels = labels
 
     def items(self, place: Place, record: Record) -> Iterator[Item]:
-        subtype = str(record.get("subtype") or "")
+        subtype = first_text(record, "subtype")
         if subtype == "tombstone" or record.get("hidden"):
             yield Skipped(place, "deleted")
             return
         if record.get("type") != "message" or subtype not in SAID:
             yield Skipped(place, f"service: {subtype or record.get('type') or 'no type'}")
             return
-        ts = str(record.get("ts") or "")
+        ts = first_text(record, "ts")
         if not _TS.fullmatch(ts):
             raise BadRecord("no ts")
         message = draft(ts, self._channel, *self._author(record))
         seconds, _, fraction = ts.partition(".")
         message.sent_at_ms = int(seconds) * 1000 + int(fraction[:3].ljust(3, "0"))
-        thread = str(record.get("thread_ts") or "")
+        thread = first_text(record, "thread_ts")
         if thread:
             message.thread_id = thread
             if thread != ts:
@@ -185,10 +186,9 @@ class SlackChannel:
         yield Read(place, message, ("reactions",) if record.get("reactions") else ())
 
     def _author(self, record: Record) -> tuple[str, str, pb.AuthorKind]:
-        profile = record.get("user_profile") or record.get("bot_profile")
-        profile = profile if isinstance(profile, dict) else {}
-        user = str(record.get("user") or "")
-        bot = str(record.get("bot_id") or "")
+        profile = inner(record, "user_profile", "bot_profile")
+        user = first_text(record, "user")
+        bot = first_text(record, "bot_id")
         is_bot = bool(bot) or record.get("subtype") == "bot_message"
         name = str(
             record.get("username") or self._names.get(user) or profile.get("display_name")
@@ -202,11 +202,11 @@ class SlackChannel:
         return number, name, BOT if is_bot else HUMAN
 
     def _text(self, record: Record, message: pb.Message) -> None:
-        text = str(record.get("text") or "")
+        text = first_text(record, "text")
         if not text:
             hung = record.get("attachments")
             texts = [
-                str(one.get("text") or one.get("fallback") or "")
+                first_text(one, "text", "fallback")
                 for one in (hung if isinstance(hung, list) else ())
                 if isinstance(one, dict)
             ]
@@ -241,7 +241,7 @@ class SlackChannel:
 def _file(file: Record, message: pb.Message) -> None:
     if file.get("mode") in {"tombstone", "hidden_by_limit"}:
         return
-    name, mime = str(file.get("name") or ""), str(file.get("mimetype") or "")
+    name, mime = first_text(file, "name"), first_text(file, "mimetype")
     kind = kind_of(name, mime)
     alt = str(file.get("title") or name) if kind == "file" else ""
-    show(message, kind, str(file.get("url_private") or file.get("permalink") or ""), alt, mime)
+    show(message, kind, first_text(file, "url_private", "permalink"), alt, mime)

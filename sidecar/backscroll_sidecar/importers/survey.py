@@ -1,4 +1,4 @@
-"""Files read twice: first to learn names and find what is wrong, then for the messages. Holds no messages."""
+"""Reads files twice: first for names and for what is wrong, then for the messages. Holds no messages."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ NO_CHANNEL = "no channel or group_id (or give --channel)"
 
 @dataclass(slots=True)
 class Survey:
-    """What a first reading found: whom names stand for, what is left out, and what is wrong where.
+    """What the first reading found: names, what is left out, and what is wrong where.
 
     Attributes
     ----------

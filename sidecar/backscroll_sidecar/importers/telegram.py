@@ -1,6 +1,6 @@
 """Telegram Desktop: ``result.json`` of one chat, or of a whole account; its records one a line as well.
 
-Ids are those of the Bot API (``-100…`` for supergroups), so that a bot goes on in the same channel.
+Ids are those of the Bot API (``-100…`` for supergroups), so that a bot continues in the same channel.
 """
 
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from backscroll_sidecar.importers.items import (
     Read,
     Record,
     Skipped,
+    first_text,
     guarded,
     items_of,
 )
@@ -58,7 +59,7 @@ class Telegram:
             if "chats.list" in seen or "chats" in seen:
                 yield from _account(source, options)
                 return
-            chat = TelegramChat(seen.get("id"), str(seen.get("type") or ""), options)
+            chat = TelegramChat(seen.get("id"), first_text(seen, "type"), options)
             records = of_document(source, ("messages.item",))
         else:
             chat = TelegramChat(None, "", options)
@@ -83,7 +84,7 @@ def _account(source: Source, options: Options) -> Iterator[Item]:
                 seen[key.rpartition(".")[2]] = value
                 chat = None
             continue
-        chat = chat or TelegramChat(seen.get("id"), str(seen.get("type") or ""), options)
+        chat = chat or TelegramChat(seen.get("id"), first_text(seen, "type"), options)
         yield from guarded(chat.items(key, value), key)
 
 
@@ -161,8 +162,8 @@ def _need(record: Record, key: str) -> object:
 
 def _author(record: Record) -> tuple[str, str]:
     """Id as the Bot API has it, and name; accounts that are gone have no name."""
-    name = str(record.get("from") or "")
-    raw = str(record.get("from_id") or "")
+    name = first_text(record, "from")
+    raw = first_text(record, "from_id")
     if raw.startswith("user"):
         return raw.removeprefix("user"), name
     if raw.startswith("channel"):
@@ -199,11 +200,11 @@ def _media(record: Record, message: pb.Message) -> None:
     if "photo" in record:
         show(message, "image", _path(record["photo"]), mime="")
     elif "file" in record or record.get("media_type"):
-        media_type = str(record.get("media_type") or "")
-        file_name = str(record.get("file_name") or "")
-        mime = str(record.get("mime_type") or "")
+        media_type = first_text(record, "media_type")
+        file_name = first_text(record, "file_name")
+        mime = first_text(record, "mime_type")
         kind = MEDIA_TYPES.get(media_type) or kind_of(file_name, mime)
-        alt = str(record.get("sticker_emoji") or record.get("title") or "")
+        alt = first_text(record, "sticker_emoji", "title")
         if kind == "file":
             alt = alt or file_name
         show(message, kind, _path(record.get("file")), alt, mime)
@@ -214,7 +215,7 @@ def _media(record: Record, message: pb.Message) -> None:
         names = (contact.get("first_name"), contact.get("last_name"))
         show(message, "contact", alt=" ".join(str(name) for name in names if name))
     if "location_information" in record:
-        show(message, "location", alt=str(record.get("place_name") or ""))
+        show(message, "location", alt=first_text(record, "place_name"))
 
 
 def _path(value: object) -> str:

@@ -19,6 +19,7 @@ from backscroll_sidecar.importers.items import (
     Read,
     Record,
     Skipped,
+    first_text,
     items_of,
 )
 from backscroll_sidecar.importers.json_records import header, of_document, of_lines
@@ -92,7 +93,7 @@ class WeChat:
         if seen.kind == "object":
             with source.opened() as file:
                 keys, _ = header(file, ("messages.item",))
-            channel = str(keys.get("session.wxid") or keys.get("meta.groupId") or "")
+            channel = first_text(keys, "session.wxid", "meta.groupId")
             records = of_document(source, ("messages.item",))
         elif seen.is_json:
             records = of_lines(source) if seen.kind == "lines" else of_document(source, ("item",))

@@ -1,4 +1,4 @@
-"""A model's answer, from the bytes of its body to the events of the port. No SDK."""
+"""From the bytes of a model's answer to the events of the port. No SDK."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
@@ -13,9 +13,9 @@ from backscroll_sidecar.ports import ModelError, ModelEvent, TextDelta, TextTake
 T = TypeVar("T")
 
 MAX_SAID_CHARS = 1 << 20
-"""Of an answer and its thoughts: a model that goes on is left, as at its own limit. No bot shows as much."""
+"""Of an answer and its thoughts. A longer one ends here with LENGTH."""
 AFTER_FINISH_S = 2.0
-"""How long usage and the end of the stream are waited for once the model has said why it stopped."""
+"""How long to wait for usage and the end once the model has said why it stopped."""
 
 
 class Wait(Protocol):
@@ -45,7 +45,7 @@ class _Said(NamedTuple):
 async def read_events(
     body: AsyncIterator[bytes], reader: AnswerReader, wait: Wait, deadline: float | None
 ) -> AsyncGenerator[ModelEvent, None]:
-    """The events of one answer; raises `ModelError` where it breaks off before the model has said that it stopped."""
+    """The events of one answer. Raises `ModelError` where it breaks off before the model stopped."""
     is_over, failure = False, None
     patience: float | None = None
     async with aclosing(event_data(body)) as stream:
@@ -74,13 +74,13 @@ async def read_events(
     elif failure is not None and not is_over:
         if rest := reader.rest(is_cut=True):
             yield TextDelta(rest)
-        raise failure  # else all was said; what failed after it costs the usage at most
+        raise failure  # else the text is whole, and only usage is missing
     for event in reader.end():
         yield event
 
 
 def _said(events: list[bytes], reader: AnswerReader) -> _Said:
-    """Deltas that came together are one: where somebody is slow, they get fewer and longer."""
+    """Deltas that came together are one, so a slow reader gets fewer and longer ones."""
     texts: list[str] = []
     took_back = is_done = False
     failure: ModelError | None = None

@@ -1,4 +1,4 @@
-"""The chunks of one OpenAI chat completion, streamed or whole, to the events of an answer. Pure, no SDK."""
+"""From the chunks of an OpenAI chat completion, streamed or whole, to model events. Pure, no SDK."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,10 +35,10 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.texts import FAULTS
 
 MAX_TOOL_CHARS = 1024 * 1024
-"""Most characters of all calls of one answer: they are held until the answer ends."""
+"""Most characters of an answer's calls, which are held until it ends."""
 
 _CHARS_A_CALL = 2_048
-"""What a call counts for, even an empty one: 512 of them at most, whose results a bot can still send in one request."""
+"""What a call counts for at least: 512 calls at most, whose results still fit one request."""
 
 FILTERED = Finished(FinishReason.CONTENT_FILTER)
 _ADAPTER = OpenAIChat()
@@ -49,8 +49,8 @@ _BROKEN_OFF = (*_CUT_OFF, FinishReason.INTERRUPTED)
 class AnswerReader:
     """Reads one answer: `take` each chunk in turn, then `end` once. Both raise `ModelError` and nothing else.
 
-    Text is passed on at once, but for the `thoughts` in it. Calls, usage and the ending come from `end`: a call is
-    whole only when the model has said that it stopped, and the calls of an answer that was cut off are dropped with it.
+    Text is passed on at once, without the `thoughts` in it. Calls, usage and the ending come from `end`. A call is
+    whole only when the model has stopped. The calls of an answer that was cut off are dropped.
     """
 
     def __init__(self, thoughts: ThoughtFilter | None = None) -> None:
@@ -62,22 +62,22 @@ class AnswerReader:
         self._word = ""
         self._index: object = None
         self.has_taken_back = False
-        """Whether all text so far turned out to be thoughts. Whoever heeds it sets it back."""
+        """Whether all text so far was thoughts. The reader of it sets it back."""
         self.thinks_apart = False
         """Whether the server has sent thoughts outside of the answer."""
         self.answered = False
         """Whether anything came of an answer."""
         self.is_whole = False
-        """Whether the server has shown that the answer ended, by ``[DONE]`` or a whole body."""
+        """Whether the answer ended by ``[DONE]`` or a whole body."""
         self._declines = False
         self.said_chars = 0
-        """How much the model has said, thoughts included."""
+        """Characters of text and thoughts so far."""
         self.finished = False
-        """Whether the model has said why it stopped: then nothing of the answer but its usage can still fail."""
+        """Whether the model has said why it stopped. After that only usage can still fail."""
 
     def take(self, chunk: object) -> str:
-        """The text of one chunk that can be passed on. What was before it may be taken back: `has_taken_back`."""
-        # Every delta of every stream comes through here: no call that most of them need not make.
+        """The text of one chunk to pass on. Earlier text may be taken back: see `has_taken_back`."""
+        # Hot: every delta of every stream comes through here.
         if isinstance(chunk, list) and len(chunk) == 1:
             chunk = chunk[0]
         if not isinstance(chunk, dict):
@@ -97,7 +97,7 @@ class AnswerReader:
             if is_failure(chunk):
                 raise of_event(chunk)
             return ""
-        if self._index is None:  # one answer: that of the choice which came first
+        if self._index is None:  # the first choice is the answer
             self._index = choice.get("index") or 0
         self.answered = True
         if usage := choice.get("usage"):
@@ -131,7 +131,7 @@ class AnswerReader:
         return text
 
     def _other_text(self, said: Mapping[str, Any]) -> str:
-        """What a delta or a message says that has no plain content."""
+        """The text of a delta or a message without plain content."""
         self._declines = self._declines or is_refused(said)
         return answer_text(said)
 
@@ -157,7 +157,7 @@ class AnswerReader:
         return text
 
     def _heeded(self, thoughts: ThoughtFilter, said: Mapping[str, Any]) -> str:
-        """What is let go because the server sets thoughts apart; and what was taken back is taken note of."""
+        """Text that is released because the server sets thoughts apart. Notes what was taken back."""
         self.has_taken_back = self.has_taken_back or thoughts.has_taken_back
         thoughts.has_taken_back = False
         if thoughts.is_holding and thoughts_apart(said):
@@ -166,7 +166,7 @@ class AnswerReader:
         return ""
 
     def cut_off(self) -> None:
-        """The answer is too long: what came so far is all that is taken of it."""
+        """End the answer here: it is too long."""
         self._stop("length")
 
     def filter(self) -> None:
@@ -175,14 +175,14 @@ class AnswerReader:
         self._reason, self._word, self.finished = FinishReason.CONTENT_FILTER, "", True
 
     def rest(self, *, is_cut: bool) -> str:
-        """Text that waited for what follows it. `is_cut`: the answer did not end by itself."""
+        """Text that was held back. `is_cut`: the answer did not end by itself."""
         left = self._text.end()
         if self._thoughts is None:
             return left
         return (self._thoughts.feed(left) if left else "") + self._thoughts.end(is_cut=is_cut)
 
     def end(self) -> list[ModelEvent]:
-        """What is left once the answer has ended cleanly. `Finished` is the last."""
+        """The last events of an answer that ended cleanly. `Finished` is the last."""
         if not self.answered:
             raise failed(ModelFault.BAD_RESPONSE, FAULTS["no_answer"][0])
         if self._reason is FinishReason.NONE and self.is_whole:
@@ -208,7 +208,7 @@ class AnswerReader:
             self._usage = UsageDelta(*counted)
 
     def _stop(self, word: object) -> None:
-        """The first reason counts, but one that nobody knows makes way for one that somebody does."""
+        """Take a finish reason. The first one counts, but a known one replaces an unknown."""
         known = self._reason not in {FinishReason.NONE, FinishReason.UNKNOWN}
         if not isinstance(word, str) or known:
             return
@@ -222,7 +222,7 @@ class AnswerReader:
 
 
 class SafeText:
-    """Text of deltas as the store takes it: halves of a character joined across deltas, no lone ones, no NUL."""
+    """Joins surrogate halves across deltas, and replaces lone ones and NUL."""
 
     def __init__(self) -> None:
         self._half = ""
@@ -236,7 +236,7 @@ class SafeText:
         return clean(piece)
 
     def end(self) -> str:
-        """A half that never got its other half."""
+        """A replacement for a half that is left."""
         half, self._half = self._half, ""
         return REPLACEMENT if half else ""
 
@@ -256,7 +256,7 @@ class _Call:
 
 
 class _CallAssembler:
-    """Puts calls together from pieces. Also where a server leaves `index` out, or sends 0 for all of them."""
+    """Puts calls together from pieces, also where a server leaves `index` out or sends 0 for all."""
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
@@ -297,9 +297,8 @@ class _CallAssembler:
     def whole(self, *, stopped: bool) -> list[ToolCallPart]:
         """All calls. Unless the model has said that it stopped, each one's arguments must be whole JSON.
 
-        Two whole objects in one call are two calls: some servers hang all of them on one index. Arguments that are no
-        object are repaired or quoted. An id that is none, used before, or longer than the bot may send back (gateways
-        keep signatures in theirs) is replaced: results find their calls by it.
+        Two whole objects in one call are two calls, since some servers send all on one index. Arguments that are no
+        object are repaired or quoted. An id that is missing, used before or too long to be sent back is replaced.
         """
         parts: list[ToolCallPart] = []
         used: set[str] = set()
@@ -327,7 +326,7 @@ class _CallAssembler:
 
 
 def _place(index: object) -> int | None:
-    """The number of a call, as some servers write it in a text; None where there is none."""
+    """The index of a call, which some servers write as text; None where there is none."""
     if isinstance(index, str) and index.isdecimal() and len(index) < 10:
         return int(index)
     return index if isinstance(index, int) else None

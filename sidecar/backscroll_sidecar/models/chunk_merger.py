@@ -1,8 +1,7 @@
 """The bytes of an HTTP/1.1 answer with the chunks that came together made one. Pure, no SDK.
 
-A model sends every delta in a chunk of its own, and every chunk costs the vendor's HTTP library some 50 µs of Python.
-Borders between chunks mean nothing (RFC 9112, 7.1.1), so what one read brings is made one chunk before the library
-sees it; it still checks everything else. Nothing is held back that it could use.
+A model sends each delta in a chunk of its own, which costs the vendor's HTTP library some 50 µs of Python. Borders
+between chunks mean nothing (RFC 9112, 7.1.1), so the chunks of one read are made one before the library sees them.
 """
 
 import re

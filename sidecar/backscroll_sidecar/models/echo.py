@@ -1,4 +1,4 @@
-"""The model that needs no key and no network: it repeats the question and says that it does."""
+"""A model without a key or network: it repeats the question and says so."""
 
 from collections.abc import Sequence
 
@@ -22,10 +22,8 @@ BYTES_A_TOKEN = 4
 class EchoModel(ScriptedModel):
     """`ChatModel` that answers with a notice and the last message of a user.
 
-    The notice is in the server's language, else in the message's: a model is not told what a request wants.
-
-    `max_output_tokens` cuts the answer, a token being four bytes, and ends it with LENGTH. There is no usage: nobody
-    counted.
+    The notice is in the server's language, else in the message's. `max_output_tokens` of four bytes each cut the
+    answer, which then ends with LENGTH. There is no usage.
     """
 
     def __init__(self, wordings: Wordings = NEUTRAL) -> None:

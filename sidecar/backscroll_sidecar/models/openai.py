@@ -1,6 +1,6 @@
-"""Chat models of OpenAI and everything that speaks its protocol: Azure, vLLM, Ollama and others.
+"""Chat models of OpenAI and of servers with its protocol: Azure, vLLM, Ollama and others.
 
-The only module that imports the vendor's client, and only when a model is made: it takes half a second.
+The only module that imports the vendor's client, when a model is made: that takes half a second.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PATH = "/chat/completions"
 class OpenAIModel:
     """`ChatModel` over the vendor's client, with its retries off. Make it on the event loop that uses it.
 
-    Calling the model and passing on what it says are paced; `pacer` None: only this model's calls wait for each other.
+    Calls and reads wait for the `pacer`; None: for those of this model only.
     """
 
     def __init__(self, options: OpenAIOptions, pacer: Pacer | None = None) -> None:
@@ -56,7 +56,7 @@ class OpenAIModel:
         )
         base_url, query = options.endpoint
         own = {name.lower() for name in options.headers}
-        # No key, no header. The client wants that said in each call.
+        # No key, no header, which the client wants to be told in each call.
         bare = not options.api_key and "authorization" not in own
         self._headers = {"Authorization": sdk.Omit()} if bare else {}
         self._client: openai.AsyncOpenAI = sdk.AsyncOpenAI(
@@ -90,7 +90,7 @@ class OpenAIModel:
             if answer
             else _only_filtered()
         )
-        # The answer first: its socket closes at once, whatever the reader of the events is about.
+        # The answer is closed first, so that its socket closes at once.
         async with aclosing(events), answer or nullcontext():
             yield events
 
@@ -99,7 +99,7 @@ class OpenAIModel:
     ) -> openai.AsyncStream[object] | None:
         """The open stream; None where a filter refused.
 
-        A server that refuses ``stream_options`` is asked at once without; once it answers so, it is from then on.
+        A server that refuses ``stream_options`` is asked again without, and from then on if it answers.
         """
         try:
             try:
@@ -126,7 +126,7 @@ class OpenAIModel:
     async def _events(
         self, model: str, body: AsyncIterator[bytes], deadline: float | None
     ) -> AsyncGenerator[ModelEvent, None]:
-        """What the answer says, and what it shows of how the model thinks."""
+        """The answer's events. Learns from them how the model thinks."""
         thoughts = self._thoughts.filter_for(model)
         reader = AnswerReader(thoughts)
         try:
@@ -138,7 +138,7 @@ class OpenAIModel:
                 self._thoughts.learn(model, thoughts, is_set_apart=reader.thinks_apart)
 
     async def post(self, path: str, body: bytes, deadline: float | None) -> object:
-        """One answer of any path that is not streamed, as plain values. `deadline` is a time of the loop."""
+        """One answer that is not streamed, as plain values. `deadline` is a time of the loop."""
         sent = self._client.post(
             path,
             cast_to=object,
@@ -152,7 +152,7 @@ class OpenAIModel:
 
     async def _open(self, body: bytes) -> openai.AsyncStream[object]:
         await self._pacer.wait()
-        # Chunks come as plain dicts: making the vendor's objects of them costs more than all the rest.
+        # Plain dicts: making the vendor's objects costs more than all the rest.
         stream_cls: type[openai.AsyncStream[object]] = self._sdk.AsyncStream[object]
         return await self._client.post(
             _PATH,
@@ -164,12 +164,12 @@ class OpenAIModel:
         )
 
     def _reads(self, answer: openai.AsyncStream[object]) -> AsyncIterator[bytes]:
-        """The body as it comes in, one read at a time: our transport waits before it reads, the library's does not."""
+        """The body, one paced read at a time. Our own transport does the pacing itself."""
         body = answer.response.aiter_bytes()
         return _paced(body, self._pacer) if self._options.use_environment else body
 
     async def _wait(self, awaited: Awaitable[T], deadline: float | None) -> T:
-        """What `awaited` gives by `deadline`; every failure as a `ModelError` that hides the vendor's."""
+        """The result of `awaited` by `deadline`. Every failure is a `ModelError` without the vendor's."""
         try:
             if deadline is None:
                 return await awaited
@@ -179,13 +179,13 @@ class OpenAIModel:
             raise
         except Exception as error:  # noqa: BLE001 - the port: nothing but ModelError leaves
             failure = self._failure(error)
-        # Outside the handler, so that no traceback shows the vendor's error, its request and its key.
+        # Outside the handler, so that no traceback shows the request and its key.
         raise failure
 
     def _failure(self, error: Exception) -> ModelError:
         sdk, told = self._sdk, {"error": _names(error)}
         failure: ModelError
-        # The oldest clients we take let the errors of their HTTP library through while a stream is read.
+        # The oldest clients let errors of their HTTP library through while a stream is read.
         if isinstance(error, TimeoutError | sdk.APITimeoutError | self._httpx.TimeoutException):
             failure = failed(ModelFault.TIMEOUT)
         elif isinstance(error, sdk.APIStatusError):
@@ -205,9 +205,9 @@ class OpenAIModel:
 
 
 def _import_sdk() -> tuple[ModuleType, ModuleType]:
-    """The vendor's module and its HTTP library, both told to keep quiet about what they send.
+    """The vendor's module and its HTTP library, with their logs at WARNING.
 
-    Below WARNING they may tell addresses and bodies, and ``OPENAI_LOG`` asks for it in an import.
+    Below that they may log addresses and bodies, which ``OPENAI_LOG`` asks for.
     """
     import httpx2  # noqa: PLC0415
     import openai  # noqa: PLC0415
@@ -219,7 +219,7 @@ def _import_sdk() -> tuple[ModuleType, ModuleType]:
 
 
 def _names(error: BaseException) -> str:
-    """The kinds of an error and of what is behind it, with the system's number: their texts may hold anything."""
+    """The classes of an error and its causes, with system error numbers. Their texts may hold anything."""
     names: list[str] = []
     behind = error
     while len(names) < 8:
@@ -232,7 +232,7 @@ def _names(error: BaseException) -> str:
 
 
 def _deadline(request: ModelRequest) -> float | None:
-    """The time of the loop at which the call must be over. Raises when that is now: nothing is sent."""
+    """The time of the loop at which the call must be over. Raises TIMEOUT where that is past."""
     if request.timeout_s is None:
         return None
     if request.timeout_s <= 0:

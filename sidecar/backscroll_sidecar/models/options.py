@@ -1,4 +1,4 @@
-"""Where a model of OpenAI's kind is and how it is asked. Pure, no SDK."""
+"""Where a model with OpenAI's protocol is and how it is called. Pure, no SDK."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from backscroll_sidecar.ports import reserved_fields
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 CALL_PATHS = ("/chat/completions", "/embeddings")
-"""What people copy behind a base URL out of a vendor's example."""
+"""Paths that people copy with a base URL from a vendor's example."""
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A token of RFC 9110, 5.6.2."""
@@ -64,7 +64,7 @@ class OpenAIOptions:
     thoughts: Mode = "auto"
 
     def __post_init__(self) -> None:
-        """Refuse what would fail in every call, without repeating it: it may be a secret."""
+        """Refuse what would fail in every call, without showing it: it may be a secret."""
         if not all(map(_is_header, (self.api_key, *self.headers, *self.headers.values()))):
             raise ValueError(
                 "the model's key and headers must be printable ASCII without spaces at the ends"
@@ -82,7 +82,7 @@ class OpenAIOptions:
 
     @property
     def endpoint(self) -> tuple[str, Mapping[str, str]]:
-        """The base of all paths, without the path of a call, and the query: that of the URL under that of `query`."""
+        """The base URL without the path of a call, and the query. `query` replaces the URL's own."""
         parts = urlsplit(self.base_url)
         path = parts.path.rstrip("/")
         for call in CALL_PATHS:
@@ -92,7 +92,7 @@ class OpenAIOptions:
 
 
 def _is_address(url: str) -> bool:
-    """Whether the vendor's client could call it: it raises for bad hosts, ports and characters, each in its own way."""
+    """Whether the vendor's client could call it."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port  # raises for a port that is none

@@ -1,4 +1,4 @@
-"""The body of a chat completion request: the adapter's bytes, and behind them what a call adds. Pure, no SDK."""
+"""The body of a chat completion request: the adapter's bytes and the fields of a call. Pure, no SDK."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,10 +24,9 @@ def request_body(
     max_tokens_field: str = "max_tokens",
     extra_body: Mapping[str, object] | None = None,
 ) -> bytes:
-    """The adapter's payload byte by byte, then stream, temperature and limit where they are asked for.
+    """The adapter's payload as it is, then the call's fields.
 
-    Fields of `extra_body`, and over them those of the request, take the place of what is made here; `stream`
-    and what the adapter makes stay.
+    Fields of `extra_body` replace those made here, fields of the request replace both. The adapter's stay.
     """
     extra: dict[str, Any] = {"stream": True}
     if include_usage:
@@ -55,7 +54,7 @@ def _payload(request: ModelRequest, tools_json: str) -> bytes:
             tools_json=tools_json,
             with_names=request.with_names,
         )
-    except TypeError:  # a lone surrogate: it should not have come this far
+    except TypeError:  # a lone surrogate
         messages = [_cleaned(message) for message in request.messages]
         return _ADAPTER.payload(
             messages,
@@ -66,7 +65,7 @@ def _payload(request: ModelRequest, tools_json: str) -> bytes:
 
 
 def _checked_tools(tools_json: str) -> str:
-    """The tools, spliced into the body as they are: they must be a JSON list; an empty one is left out."""
+    """The tools, which must be a JSON list; an empty one is left out."""
     if not tools_json:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""A model whose answers the caller makes, for the tests of a bot: `backscroll.testing` serves one."""
+"""A model with answers made by a function. `backscroll.testing` serves one."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence

@@ -1,4 +1,4 @@
-"""Server-sent events from the bytes of a body. Pure, no SDK: the vendor's own reader hides that a body ended early."""
+"""Server-sent events from the bytes of a body. No SDK: the vendor's reader hides an early end."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from backscroll_sidecar.ports import ModelFault
 from backscroll_sidecar.texts import FAULTS
 
 DONE = b"[DONE]"
-"""What OpenAI's servers send as their last event."""
+"""The last event of OpenAI's servers."""
 MAX_EVENT_BYTES = 8 * 1024 * 1024
-"""Most bytes of one event: they are held until it ends."""
+"""Most bytes of one event, which are held until it ends."""
 MAX_HEARTBEAT_BYTES = 32
-"""Most bytes of a word that says nothing; a longer one tells of a fault."""
+"""Most bytes of a heartbeat; anything longer is a fault."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")  # a CR at the end may be half of a CR LF
 _FIELD = b"data:"
@@ -26,18 +26,15 @@ _MARK = b"\xef\xbb\xbf"
 
 
 async def event_data(body: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes], None]:
-    """The data of each event as soon as it is whole, with others that the same bytes made whole.
+    """The data of the events that each piece of the body made whole.
 
-    Comments, other fields and events without data are left out. A body of JSON, whatever its type was said to be, is
-    one event: a server that does not stream answers all the same.
-
-    A body may end without the blank line behind its last event, but not inside of one.
+    Comments, other fields and events without data are left out. A body of JSON is one event, of a server that does
+    not stream. The blank line after the last event may be missing.
 
     Raises
     ------
     ModelError
-        CONNECTION where the body ends inside an event: behind a proxy, or with HTTP/1.0, it is all that a cut leaves
-        to be seen. BAD_RESPONSE where an event is too large.
+        CONNECTION where the body ends inside an event, BAD_RESPONSE where an event is too large.
     """
     form: _Events | _Json | None = None
     start = b""
@@ -54,7 +51,7 @@ async def event_data(body: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes], 
 
 
 def _form_of(start: bytes) -> _Events | _Json | None:
-    """What reads a body that begins so; None while nothing but blanks and half a mark is there."""
+    """The reader for a body that begins so; None while that cannot be told."""
     first = start.removeprefix(_MARK).lstrip()[:1]
     if not first or _MARK.startswith(start):
         return _Events() if len(start) > MAX_EVENT_BYTES else None
@@ -107,7 +104,7 @@ class _Events:
         return events
 
     def _add(self, line: bytes, events: list[bytes]) -> None:
-        """One more line of data. Behind one that is whole by itself another event begins, without a blank line, too."""
+        """One more line of data. After a line that is whole JSON another event begins."""
         if len(self._data) == 1 and ((held := self._data[0].strip()) == DONE or _is_json(held)):
             events.append(held)
             self._data = []
@@ -136,12 +133,12 @@ def _checked(size: int) -> int:
 
 
 def loaded(data: bytes) -> object:
-    """The JSON of an event or a body. Halves of a character may come alone, in deltas of their own."""
+    """The JSON of an event or a body. Lone surrogates are allowed: deltas may split a character."""
     data = data.removeprefix(_MARK)
     try:
         return orjson.loads(data)
     except ValueError:
-        pass  # it takes no halves of characters; whatever else is wrong, the other says as well
+        pass  # it takes no lone surrogates
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
@@ -149,10 +146,7 @@ def loaded(data: bytes) -> object:
 
 
 def is_heartbeat(data: bytes) -> bool:
-    """Whether an event says nothing: a word that is no JSON, such as ``ping``.
-
-    A stream that ends behind such a word has no ending, which is told.
-    """
+    """Whether an event is a short word that is no JSON, such as ``ping``."""
     is_word = len(data) <= MAX_HEARTBEAT_BYTES and not data.startswith((b"{", b"[", _MARK))
     return is_word and not _is_json(data)
 

@@ -1,10 +1,9 @@
 """Thoughts that a model writes into its answer, in ``<think>`` tags, cut off the stream. Pure.
 
-Three ways of models are known. Most write no tags. Some open a block before the answer and close it: that is seen as it
-comes, and nothing else waits for it. Of some, whose prompt ends with the opening tag, only ``</think>`` is ever seen,
-behind all thoughts: what they say can be cut only by whoever holds it back until then. So an answer is held back only
-where the model is known to be one of them (`ThoughtMemory`). In one that was not, the tag on a line of its own still
-tells that what was passed on so far was thoughts: `ThoughtFilter.has_taken_back`.
+Models do one of three things. Most write no tags. Some open a block before the answer and close it, which is cut as
+it comes. Some, whose prompt ends with the opening tag, only write ``</think>`` after all thoughts. Their answer has to
+be held back until then, so `ThoughtMemory` remembers which models these are. Of an unknown one the text is passed on,
+and the tag on a line of its own takes it back: `ThoughtFilter.has_taken_back`.
 """
 
 import re
@@ -15,9 +14,9 @@ from typing import Literal
 Mode = Literal["auto", "hold", "keep"]
 
 MAX_HELD_CHARS = 128 * 1024
-"""Most characters held back for a closing tag: what comes without one until then is taken for the answer."""
+"""Most characters held back for a closing tag. More without one is the answer."""
 MAX_MODELS = 1_000
-"""Of how many models it is remembered how they think."""
+"""Models that are remembered."""
 
 _TAGS = ("think", "thinking", "thought")
 _OPEN = re.compile(f"<(?:{'|'.join(_TAGS)})>", re.IGNORECASE)
@@ -29,11 +28,11 @@ _ALL_TAGS = tuple(f"<{slash}{tag}>" for slash in ("", "/") for tag in _TAGS)
 _LONGEST = max(map(len, _ALL_TAGS))
 _WINDOW = _LONGEST + 12
 _THINKERS = re.compile(r"\br1\b|qwq|thinking|reasoner|reasoning", re.IGNORECASE)
-"""Names of models that think in their answers, where their server does not set it apart."""
+"""Names of models that write thoughts into their answers."""
 
 
 _MAX_BLANK_CHARS = 1_024
-"""Most characters that are waited with for what an answer begins with."""
+"""Most blank characters held at the beginning of an answer."""
 
 
 class _State(Enum):
@@ -48,12 +47,12 @@ _PASSING = _State.PASSING
 
 
 class ThoughtFilter:
-    """Reads one answer: `feed` each piece, then `end` once. What they return is the answer.
+    """Reads one answer: `feed` each piece, then `end` once. They return the answer.
 
     Parameters
     ----------
     holds : keep an answer that opens no block until ``</think>`` or its end.
-    drops : what was held when an answer broke off was thoughts, not an answer.
+    drops : text held when an answer broke off was thoughts.
     """
 
     def __init__(self, *, holds: bool = False, drops: bool = False) -> None:
@@ -67,15 +66,15 @@ class ThoughtFilter:
         self._last = ""
         self._watches = True
         self.is_holding = holds
-        """Whether an answer would be held back, or is."""
+        """Whether the answer is or would be held back."""
         self.opened = False
         """Whether a block was opened."""
         self.closed_alone = False
         """Whether thoughts were closed that nothing had opened."""
         self.held_in_vain = False
-        """Whether an answer that ended by itself was held to its end."""
+        """Whether a whole answer was held to its end."""
         self.has_taken_back = False
-        """Whether all that was passed on turned out to be thoughts. Whoever heeds it sets it back."""
+        """Whether all text so far was thoughts. The reader of it sets it back."""
 
     @property
     def is_unfinished(self) -> bool:
@@ -83,7 +82,7 @@ class ThoughtFilter:
         return self._state is _State.THINKING and not self._answer_within().strip()
 
     def feed(self, piece: str) -> str:
-        """What of the answer can be passed on."""
+        """The text to pass on."""
         if self._state is _PASSING:  # nearly every delta of every stream
             if not self._watches:
                 return piece
@@ -101,7 +100,7 @@ class ThoughtFilter:
         return self._think(piece)
 
     def let_go(self) -> str:
-        """Hold nothing back from now on: the server sets thoughts apart."""
+        """Hold nothing back any more: the server sets thoughts apart."""
         self.is_holding = False
         return self._released() if self._state is _State.HOLDING else ""
 
@@ -141,7 +140,7 @@ class ThoughtFilter:
         return self.feed(said)
 
     def _think(self, piece: str) -> str:
-        """Inside of blocks. What follows the end of an inner one is kept: if none follows, it was the only one."""
+        """Inside of blocks. Text after an inner end is kept, since that end may be the only one."""
         said, at = self._held + piece, 0
         for found in _TAG.finditer(said):
             self._pieces.append(said[at : found.end()])
@@ -165,7 +164,7 @@ class ThoughtFilter:
         return self._released() if self._held_chars > MAX_HELD_CHARS else ""
 
     def _answer_within(self, held: str | None = None) -> str:
-        """What came behind the last block that was closed, inside of one that was not: a thought spoke of the tag."""
+        """Text after the last closed block inside an open one: a thought mentioned the tag."""
         held = self._held if held is None else held
         return "".join(self._pieces) + held if self._is_behind_close else ""
 
@@ -202,7 +201,7 @@ class ThoughtFilter:
         return self._begun(rest)
 
     def _looked_at(self, piece: str, window: str) -> str:
-        """A piece of an answer that is passed on, where it or what is before it may hold a tag."""
+        """A piece to pass on that may hold a tag, or end one."""
         opening, closing = _OPEN.search(window), _OWN_LINE.search(window)
         if opening and not (closing and closing.start() < opening.start()):
             self._watches = False  # whatever closes later was opened here
@@ -214,7 +213,7 @@ class ThoughtFilter:
         return piece
 
     def _closed(self, piece: str, rest: str = "") -> str:
-        """Behind a closing tag alone on its line: if anything follows, that is the answer."""
+        """After a closing tag on its own line. What follows, if anything, is the answer."""
         rest += piece
         if not rest.strip():
             self._held += piece
@@ -230,17 +229,17 @@ def _may_be_tag(body: str) -> bool:
 
 @dataclass(slots=True)
 class _Habit:
-    """How often the model's answers will be held back in vain before they no longer are."""
+    """How often answers may still be held back in vain."""
 
     closes: bool
     patience: int
 
 
 class ThoughtMemory:
-    """How each model of one endpoint thinks, as far as its answers have shown. Belongs to one event loop.
+    """How each model of one endpoint thinks, as its answers have shown. Belongs to one event loop.
 
-    One that closed a block it had not opened is held back, until two answers in a row were held to their end for
-    nothing; one that opens its blocks, or whose name says that it thinks, until one was.
+    A model that only closes blocks is held back until two answers in a row were held in vain. One that opens its
+    blocks, or is named as a thinker, until one was.
     """
 
     def __init__(self, mode: Mode) -> None:

@@ -1,4 +1,4 @@
-"""How the vendor's client reaches the model: its HTTP library's own pools over sockets read in few steps.
+"""The vendor client's transport: its HTTP library's pools, over sockets that are read in few steps.
 
 Nothing but the public names of the two libraries is used. Importing this takes the HTTP library's time;
 `models.openai` does so when a model is made.
@@ -19,12 +19,12 @@ from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.models.chunk_merger import BrokenChunksError, ChunkMerger
 
 READ_BYTES = 16 * 1024
-"""Most bytes of an answer that are read, and then worked on, in one step: some 60 deltas, a third of a millisecond."""
+"""Most bytes that are read and handled in one step: some 60 deltas, a third of a millisecond."""
 
 POOL_CONNECTIONS = 50
-"""Connections of one pool: the library walks along them in some 80 µs."""
+"""Connections of one pool, which the library walks in some 80 µs."""
 MAX_ERROR_BYTES = 64 * 1024
-"""So much is read of an answer that is an error."""
+"""Most bytes that are read of an error."""
 KEPT_S = 5.0
 """How long a connection waits for its next call, as in the library's default."""
 
@@ -45,10 +45,10 @@ SocketOptions = Iterable[
 
 
 class MergingTransport(httpx2.AsyncBaseTransport):
-    """Calls over the library's pools, with two differences to its own transport that many streams at once need.
+    """Calls over the library's pools, made for many streams at once.
 
-    Answers arrive in as few chunks as reads. And connections are kept in several small pools: the library looks at
-    every connection of a pool whenever a call begins or ends, which at 1,000 takes 2 ms of the event loop.
+    Answers arrive in as few chunks as reads. Connections are in several small pools: the library looks at all of a
+    pool whenever a call begins or ends, which takes 2 ms for 1,000.
     """
 
     def __init__(self, limits: httpx2.Limits, pacer: Pacer) -> None:
@@ -58,7 +58,7 @@ class MergingTransport(httpx2.AsyncBaseTransport):
         self._free: list[int] = []
         while left > 0:
             size = min(left, POOL_CONNECTIONS)
-            # The first pools are filled first: what is kept for the next call must be there.
+            # The first pools are filled first, so that kept connections are found.
             self._pools.append(_pool(tls, size, min(size, idle), pacer))
             self._free.append(size)
             left, idle = left - size, max(idle - size, 0)
@@ -149,7 +149,7 @@ class _Body(httpx2.AsyncByteStream):
             async for piece in self._stream:
                 yield piece
                 if left is not None and (left := left - len(piece)) <= 0:
-                    return  # what an error says stands at its beginning; some pages never end
+                    return  # the beginning of an error is enough; some pages never end
 
     async def aclose(self) -> None:
         leave, self._leave = self._leave, None
@@ -189,7 +189,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
         while True:
             raw = await self._stream.read(min(max_bytes, READ_BYTES), timeout)
-            await self._pacer.wait()  # what this brings is read, understood and sent in one go
+            await self._pacer.wait()  # what this brings is handled in one step
             try:
                 merged = self._merger.feed(raw)
             except BrokenChunksError:

@@ -131,7 +131,7 @@ _WORDS = tuple(sorted({_plain(word) for line in REFUSAL_TABLE for word in line.w
 _NUMBERS = frozenset(number for line in REFUSAL_TABLE for number in line.numbers)
 _FLAGS = next(line.numbers for line in REFUSAL_TABLE if line.who == "MiniMax")
 _SENTENCES = tuple(sentence for line in REFUSAL_TABLE for sentence in line.sentences)
-# Not of the filter: that it failed. ("safety" and the like are whole words only, or parts with others around them.)
+# The filter failed. ("safety" and the like are whole words only, or parts with others around them.)
 _NOT_REFUSED = ("content_filter_error", "content_security_detection_error")
 
 _CODES = ("code", "type", "status", "reason", "error_code", "status_code", "blockReason")

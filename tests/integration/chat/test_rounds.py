@@ -132,8 +132,7 @@ async def test_the_results_that_came_first_count(length: int) -> None:
     first, second = "1" * length, "2" * length
     model = FakeModel([call("c1"), call("c2"), CALLS], [BROKEN], ["sunny", STOP])
     async with talk(model) as bot:
-        asked = turn(tools=True, context={"token_budget": 100_000})
-        turn_id = (await bot.ask(asked)).end.turn_id
+        turn_id = await bot.open_turn(context={"token_budget": 100_000})
         assert (await bot.ask(answers(turn_id, c1=first, c2="b"))).reason == "UPSTREAM_ERROR"
         stored = await results_stored(bot)
         heard = await bot.ask(answers(turn_id, c2="b", c1=second))
@@ -149,8 +148,7 @@ async def test_a_retry_with_the_same_results_tells_them_whole() -> None:
     text = "猫" * (MAX_TEXT_BYTES // 3)
     model = FakeModel([call("c1"), CALLS], [BROKEN], ["sunny", STOP])
     async with talk(model) as bot:
-        asked = turn(tools=True, context={"token_budget": 200_000})
-        turn_id = (await bot.ask(asked)).end.turn_id
+        turn_id = await bot.open_turn(context={"token_budget": 200_000})
         for _ in range(2):
             heard = await bot.ask(answers(turn_id, c1=text))
         (stored,) = await results_stored(bot)
@@ -163,8 +161,7 @@ async def test_a_retry_with_the_same_results_tells_them_whole() -> None:
 async def test_what_is_cut_is_marked_in_the_questions_language() -> None:
     model = FakeModel(["猫" * 30_000, call("c1"), CALLS], ["晴天", STOP])
     async with talk(model) as bot:
-        asked = turn("天气怎么样？", tools=True, context={"token_budget": 1_000_000})
-        turn_id = (await bot.ask(asked)).end.turn_id
+        turn_id = await bot.open_turn(question="天气怎么样？", context={"token_budget": 1_000_000})
         await bot.ask(answers(turn_id, c1="猫" * (MAX_TEXT_BYTES // 3)))
         (stored,) = await results_stored(bot)
         said = (await bot.stored())[1].message.parts[0].text.text
@@ -180,8 +177,7 @@ async def test_long_calls_and_results_are_cut_for_the_history(count: int) -> Non
     calls = [call(id, arguments='{"x": "%s"}' % ("y" * 70_000)) for id in ids]
     model = FakeModel(["so ", *calls, CALLS], ["sunny", STOP])
     async with talk(model) as bot:
-        asked = turn(tools=True, context={"token_budget": 10_000_000})
-        turn_id = (await bot.ask(asked)).end.turn_id
+        turn_id = await bot.open_turn(context={"token_budget": 10_000_000})
         heard = await bot.ask(answers(turn_id, **dict.fromkeys(ids, "z" * 60_000)))
         assert (heard.text, heard.reason, heard.errors) == ("sunny", "COMPLETE", [])
         rows = await bot.stored()
@@ -198,8 +194,7 @@ async def test_many_words_before_a_call_are_cut_for_the_history() -> None:
     """The calls stay; of the text there is what fits."""
     model = FakeModel(["猫" * 30_000, call("c1"), CALLS], ["sunny", STOP])
     async with talk(model) as bot:
-        asked = turn(tools=True, context={"token_budget": 1_000_000})
-        turn_id = (await bot.ask(asked)).end.turn_id
+        turn_id = await bot.open_turn(context={"token_budget": 1_000_000})
         heard = await bot.ask(answers(turn_id, c1="a"))
         assert (heard.text, heard.errors) == ("sunny", [])
         row = (await bot.stored())[1].message
@@ -323,8 +318,7 @@ async def test_short_results_are_not_touched_for_a_long_one() -> None:
     """What is shortened is the oldest that helps; a text shorter than the mark stays."""
     model = FakeModel([call("c1"), call("c2"), call("c3"), CALLS], ["done", STOP])
     async with talk(model) as bot:
-        asked = turn(tools=True, context={"token_budget": 400})
-        turn_id = (await bot.ask(asked)).end.turn_id
+        turn_id = await bot.open_turn(context={"token_budget": 400})
         await bot.ask(answers(turn_id, c1="25°", c2="word " * 5_000, c3="晴"))
     first, second, third = results_told(model.requests[1])
     assert (first, third) == ("25°", "晴")

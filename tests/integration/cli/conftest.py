@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,16 +68,22 @@ class Shell:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
+    def start(self, *arguments: str, **streams: Any) -> subprocess.Popen[str]:
+        """A command on its way; `streams` and more as `Popen` takes them, `environment` among them."""
+        variables = self.variables(streams.pop("environment", {}))
+        return subprocess.Popen(
+            [*COMMAND, *arguments], text=True, cwd=self.directory, env=variables, **streams
+        )
+
     @contextmanager
     def serving(
         self, *arguments: str, listen: str = "127.0.0.1:0", **environment: str
     ) -> Iterator[Process]:
         log = self.directory / "server.log"
         with log.open("w") as errors:
-            popen = subprocess.Popen(
-                [*COMMAND, "serve", "--json", "--listen", listen, *arguments],
-                stdout=subprocess.PIPE, stderr=errors, text=True,
-                cwd=self.directory, env=self.variables(environment),
+            popen = self.start(
+                "serve", "--json", "--listen", listen, *arguments,
+                stdout=subprocess.PIPE, stderr=errors, environment=environment,
             )  # fmt: skip
             process = Process(popen, {}, log)
             try:

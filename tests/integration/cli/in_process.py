@@ -1,6 +1,7 @@
 """The command line inside the test's process, against a server in a process of its own: no start of Python a call."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +45,14 @@ class Commands:
         done = self.run(*arguments, "--json", stdin=stdin)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+    def call(self, rpc: str, channel: str, **request: object):
+        """The answer of one RPC about a channel."""
+        return self.json("call", rpc, json.dumps({"channel": channel, **request}))
+
+    def store(self, lines: Iterable[dict], *arguments: str):
+        """What `import` says of these lines."""
+        return self.json("import", "-", *arguments, stdin="\n".join(map(json.dumps, lines)))
 
     def messages(self, channel: str) -> list[dict]:
         """The messages of a channel that were not recalled, as `export` writes them."""

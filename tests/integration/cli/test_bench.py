@@ -8,8 +8,6 @@ import time
 
 import pytest
 
-from tests.integration.cli.conftest import COMMAND
-
 ROW_KEYS = {"name", "value", "gate", "goal", "held", "reached"}
 
 
@@ -53,9 +51,8 @@ def test_one_command_measures_rows_beside_an_empty_call(shell):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_its_servers_end_with_it_however_it_ends(shell, number):
     """The server and R0: neither is left, whatever ended the bench."""
-    popen = subprocess.Popen(
-        [*COMMAND, "bench", "balanced-10k"], cwd=shell.directory,
-        env=shell.variables({"TMPDIR": str(shell.directory)}),
+    popen = shell.start(
+        "bench", "balanced-10k", environment={"TMPDIR": str(shell.directory)},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:

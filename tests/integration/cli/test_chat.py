@@ -169,9 +169,9 @@ def test_ctrl_c_prints_what_was_answered_as_json(shell):
         return endless(request)
 
     with with_model(shell, answer):
-        process = subprocess.Popen(
-            [*COMMAND, "chat", "room", "--once", "sing", "--json"], text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=shell.directory, env=shell.variables({}),
+        process = shell.start(
+            "chat", "room", "--once", "sing", "--json",
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         assert asked.wait(300)
         time.sleep(0.5)

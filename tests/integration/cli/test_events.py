@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.integration.cli.conftest import CHANNEL, COMMAND
+from tests.integration.cli.conftest import CHANNEL
 
 pytestmark = pytest.mark.slow
 
@@ -34,9 +34,9 @@ def test_who_follows_sees_each_event_once_until_ctrl_c(chat):
     """What was there already, then what comes; in order, nothing twice."""
     ask = ("chat", "followed", "--asker", "u1", "--once")
     assert chat.run(*ask, "one?").returncode == 0
-    following = subprocess.Popen(
-        [*COMMAND, "events", "followed", "--follow", "--json"], text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, cwd=chat.directory, env=chat.variables({}),
+    following = chat.start(
+        "events", "followed", "--follow", "--json",
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     assert following.stdout is not None
     with following.stdout as output:

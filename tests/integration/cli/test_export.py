@@ -78,19 +78,13 @@ def test_what_has_no_right_time_keeps_its_place(commands, shell, tmp_path, comma
     name = f"odd-{command}"
     for n, sent_at_ms in enumerate([0, AT // 1_000, AT * 1_000, 2**53 + 1]):
         odd = {"id": f"odd{n}", "author": {"id": "u1"}, "parts": [{"text": {"text": "odd"}}]}
-        batch = {"channel": name, "messages": [{**odd, "sent_at_ms": sent_at_ms}]}
-        commands.json("call", "AppendMessages", json.dumps(batch))
+        commands.call("AppendMessages", name, messages=[{**odd, "sent_at_ms": sent_at_ms}])
         time.sleep(0.002)
-        commands.json("call", "AppendMessages", json.dumps({"channel": name, "messages": [
-            {**odd, "id": f"now{n}", "sent_at_ms": time.time_ns() // 1_000_000},
-        ]}))  # fmt: skip
+        now = {**odd, "id": f"now{n}", "sent_at_ms": time.time_ns() // 1_000_000}
+        commands.call("AppendMessages", name, messages=[now])
         time.sleep(0.002)
-    page = json.dumps({"channel": name})
-    printed = (
-        commands.run("export", name) if command == "export" else commands.run("call", command, page)
-    )
     file = tmp_path / "a.jsonl"
-    file.write_text(printed.stdout)
+    file.write_text(printed(commands, name, command))
     here = ranked(commands, name)
     assert [one[1] for one in sorted(here)] == [
         f"{kind}{n}" for n in range(4) for kind in ("odd", "now")
@@ -104,24 +98,27 @@ def test_what_has_no_right_time_keeps_its_place(commands, shell, tmp_path, comma
     assert commands.json("import", str(file))["duplicate"] == 8
 
 
+def printed(commands, channel: str, command: str = "export", **page: object) -> str:
+    """A channel as `export` or an RPC prints it."""
+    if command == "export":
+        return commands.run("export", channel).stdout
+    return commands.run("call", command, json.dumps({"channel": channel, **page})).stdout
+
+
 def ranked(commands, channel) -> list[tuple[int, str, str]]:
     """When each message is ranked, its id, and when it says that it was sent."""
-    page = commands.json("call", "ListMessages", json.dumps({"channel": channel}))
     return [
         (int(one["rank_time_ms"]), one["message"]["id"], one["message"].get("sent_at_ms", "0"))
-        for one in page["messages"]
+        for one in commands.call("ListMessages", channel)["messages"]
     ]
 
 
 @pytest.mark.row("S4-06")
 @pytest.mark.parametrize("rpc", ["ExportMessages", "ListMessages"])
 def test_what_the_rpcs_print_can_be_imported(commands, filled, rpc):
-    printed = commands.run(
-        "call",
-        rpc,
-        json.dumps({"channel": filled, "limit": 100} if "List" in rpc else {"channel": filled}),
-    ).stdout
-    done = commands.json("import", "-", "--channel", f"{filled}-{rpc}", stdin=printed)
+    page = {"limit": 100} if "List" in rpc else {}
+    given = printed(commands, filled, rpc, **page)
+    done = commands.json("import", "-", "--channel", f"{filled}-{rpc}", stdin=given)
     assert (done["stored"], done["bad_lines"]) == (10 + ("Export" in rpc), [])
     assert done["skipped"] == {}
     copied = commands.messages(f"{filled}-{rpc}")
@@ -132,12 +129,10 @@ def test_what_the_rpcs_print_can_be_imported(commands, filled, rpc):
 def test_after_a_while_away_only_what_is_missing_is_stored(commands, client):
     """The command tells where the channel stands; what is sent again is a duplicate."""
     client.append("away", everything()[:3])
-    stands = commands.json("call", "GetChannel", '{"channel": "away"}')
+    stands = commands.call("GetChannel", "away")
     assert (stands["newest_message_id"], stands["message_count"]) == ("3", "3")
     client.append("later", everything()[:5])
-    done = commands.json(
-        "import", "-", "--channel", "away", stdin=commands.run("export", "later").stdout
-    )
+    done = commands.json("import", "-", "--channel", "away", stdin=printed(commands, "later"))
     assert (done["stored"], done["duplicate"]) == (2, 3)
 
 
@@ -161,15 +156,11 @@ def test_a_summary_beside_the_messages_is_on_standard_error(commands, filled):
 
 
 @pytest.mark.row("S4-06")
-@pytest.mark.parametrize("rpc", ["", "ExportMessages"])
-def test_what_a_newer_version_adds_costs_no_message(commands, filled, rpc):
+@pytest.mark.parametrize("command", ["export", "ExportMessages"])
+def test_what_a_newer_version_adds_costs_no_message(commands, filled, command):
     """At any depth, in what `export` writes and in what the RPC prints: read without it, and counted."""
-    if rpc:
-        printed = commands.run("call", rpc, json.dumps({"channel": filled})).stdout
-    else:
-        printed = commands.run("export", filled).stdout
     newer = []
-    for one in map(json.loads, printed.splitlines()):
+    for one in map(json.loads, printed(commands, filled, command).splitlines()):
         for stored in one.get("messages", [one]):
             message = stored.get("message", stored)
             stored["newer"] = 1
@@ -179,11 +170,11 @@ def test_what_a_newer_version_adds_costs_no_message(commands, filled, rpc):
             message["author"]["colour"] = "red"
             for part in message.get("parts", []):
                 part["weight"] = 2
-        newer.append(json.dumps(one))
-    done = commands.json("import", "-", "--channel", f"{filled}-newer{rpc}", stdin="\n".join(newer))
+        newer.append(one)
+    done = commands.store(newer, "--channel", f"{filled}-newer{command}")
     assert (done["stored"], done["bad_lines"]) == (11, [])
     assert {"newer", "newest", "author.colour", "parts.weight"} == done["unknown_fields"].keys()
-    copied = commands.messages(f"{filled}-newer{rpc}")
+    copied = commands.messages(f"{filled}-newer{command}")
     assert [{**one, "channel": filled} for one in copied] == commands.messages(filled)
 
 
@@ -205,7 +196,7 @@ ASKED = {
 def lived(commands, client, request) -> str:
     """A room with aliases, pins, members who were told, renamed and only named, and an answered recall."""
     name = f"lived-{request.node.name}"
-    commands.json("call", "UpsertMembers", json.dumps({"channel": name, **TOLD}))
+    commands.call("UpsertMembers", name, **TOLD)
     client.append(name, [
         Message("1", Author("u2", "Ben"), "@Boss where is the boat?", AT),
         Message("2", Author("u1", "Ann"), "the boat is in the harbour", AT + 1, reply_to="1"),
@@ -229,26 +220,20 @@ def lived(commands, client, request) -> str:
 
 def state(commands, channel) -> dict:
     """What the server says of a channel: rows, pins, members, and the context of a question in it."""
-    page = json.dumps({"channel": channel, "limit": 100, "include_recalled": True})
-    rows = commands.json("call", "ListMessages", page)["messages"]
+    rows = commands.call("ListMessages", channel, limit=100, include_recalled=True)["messages"]
     for one in rows:
         if one.get("recalled"):
             del one["message_type"]  # told of a text that is gone
     built = [
-        commands.json(
-            "call", "BuildContext", json.dumps({"channel": channel, "profile": one, **ASKED})
-        )
+        commands.call("BuildContext", channel, profile=one, **ASKED)
         for one in ("balanced", "memory", "classic")
     ]
     return {
         "rows": rows,
         "pins": [
-            one["message"]["id"]
-            for one in commands.json(
-                "call", "ListPinnedMessages", json.dumps({"channel": channel})
-            )["messages"]
+            one["message"]["id"] for one in commands.call("ListPinnedMessages", channel)["messages"]
         ],
-        "members": commands.json("call", "ListMembers", json.dumps({"channel": channel})),
+        "members": commands.call("ListMembers", channel),
         "contexts": [[one["rung"], one["messages"], one.get("items")] for one in built],
     }
 
@@ -287,9 +272,9 @@ def test_an_old_export_takes_nothing_away(commands, client, lived, tmp_path):
         lived, Message("9", Author("u1", "Andy"), "a new name", time.time_ns() // 1_000_000)
     )
     new = {"user_id": "u4", "name": "Uma", "aliases": ["U"], "role": "guest"}
-    commands.json("call", "UpsertMembers", json.dumps({"channel": lived, "members": [new]}))
+    commands.call("UpsertMembers", lived, members=[new])
     before = state(commands, lived)
-    done = commands.json("import", "-", stdin="\n".join(map(json.dumps, lines)))
+    done = commands.store(lines)
     assert state(commands, lived) == before
     assert (done["conflict"], done["gone"]) == (1, 0)
     assert {(one["message_id"], one["field"]) for one in done["problems"]} == {
@@ -306,7 +291,7 @@ def test_bad_lines_about_members_and_pins_are_named(commands):
         {"channel": "odd", "pinned_message_ids": ["nothing"]},
         {"channel": "odd", "id": "1", "user_id": "u1", "text": "hi", "sent_at_ms": AT},
     ]
-    done = commands.json("import", "-", stdin="\n".join(map(json.dumps, lines)))
+    done = commands.store(lines)
     assert [one["line"] for one in done["bad_lines"]] == [1, 2, 3]
     assert (done["stored"], done["members"]) == (1, 0)
     assert done["notes"] == ["nothing is pinned in the file and not there"]

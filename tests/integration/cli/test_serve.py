@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from backscroll_sidecar.concurrency.threads import CORES
-from tests.integration.cli.conftest import CHANNEL, CHAT, COMMAND
+from tests.integration.cli.conftest import CHANNEL, CHAT
 
 pytestmark = pytest.mark.slow
 
+SERVE = ("serve", "--listen", "127.0.0.1:0")
 S5_ENV = """\
 MEMORY_ENABLE_INTELLIGENT_MEMORY=true
 MEMORY_MAX_CONTEXT_MESSAGES=20
@@ -42,11 +43,7 @@ def test_says_where_it_serves_and_stops_on_a_signal(shell, number):
 
 
 def test_says_so_in_words_without_json(shell):
-    popen = subprocess.Popen(
-        [*COMMAND, "serve", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True, cwd=shell.directory, env=shell.variables({}),
-    )  # fmt: skip
-    with popen:
+    with shell.start(*SERVE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as popen:
         line = popen.stdout.readline()
         popen.terminate()
     assert line.startswith("Backscroll serves on 127.0.0.1:")
@@ -75,7 +72,7 @@ def test_what_was_stored_is_there_after_a_restart(shell):
 
 def test_one_database_has_one_server(shell):
     with shell.serving():
-        second = shell.run("serve", "--listen", "127.0.0.1:0")
+        second = shell.run(*SERVE)
     assert second.returncode == 1
     assert "in use by another server" in second.stderr
 
@@ -102,17 +99,20 @@ def test_a_model_that_can_never_be_called_is_a_warning_and_an_echo_answers(shell
     assert "anyone?" in answer["text"]
 
 
+def first_lines(shell, count: int, **environment: str) -> list[dict]:
+    """What the log of a server says first."""
+    with shell.start(
+        *SERVE, "--log-format", "json", environment=environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    ) as popen:  # fmt: skip
+        said = [json.loads(popen.stderr.readline()) for _ in range(count)]
+        popen.terminate()
+    return said
+
+
 def test_the_first_start_says_that_it_compiles(shell):
     """With kernels there already nothing is said."""
-    popen = subprocess.Popen(
-        [*COMMAND, "serve", "--listen", "127.0.0.1:0", "--log-format", "json"], stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, text=True, cwd=shell.directory,
-        env=shell.variables({"NUMBA_CACHE_DIR": str(shell.directory / "new")}),
-    )  # fmt: skip
-    with popen:
-        said = json.loads(popen.stderr.readline())
-        then = json.loads(popen.stderr.readline())
-        popen.terminate()
+    said, then = first_lines(shell, 2, NUMBA_CACHE_DIR=str(shell.directory / "new"))
     assert said["event"].startswith("compiling kernels")
     assert then["event"] == f"compiling kernel 10 of {said['kernels']}"
     assert said["directory"] == str(shell.directory / "new")
@@ -141,11 +141,10 @@ def test_a_terminal_shows_how_many_kernels_are_compiled(shell, kernels):
     """The bar ends with as many kernels as its total said, which is counted before."""
     cache = cache_without(shell, kernels, "kernels_score.reply_path-*.nbi")
     ours, theirs = os.openpty()
-    popen = subprocess.Popen(
-        [*COMMAND, "serve", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=theirs,
-        text=True, cwd=shell.directory, env=shell.variables({"NUMBA_CACHE_DIR": str(cache)}),
-    )  # fmt: skip
-    with popen:
+    environment = {"NUMBA_CACHE_DIR": str(cache)}
+    with shell.start(
+        *SERVE, stdout=subprocess.PIPE, stderr=theirs, environment=environment
+    ) as popen:
         os.close(theirs)
         assert popen.stdout.readline().startswith("Backscroll serves on")
         shown = os.read(ours, 2**16).decode()
@@ -172,14 +171,8 @@ def test_two_servers_that_compile_at_once_leave_a_whole_cache(shell, kernels):
 
 def test_where_the_users_cache_cannot_be_used_is_said(shell):
     (shell.directory / "file").write_text("")
-    popen = subprocess.Popen(
-        [*COMMAND, "serve", "--listen", "127.0.0.1:0", "--log-format", "json"], stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, text=True, cwd=shell.directory,
-        env=shell.variables({"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": str(shell.directory / "file")}),
-    )  # fmt: skip
-    with popen:
-        said = json.loads(popen.stderr.readline())
-        popen.terminate()
+    unusable = str(shell.directory / "file")
+    (said,) = first_lines(shell, 1, NUMBA_CACHE_DIR="", XDG_CACHE_HOME=unusable)
     assert said["event"].startswith("compiled kernels are kept in the state directory")
     assert said["directory"].startswith(str(shell.directory / "state" / "kernels"))
 
@@ -196,7 +189,7 @@ def test_a_new_database_is_said_with_its_place(shell):
 
 def test_a_file_that_is_no_database_is_named(shell):
     (shell.directory / "nota.db").write_text("no database at all " * 99)
-    done = shell.run("serve", "--listen", "127.0.0.1:0", "--database", "nota.db")
+    done = shell.run(*SERVE, "--database", "nota.db")
     assert done.returncode == 1
     assert "nota.db: the file is no database" in done.stderr
 
@@ -205,9 +198,9 @@ def test_a_file_that_is_no_database_is_named(shell):
 def test_an_interrupt_while_it_starts_ends_it_quietly(shell, seconds):
     """Kernels are compiled meanwhile, where an exception of ours could get lost."""
     kernels = shell.directory / "new"
-    with subprocess.Popen(
-        [*COMMAND, "serve", "--listen", "127.0.0.1:0"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        text=True, cwd=shell.directory, env=shell.variables({"NUMBA_CACHE_DIR": str(kernels)}),
+    with shell.start(
+        *SERVE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        environment={"NUMBA_CACHE_DIR": str(kernels)},
     ) as popen:  # fmt: skip
         try:
             while not kernels.exists() and popen.poll() is None:
@@ -263,7 +256,7 @@ def test_refuses_an_unsafe_or_impossible_start(shell, options, says):
 def test_a_tokens_file_that_is_none_refuses(shell):
     """P-28: a broken credential is no open door."""
     (shell.directory / "tokens.toml").write_text("nonsense = 1\n")
-    done = shell.run("serve", "--listen", "127.0.0.1:0", "--tokens-file", "tokens.toml")
+    done = shell.run(*SERVE, "--tokens-file", "tokens.toml")
     assert done.returncode == 2
     assert "tokens" in done.stderr
 

@@ -143,8 +143,7 @@ async def test_edit_and_recall_by_alias() -> None:
         edited = await bot.client.edit_message("room", "p1", "We meet on Friday.")
         assert (edited.message.id, edited.revision, list(edited.alias_ids)) == (reply, 1, ["p1"])
         await bot.tell(line("q2", BEN, "why then?", 3, reply_to="p1"))
-        asked = turn(tools=True, context={"question": "", "trigger_message_id": "q2"})
-        turn_id = (await bot.ask(asked)).end.turn_id
+        turn_id = await bot.open_turn(context={"question": "", "trigger_message_id": "q2"})
         await bot.client.recall_message("room", "p1")
         gone = await bot.ask(answers(turn_id, c1="sun"))
         assert gone.refusal is not None

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from backscroll_scoring import Rules, select, take_turns, turns, unite
 from backscroll_scoring.layout import (
-    HIDDEN,
     IN_CHAIN,
+    IS_HIDDEN,
+    IS_ORPHAN,
     IS_PINNED,
-    ORPHAN,
+    IS_RECALLED,
     OTHERS,
     OWN,
-    RECALLED,
 )
 from tests.reference import selection as reference
 
@@ -30,7 +30,7 @@ def cases(draw):
         return draw(st.lists(of, min_size=m, max_size=m))
 
     flag = st.sampled_from(
-        [0, 0, 0, 0, RECALLED, HIDDEN, IN_CHAIN, IS_PINNED, IN_CHAIN | IS_PINNED]
+        [0, 0, 0, 0, IS_RECALLED, IS_HIDDEN, IN_CHAIN, IS_PINNED, IN_CHAIN | IS_PINNED]
     )
     order = draw(st.permutations(range(m)))
     rules = Rules(
@@ -46,9 +46,9 @@ def cases(draw):
     groups = each(st.integers(-2, 2)) if draw(st.booleans()) and not rules.ranked_only else []
     parties = [groups.index(one) if one >= 0 else -1 for one in groups]
     if rules.ranked_only:
-        flags = [one & (RECALLED | HIDDEN) for one in flags]
+        flags = [one & (IS_RECALLED | IS_HIDDEN) for one in flags]
     flags = [
-        one | (ORPHAN if parties and parties[j] >= 0 and draw(st.integers(0, 5)) == 0 else 0)
+        one | (IS_ORPHAN if parties and parties[j] >= 0 and draw(st.integers(0, 5)) == 0 else 0)
         for j, one in enumerate(flags)
     ]
     return (
