@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PAGE = "docs/pipeline.md shows how one is written"
+PAGE = "docs/guide/own-stages.md shows how one is written"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The public names for own stages: the three protocols of the profile `naive` and their values.
 
 A provider says which messages are the history, a compressor makes that fewer or shorter, an assembler makes messages
-for a model of it. ``docs/pipeline.md`` shows one of each.
+for a model of it. ``docs/guide/own-stages.md`` shows one of each.
 """
 
 from backscroll_sidecar.context.compress import Compressed, Compressor, Limits, SimpleCompressor

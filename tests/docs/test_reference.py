@@ -140,7 +140,7 @@ def test_every_override_and_factor_and_kind_of_score_is_explained():
     assert re.findall(r"^\| `(\w+)` \|", overrides, re.MULTILINE) == list(
         context_pb2.Overrides.DESCRIPTOR.fields_by_name
     )
-    explained = (ROOT / "docs/explain.md").read_text("utf-8")
+    explained = (ROOT / "docs/guide/explain.md").read_text("utf-8")
     kinds = ("link", "conversation", "memory", "score", "recency")
     for name in (*SHARES, *MEMORY_FACTORS, *CLASSIC_FACTORS, *kinds):
         assert f"`{name}`" in explained, name

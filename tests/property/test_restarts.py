@@ -101,6 +101,7 @@ def changes(
 
 def essence(built: BuiltContext) -> dict:
     """All of an answer but ids, timings and cache flags, which stand apart in diagnostics."""
+    told = built.explanation
     return {
         "known": built.channel_known,
         "items": built.items,
@@ -110,7 +111,7 @@ def essence(built: BuiltContext) -> dict:
         "tokens": built.tokens,
         "rung": built.rung,
         "degradations": built.degradations,
-        "explanation": built.explanation,
+        "explanation": told and (told.threshold, told.link, told.weights, told.candidates),
         "addressed": built.addressed,
         "trigger": built.trigger_fragment,
     }

@@ -44,7 +44,7 @@ class ToolTable:
 
     @classmethod
     def of(cls, tools: ToolFunctions, tools_json: str) -> Self | None:
-        """Take the table as it is now; None: there is none, or it cannot be had (S5-49).
+        """Take the table as it is now; None: there is none, or it cannot be had.
 
         Raises
         ------

@@ -77,7 +77,7 @@ class ChatService:
             missing_is_complete=settings.missing_finish_is_complete,
         )
 
-    async def run(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
+    def run(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """The events of one turn, or of the next round of one.
 
         Raises
@@ -85,10 +85,7 @@ class ChatService:
         BackscrollError
             Before the first event, for requests that cannot succeed. Later failures are events; `ChatEnd` is the last.
         """
-        steps = self._continue(request) if request.turn_id else self._begin(request)
-        async with aclosing(steps):
-            async for event in steps:
-                yield event
+        return self._continue(request) if request.turn_id else self._begin(request)
 
     async def _begin(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """A new turn. The question's commit runs beside the build and the model.

@@ -8,7 +8,7 @@ import pytest
 from backscroll import Delta, Message, ToolCall
 from backscroll.testing import serve
 
-DOCS = Path(__file__).parents[3] / "docs/testing.md"
+DOCS = Path(__file__).parents[3] / "docs/guide/testing.md"
 
 
 @pytest.mark.row("S2-26", "S2-21", "S2-01", "S2-20")

@@ -12,7 +12,7 @@ from backscroll_sidecar.cli.commands import app
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).parents[3] / "docs" / "pipeline.md"
+PAGE = Path(__file__).parents[3] / "docs/guide/own-stages.md"
 NOON = 1_795_176_000_000
 ANN, BEN = Author("u1", "Ann"), Author("u2", "Ben")
 TALK = [
@@ -84,7 +84,7 @@ WORDS = [
     ("provider", "nowhere:Thing", "no module 'nowhere'; put its directory on PYTHONPATH"),
     ("compressor", "wrong:Lists", "compress gave list, a Compressed is wanted"),
     ("assembler", "wrong", "a class of your own is named module:Class"),
-    ("provider", "mine:Thing", "mine has no Thing; docs/pipeline.md"),
+    ("provider", "mine:Thing", "mine has no Thing; docs/guide/own-stages.md"),
     ("provider", "wrong:Nothing", "it has no name"),
     ("provider", "wrong:Nameless", "it has no name"),
     ("provider", "wrong:Recent", "'recent' is the name of a source that is built in"),
