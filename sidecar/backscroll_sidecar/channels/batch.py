@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import Packed
-from backscroll_sidecar.channels.tool_rounds import ToolIds, tool_ids
+from backscroll_sidecar.channels.tool_exchanges import ToolIds, tool_ids
 from backscroll_sidecar.domain import MessageState, StoredMessage
 from backscroll_sidecar.ports import FragmentCodec
 from backscroll_sidecar.scripts import grams, is_gram, shows_nothing

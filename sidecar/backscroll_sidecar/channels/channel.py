@@ -18,7 +18,7 @@ from backscroll_sidecar.channels.links import NO_PARENT, NO_ROW, Edges
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.reply_cache import ReplyCache
 from backscroll_sidecar.channels.segment_ranges import SegmentRange
-from backscroll_sidecar.channels.tool_rounds import ToolRounds
+from backscroll_sidecar.channels.tool_exchanges import ToolExchanges
 from backscroll_sidecar.channels.view import ChannelView, MessageIds, Shown
 from backscroll_sidecar.channels.written import Written
 from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
@@ -80,7 +80,7 @@ class HotChannel:
         self._bodies = Bodies()
         self._replaced_bytes = 0
         self._decoded: dict[int, str] = {}
-        self._tool_rounds = ToolRounds()
+        self._tool_exchanges = ToolExchanges()
         self._thread_ids: dict[str, int] = {"": 0}
         self._author_numbers: dict[AuthorAs, int] = {}
         self._authors: list[AuthorAs] = []
@@ -173,7 +173,7 @@ class HotChannel:
             new.append(self._numbered(batch))
             self._enter_runs(batch)
             for message_id, ids in batch.tools:
-                self._tool_rounds.enter(message_id, ids)
+                self._tool_exchanges.enter(message_id, ids)
         for name, column in self._columns.items():
             values = [columns[name] for columns in new]
             column.extend(np.concatenate(values) if len(values) > 1 else values[0])
@@ -249,7 +249,7 @@ class HotChannel:
                 bodies, column["parent"], column["author"], self.people.ids, self._codec
             ),
             people=self.people,
-            tool_rounds=self._tool_rounds,
+            tool_exchanges=self._tool_exchanges,
             ids=ids,
             id_rows=self._id_rows.view(),
             lexicon=self._lexicon.view(),
@@ -358,7 +358,7 @@ class HotChannel:
         if edges != (self._columns["target"], self._columns["inferred"]):
             first = min(first, self._link_again())
         parts = {id: (item.seq, item.message.parts) for id, item in changed.items()}
-        self._tool_rounds = self._tool_rounds.replaced(parts)
+        self._tool_exchanges = self._tool_exchanges.replaced(parts)
         seqs = [item.seq for item in changed.values()]
         self.segment_ranges = [s for s in self.segment_ranges if not any(map(s.holds, seqs))]
         self._written = self._written.without(seqs)

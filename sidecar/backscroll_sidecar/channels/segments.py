@@ -29,7 +29,7 @@ from backscroll_sidecar.channels.batch import (
     Runs,
     terms_of,
 )
-from backscroll_sidecar.channels.tool_rounds import ToolIds
+from backscroll_sidecar.channels.tool_exchanges import ToolIds
 from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import FragmentCodec, Segment
@@ -189,7 +189,7 @@ def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[in
     seqs = view.seq[rows]
     records = [view.fragments.bodies.record(row) for row in rows.tolist()]
     strings = view.ids.packed()
-    tools = view.tool_rounds.all()
+    tools = view.tool_exchanges.all()
     bodies = view.texts.bodies
     return Batch(
         sent={

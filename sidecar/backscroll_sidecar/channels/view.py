@@ -15,7 +15,7 @@ from backscroll_sidecar.channels.bodies import Fragments, Texts
 from backscroll_sidecar.channels.lexicon import LexiconView, Words
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.reply_cache import ReplyCache
-from backscroll_sidecar.channels.tool_rounds import ToolRounds
+from backscroll_sidecar.channels.tool_exchanges import ToolExchanges
 from backscroll_sidecar.channels.written import Written
 from backscroll_sidecar.domain import ChannelKey, Mention, MessageState, Part
 from backscroll_sidecar.ports import FragmentCodec
@@ -141,7 +141,7 @@ class ChannelView:
     texts: Texts
     fragments: Fragments
     people: People
-    tool_rounds: ToolRounds
+    tool_exchanges: ToolExchanges
     ids: StringsView
     id_rows: NDArray[np.int32]
     lexicon: LexiconView
@@ -208,11 +208,11 @@ class ChannelView:
 
     def is_tool_message(self, row: int) -> bool:
         """Whether a row holds calls of tools or their results."""
-        return self.tool_rounds.ids(self.message_ids[row]) is not None
+        return self.tool_exchanges.ids(self.message_ids[row]) is not None
 
     def tool_rows(self, rows: NDArray[np.int32]) -> list[int]:
         """Those of the rows that hold calls of tools or their results."""
-        if not self.tool_rounds:
+        if not self.tool_exchanges:
             return []
         bodies = self.texts.bodies
         of_parts = rows[bodies.text_at[rows] >= bodies.size[rows]]

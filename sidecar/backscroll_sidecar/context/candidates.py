@@ -21,10 +21,10 @@ from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.proposals import Proposed, proposed_by
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.tool_exchanges import (
-    NO_ROUNDS,
+    NO_EXCHANGES,
+    Exchanges,
     OrphanCalls,
-    Rounds,
-    find_rounds,
+    find_exchanges,
     missing_members,
 )
 from backscroll_sidecar.domain import Degradation
@@ -62,8 +62,8 @@ class Gathered(msgspec.Struct, frozen=True, eq=False):
         Bit i: proposed by the i-th of `sources`.
     semantic : bool[m]
         Shown as a reference; a row that any source proposed as recent is not.
-    rounds : Rounds
-        Tool rounds among the candidates, each whole: a source that proposed one message of it proposed all.
+    exchanges : Exchanges
+        Tool exchanges among the candidates, each whole: a source that proposed one message of it proposed all.
     exhaustive : bool
         False when a source found its rows by an approximate search.
     proposed : tuple of Proposed
@@ -76,7 +76,7 @@ class Gathered(msgspec.Struct, frozen=True, eq=False):
     sources: tuple[str, ...]
     preferences: tuple[str, ...] = ()
     degradations: tuple[Degradation, ...] = ()
-    rounds: Rounds = NO_ROUNDS
+    exchanges: Exchanges = NO_EXCHANGES
     exhaustive: bool = True
     proposed: tuple[Proposed, ...] = ()
 
@@ -127,7 +127,7 @@ def with_sources(
         sources,
         gathered.preferences,
         gathered.degradations,
-        gathered.rounds,
+        gathered.exchanges,
         gathered.exhaustive,
         gathered.proposed,
     )
@@ -222,20 +222,20 @@ def with_answered(gathered: Gathered, query: StrategyQuery, row: int) -> Gathere
     return replace(gathered, semantic=semantic)
 
 
-def with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
-    """The candidates with the rest of their tool rounds; without tool messages if these cannot be made out."""
+def with_exchanges(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
+    """The candidates with the rest of their tool exchange; without tool messages if these cannot be made out."""
     try:
         if not query.view.tool_rows(gathered.rows):
             return gathered
         return _completed(gathered, query, policy)
     except Exception as error:
-        log.warning("tool rounds failed", error=type(error).__name__, exc_info=True)
+        log.warning("tool exchange failed", error=type(error).__name__, exc_info=True)
         view = query.view
         tools = {p for p, row in enumerate(gathered.rows.tolist()) if view.is_tool_message(row)}
         lost = Degradation("gather", "ERROR", "rounds")
         return replace(
             gathered,
-            rounds=Rounds(dict(zip(tools, tools, strict=True)), frozenset(tools)),
+            exchanges=Exchanges(dict(zip(tools, tools, strict=True)), frozenset(tools)),
             degradations=(*gathered.degradations, lost),
         )
 
@@ -289,7 +289,7 @@ def _each_once(
 
 
 def _completed(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
-    """The candidates with the rest of their tool rounds: what is missing comes from whoever proposed a part."""
+    """The candidates with the rest of their tool exchanges: what is missing comes from whoever proposed a part."""
     place_of = {row: place for place, row in enumerate(gathered.rows.tolist())}
     missing = missing_members(query.view, query.eligible, gathered.rows)
     because = np.array([place_of[row] for row in missing.values()], np.intp)
@@ -301,7 +301,7 @@ def _completed(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) ->
         rows=rows,
         source_bits=np.append(gathered.source_bits, gathered.source_bits[because])[order],
         semantic=np.append(gathered.semantic, gathered.semantic[because])[order],
-        rounds=find_rounds(query.view, query.eligible, rows, policy),
+        exchanges=find_exchanges(query.view, query.eligible, rows, policy),
     )
 
 

@@ -85,7 +85,7 @@ def _left_out(lines: Lines, kept: Lines, fate: Fate) -> dict[int, Fate]:
 
 
 def _newest(lines: Lines, most: int) -> Lines:
-    """The newest lines and, as one of them, what the question replies to; a tool round that does not fit whole is
+    """The newest lines and, as one of them, what the question replies to; a tool exchange that does not fit whole is
     passed over.
     """
     taken: list[int] = []
@@ -98,7 +98,7 @@ def _newest(lines: Lines, most: int) -> Lines:
 def _fitting(lines: Lines, max_tokens: int) -> Lines:
     """Walk from the best rank down; what does not fit is left out and the walk goes on with the next.
 
-    What the question replies to comes first; it and the newest line are cut to what fits. The lines of a tool round
+    What the question replies to comes first; it and the newest line are cut to what fits. The lines of a tool exchange
     fit together or not at all: of one that must be cut, the longest is.
     """
     costs, newest = lines.costs, lines.newest
@@ -169,13 +169,13 @@ def cut_line(line: Line, most: int) -> Line | None:
 
 
 def whole_blocks(kept: Lines, lines: Lines) -> Lines:
-    """The lines kept, but for those of a tool round of which another line of `lines` was not kept."""
-    if not lines.rounds:
+    """The lines kept, but for those of a tool exchange of which another line of `lines` was not kept."""
+    if not lines.exchanges:
         return kept
     there = set(kept.places)
     broken = {lines.block_of(i) for i, place in enumerate(lines.places) if place not in there}
     return kept.take(
-        [i for i in range(len(kept)) if lines.rounds.get(kept.places[i]) not in broken]
+        [i for i in range(len(kept)) if lines.exchanges.get(kept.places[i]) not in broken]
     )
 
 

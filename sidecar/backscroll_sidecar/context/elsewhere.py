@@ -26,7 +26,7 @@ from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.ranking import MEANING, Contributions, Ranked
 from backscroll_sidecar.context.rendering import Drafts, Pen, Shown, draft
 from backscroll_sidecar.context.selection import HEAD, Selection
-from backscroll_sidecar.context.tool_exchanges import whole_rounds
+from backscroll_sidecar.context.tool_exchanges import whole_exchanges
 from backscroll_sidecar.domain import (
     ChannelKey,
     Degradation,
@@ -161,8 +161,8 @@ def _beside(picked: Picked, view: ChannelView, there: Elsewhere, exhaustive: boo
     order = own[:HEAD]
     for pair in zip_longest(best_first, own[HEAD:]):
         order += [place for place in pair if place is not None]
-    most, members = picked.profile.max_context, picked.gathered.rounds.members
-    chosen = whole_rounds(order, members, most) if members else order[:most]
+    most, members = picked.profile.max_context, picked.gathered.exchanges.members
+    chosen = whole_exchanges(order, members, most) if members else order[:most]
     fate = np.append(picked.selection.fate, np.full(k, OVER_LIMIT, np.uint8))
     fate[picked.selection.chosen] = OVER_LIMIT
     fate[chosen] = SELECTED

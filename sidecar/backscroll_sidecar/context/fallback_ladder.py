@@ -19,7 +19,7 @@ from backscroll_sidecar.context.candidates import (
     Gathered,
     gather,
     with_answered,
-    with_rounds,
+    with_exchanges,
 )
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.history_router import Reach
@@ -88,8 +88,8 @@ class Picked(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is shown beside the selected, each as it was said: no preferences, no tool rounds."""
-        return not self.gathered.preferences and not self.gathered.rounds.members
+        """Whether nothing is shown beside the selected, each as it was said: no preferences, no tool exchange."""
+        return not self.gathered.preferences and not self.gathered.exchanges.members
 
 
 class RankCost:
@@ -168,7 +168,7 @@ class Picker:
             if profile.replies and self._ranker is rank:  # another ranker ranks everything
                 gathered, ranked = await self._unite(query, question, gathered, profile, deadline)
             else:
-                gathered = with_rounds(gathered, query, self._orphan_calls)
+                gathered = with_exchanges(gathered, query, self._orphan_calls)
                 ranked = self._rank(view, question, gathered, profile, deadline)
             stage = "select"
             selection = select(view, question, gathered, ranked, profile)
@@ -222,7 +222,7 @@ class Picker:
         if sought is not None and far is not _NEAR:
             recalled = await recall(query, sought, self._semantic, deadline, profile.memory_sources)
         gathered, places = _united(gathered, query, replies, recalled)
-        whole = with_rounds(gathered, query, self._orphan_calls)
+        whole = with_exchanges(gathered, query, self._orphan_calls)
         if recalled is None:
             return whole, rank_by_replies(whole.rows, replies)
         memory = recalled.memory
@@ -276,7 +276,7 @@ class Picker:
         gathered = await gather(last.sources, BUILTIN, query, deadline)
         if last.keep_answered:
             gathered = with_answered(gathered, query, question.explicit_parent_row)
-        gathered = with_rounds(gathered, query, self._orphan_calls)
+        gathered = with_exchanges(gathered, query, self._orphan_calls)
         ranked = rank_by_recency(gathered.rows)
         selection = select(query.view, question, gathered, ranked, last)
         lost += gathered.degradations
@@ -322,7 +322,7 @@ def _united(
         _with_added(sources, present),
         gathered.preferences,
         degradations,
-        gathered.rounds,
+        gathered.exchanges,
         exhaustive,
         gathered.proposed,
     )

@@ -69,8 +69,8 @@ def lines_of(
     """The chosen candidates as lines; `shown`: they, as written."""
     gathered, places = picked.gathered, chosen.places.tolist()
     has_turns = layout is _TURNS
-    if gathered.rounds.unanswered:
-        shown = _answered(shown, places, gathered.rounds.unanswered)
+    if gathered.exchanges.unanswered:
+        shown = _answered(shown, places, gathered.exchanges.unanswered)
     written = shown.written
     costs = [one.turn_cost for one in written] if has_turns else [one.line_cost for one in written]
     categories = [_RECENT] * len(places)
@@ -88,7 +88,7 @@ def lines_of(
         places,
         categories,
         costs,
-        gathered.rounds.members,
+        gathered.exchanges.members,
         has_turns,
         bool(references),
         answered,

@@ -31,8 +31,8 @@ class Line(NamedTuple):
         The order of selection, 1 is the best; which candidate it is.
     is_turn : bool
         It will stand alone, as a message of its own.
-    round : int or None
-        The same number on the lines of one tool round, None on others.
+    exchange : int or None
+        The same number on the lines of one tool exchange, None on others.
     is_answered : bool
         The question replies to it.
     name_cost : int
@@ -44,7 +44,7 @@ class Line(NamedTuple):
     place: int = 0
     category: Category = Category.RECENT
     is_turn: bool = True
-    round: int | None = None
+    exchange: int | None = None
     is_answered: bool = False
     name_cost: int = 0
 
@@ -75,7 +75,7 @@ class Lines(Sequence[Line]):
         The messages as they are written.
     ranks, places, categories, costs : lists
         As in `Line`, one entry each.
-    rounds : round by place
+    exchanges : exchange by place
         Of those that belong to one.
     has_turns, has_references : bool
         Recent ones stand alone; some are no recent ones.
@@ -90,7 +90,7 @@ class Lines(Sequence[Line]):
     places: list[int]
     categories: list[Category]
     costs: list[int]
-    rounds: Mapping[int, int]
+    exchanges: Mapping[int, int]
     has_turns: bool = True
     has_references: bool = False
     answered: int = -1
@@ -108,7 +108,7 @@ class Lines(Sequence[Line]):
             [line.place for line in given],
             [line.category for line in given],
             [line.cost for line in given],
-            {line.place: line.round for line in given if line.round is not None},
+            {line.place: line.exchange for line in given if line.exchange is not None},
             any(line.is_turn for line in given),
             any(line.category is Category.SEMANTIC for line in given),
             next((line.place for line in given if line.is_answered), -1),
@@ -130,7 +130,7 @@ class Lines(Sequence[Line]):
         written, rank = self.shown.written[index], self.ranks[index]
         is_answered = place == self.answered
         return Line(
-            written, rank, place, category, is_turn, self.rounds.get(place), is_answered,
+            written, rank, place, category, is_turn, self.exchanges.get(place), is_answered,
             self.name_costs.get(place, 0),
         )  # fmt: skip
 
@@ -165,7 +165,7 @@ class Lines(Sequence[Line]):
             [self.places[i] for i in indices],
             categories,
             [self.costs[i] if i not in at else at[i].cost for i in indices],
-            self.rounds,
+            self.exchanges,
             self.has_turns,
             self.has_references and Category.SEMANTIC in categories,
             self.answered,
@@ -174,11 +174,11 @@ class Lines(Sequence[Line]):
 
     def blocks(self, order: Iterable[int]) -> list[list[int]]:
         """The indices by what is taken or left together: what the question replies to first, then in this order."""
-        if self.rounds:
-            by_round: dict[int, list[int]] = {}
+        if self.exchanges:
+            by_exchange: dict[int, list[int]] = {}
             for i in order:
-                by_round.setdefault(self.block_of(i), []).append(i)
-            blocks = list(by_round.values())
+                by_exchange.setdefault(self.block_of(i), []).append(i)
+            blocks = list(by_exchange.values())
         else:
             blocks = [[i] for i in order]
         if self.answered in self.places:
@@ -187,9 +187,9 @@ class Lines(Sequence[Line]):
         return blocks
 
     def block_of(self, index: int) -> int:
-        """What a line is taken or left together with: itself, or the first line of its tool round; as a place."""
+        """What a line is taken or left together with: itself, or the first line of its tool exchange; as a place."""
         place = self.places[index]
-        return self.rounds.get(place, place)
+        return self.exchanges.get(place, place)
 
     @property
     def newest(self) -> int:

@@ -1,6 +1,6 @@
 """Which candidates are chosen, and in which order of preference. Pure.
 
-The order is a ranking that can be cut anywhere: a smaller maximum selects a prefix of it, tool rounds aside.
+The order is a ranking that can be cut anywhere: a smaller maximum selects a prefix of it, tool exchange aside.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from backscroll_sidecar.context.candidates import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.ranking import STAGES, THRESHOLD_TOLERANCE, Ranked
-from backscroll_sidecar.context.tool_exchanges import Rounds, whole_rounds
+from backscroll_sidecar.context.tool_exchanges import Exchanges, whole_exchanges
 from backscroll_sidecar.domain import Fate, MessageState
 from backscroll_sidecar.strategies import Pinned
 
@@ -110,13 +110,13 @@ def select(
 
     What is pinned comes first and is kept whatever its score.
     """
-    rounds, flags = gathered.rounds, _flags(view, question, gathered, profile)
+    exchanges, flags = gathered.exchanges, _flags(view, question, gathered, profile)
     chosen, fate, stage = select_candidates(
         ranked.scores,
         top_order(ranked.scores).astype(np.int64) if ranked.order is None else ranked.order,
         ranked.stages,
         flags,
-        _parties(rounds, len(gathered.rows)),
+        _parties(exchanges, len(gathered.rows)),
         _rules(ranked, profile),
     )
     pins = np.count_nonzero(flags[chosen] & IS_PINNED) if view.pinned else 0
@@ -129,8 +129,8 @@ def select(
         fate[alike], stage[alike] = TOO_ALIKE, BY_FATE
     if pins:
         chosen = np.append(first, chosen)
-    if rounds.members:
-        whole = whole_rounds(chosen.tolist(), rounds.members, profile.max_context)
+    if exchanges.members:
+        whole = whole_exchanges(chosen.tolist(), exchanges.members, profile.max_context)
         chosen = np.array(whole, np.int64)
     chosen = chosen[: profile.max_context]
     fate[chosen] = SELECTED
@@ -167,7 +167,7 @@ def _flags(
     """uint8[m]: what is known of the candidates; read-only where nothing is."""
     rows, chain = gathered.rows, _chain(view, question, profile)
     is_pinned = bool(view.pinned) and Pinned.name in gathered.sources
-    if view.all_live and chain is None and not is_pinned and not gathered.rounds.dropped:
+    if view.all_live and chain is None and not is_pinned and not gathered.exchanges.dropped:
         return _no_flags(len(rows))
     flags: NDArray[np.uint8] = _FLAG_OF_STATE[view.state[rows]]
     if chain is not None:
@@ -175,7 +175,7 @@ def _flags(
     if is_pinned:
         bit = np.uint32(1 << gathered.sources.index(Pinned.name))
         flags[gathered.source_bits & bit != 0] |= IS_PINNED
-    flags[list(gathered.rounds.dropped)] |= IS_ORPHAN
+    flags[list(gathered.exchanges.dropped)] |= IS_ORPHAN
     return flags
 
 
@@ -198,12 +198,12 @@ def _chain(view: ChannelView, question: Question, profile: Profile) -> NDArray[n
     return np.append(ancestors(edges.parent, parent, profile.thread_limit), parent)
 
 
-def _parties(rounds: Rounds, count: int) -> NDArray[np.int32]:
-    """int32[m]: the first candidate of each one's tool round, -1 none; empty where there are no rounds."""
-    if not rounds.members:
+def _parties(exchanges: Exchanges, count: int) -> NDArray[np.int32]:
+    """int32[m]: the first candidate of each one's tool exchange, -1 none; empty where there are none."""
+    if not exchanges.members:
         return _NO_PARTIES
     out = np.full(count, -1, np.int32)
-    out[list(rounds.members)] = list(rounds.members.values())
+    out[list(exchanges.members)] = list(exchanges.members.values())
     return out
 
 
@@ -211,7 +211,7 @@ def _without_copies(
     view: ChannelView, gathered: Gathered, order: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[int]]:
     """Of equal texts by one author the best ranked stays; two tools may well answer the same."""
-    rows, members = gathered.rows, gathered.rounds.members
+    rows, members = gathered.rows, gathered.exchanges.members
     seen: set[tuple[int, str]] = set()
     copies: list[int] = []
     for place in order.tolist():
@@ -241,21 +241,21 @@ def diversify(
     """
     if not np.count_nonzero(gathered.semantic):
         return order, []
-    members = gathered.rounds.members
+    members = gathered.exchanges.members
     marks = gathered.semantic[order]
-    if members:  # a tool round stays whole
+    if members:  # a tool exchange stays whole
         marks &= ~np.isin(order, list(members))
     if not np.count_nonzero(marks):
         return order, []
     if profile.diversity == "collapse":
-        most = None if members else profile.max_context  # rounds may be passed over
+        most = None if members else profile.max_context  # exchanges may be passed over
         stay, go = without_repeats(view, gathered.rows, order, marks, most)
         return stay, go.tolist()
     references = np.flatnonzero(marks)
     places = order[marks]
     rows = gathered.rows[places]
     sets = cut(view, rows).of(view.seq[rows])
-    # What stands behind the last place keeps its order. (Rounds may be passed over, then any may move up.)
+    # What stands behind the last place keeps its order. (Exchanges may be passed over, then any may move up.)
     most = profile.max_context
     seen = None if members else int(references.searchsorted(most))
     first = mmr_order(ranked.scores_at(places), set_similarity(sets), rows=rows, limit=seen)

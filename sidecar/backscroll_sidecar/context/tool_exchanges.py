@@ -29,13 +29,13 @@ class OrphanCalls(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
-    """The tool rounds among the candidates.
+class Exchanges:
+    """The tool exchange among the candidates.
 
     Attributes
     ----------
-    members : round by place
-        Places (indices into the candidate rows) of one round are mapped to the same place, one of them.
+    members : exchange by place
+        Places (indices into the candidate rows) of one exchange are mapped to the same place, one of them.
     dropped : places
         Orphans that may not be shown.
     unanswered : names of tools by place
@@ -47,42 +47,44 @@ class Rounds:
     unanswered: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
-NO_ROUNDS = Rounds()
+NO_EXCHANGES = Exchanges()
 MOST_MEMBERS = 500
-"""A larger round fits into no context (`MEMORY_MAX_CONTEXT_MESSAGES` ends here): it is left out without a look."""
+"""A larger exchange fits into no context (`MEMORY_MAX_CONTEXT_MESSAGES` ends here): it is left out without a look."""
 
 
 def missing_members(
     view: ChannelView, eligible: NDArray[np.bool_], rows: NDArray[np.int32]
 ) -> dict[int, int]:
-    """Eligible rows that the rounds of the candidate rows lack, each with a candidate that needs it."""
+    """Eligible rows that the exchanges of the candidate rows lack, each with a candidate that needs it."""
     missing: dict[int, int] = {}
     known = set(rows.tolist())
-    for members in _rounds_of(view, eligible, rows):
+    for members in _exchanges_of(view, eligible, rows):
         if len(members) <= MOST_MEMBERS:
             because = next(row for row in members if row in known)
             missing |= {row: because for row in members if row not in known}
     return missing
 
 
-def find_rounds(
+def find_exchanges(
     view: ChannelView,
     eligible: NDArray[np.bool_],
     rows: NDArray[np.int32],
     policy: OrphanCalls,
-) -> Rounds:
-    """The rounds of these candidate rows, `missing_members` among them. `eligible` bool[end]: rows there are."""
+) -> Exchanges:
+    """The exchanges of these candidate rows, `missing_members` among them. `eligible` bool[end]: rows there are."""
     place_of = {row: place for place, row in enumerate(rows.tolist())}
     members: dict[int, int] = {}
     dropped: set[int] = set()
     unanswered: dict[int, tuple[str, ...]] = {}
-    for round_rows in _rounds_of(view, eligible, rows):
-        places = [place_of[row] for row in round_rows if row in place_of]
+    for members_rows in _exchanges_of(view, eligible, rows):
+        places = [place_of[row] for row in members_rows if row in place_of]
         members |= dict.fromkeys(places, places[0])
-        if len(round_rows) > MOST_MEMBERS:
+        if len(members_rows) > MOST_MEMBERS:
             dropped.update(places)  # it was not made whole either
             continue
-        ids = {place_of[row]: view.tool_rounds.ids(view.message_ids[row]) for row in round_rows}
+        ids = {
+            place_of[row]: view.tool_exchanges.ids(view.message_ids[row]) for row in members_rows
+        }
         made = {call_id for one in ids.values() if one for call_id in one.calls}
         answered = {call_id for one in ids.values() if one for call_id in one.results}
         for place, one in ids.items():
@@ -94,7 +96,7 @@ def find_rounds(
                 unanswered[place] = names
         if unanswered.keys() & ids.keys() and policy is OrphanCalls.DROP:
             dropped |= ids.keys()  # results of its other calls would be orphans without it
-    return Rounds(members, frozenset(dropped), unanswered)
+    return Exchanges(members, frozenset(dropped), unanswered)
 
 
 def synthetic_results(names: tuple[str, ...]) -> str:
@@ -102,16 +104,16 @@ def synthetic_results(names: tuple[str, ...]) -> str:
     return "".join("\n" + NO_RESULT.format(name=mark_word(name)) for name in names)
 
 
-def _rounds_of(
+def _exchanges_of(
     view: ChannelView, eligible: NDArray[np.bool_], rows: NDArray[np.int32]
 ) -> list[list[int]]:
-    """The eligible rows of each round that has a candidate among them, ascending."""
-    tools, seen, out = view.tool_rounds, set[str](), list[list[int]]()
+    """The eligible rows of each exchange that has a candidate among them, ascending."""
+    tools, seen, out = view.tool_exchanges, set[str](), list[list[int]]()
     for row in view.tool_rows(rows):
         message_id = view.message_ids[row]
         if message_id in seen:
             continue
-        members = tools.round(message_id)
+        members = tools.exchange(message_id)
         seen.update(members)
         found = [view.row_of(member) for member in members]
         there = [one for one in found if 0 <= one < len(eligible) and eligible[one]]
@@ -119,11 +121,11 @@ def _rounds_of(
     return out
 
 
-def whole_rounds(order: list[int], members: Mapping[int, int], maximum: int) -> list[int]:
-    """The first `maximum` places; the members of a tool round stand together and none is cut off.
+def whole_exchanges(order: list[int], members: Mapping[int, int], maximum: int) -> list[int]:
+    """The first `maximum` places; the members of a tool exchange stand together and none is cut off.
 
-    A round that does not fit any more is passed over. So a smaller maximum is a prefix but for rounds: a larger one
-    may begin with a round that did not fit before.
+    An exchange that does not fit any more is passed over. So a smaller maximum is a prefix, but for them: a larger one
+    may begin with an exchange that did not fit before.
     """
     blocks: dict[int, list[int]] = {}
     for place in order:

@@ -71,7 +71,7 @@ class FakeServer:
         self.endless_chat = False
         self.chat_events = []  # instead of an answer
         self.breaks_after = 0  # so many events the server is gone; 0: it stays
-        self.tool_rounds, self.tool_arguments = 1, '{"day": "friday"}'
+        self.tool_exchanges, self.tool_arguments = 1, '{"day": "friday"}'
 
     def __enter__(self):
         self._server = grpc.server(

@@ -239,7 +239,7 @@ class Context(context_pb2_grpc.ContextServiceServicer):
         self.fake = fake
 
     def StreamChat(self, request, context):
-        """Repeat the question in two pieces; with tools ask `tool_rounds` times for each of them."""
+        """Repeat the question in two pieces; with tools ask `tool_exchanges` times for each of them."""
         self.fake.arrive("StreamChat", request, context)
         context.add_callback(self.fake.ended.set)
         for number, event in enumerate(self._turn(request, context), 1):
@@ -264,7 +264,7 @@ class Context(context_pb2_grpc.ContextServiceServicer):
         response, fake = context_pb2.StreamChatResponse, self.fake
         if not request.turn_id:
             fake.tools = json.loads(request.context.tools_json or "[]")
-            fake.rounds_left = fake.tool_rounds if request.model_call.enable_tools else 0
+            fake.rounds_left = fake.tool_exchanges if request.model_call.enable_tools else 0
             yield response(context=self._built(request.context))
         while fake.endless_chat and context.is_active():
             yield response(delta="and on ")

@@ -41,7 +41,7 @@ def test_the_client_runs_the_tools(client, fake):
 @pytest.mark.row("S5-30")
 def test_three_rounds_of_several_tools(client, fake):
     """S5-30: three rounds, each call answered once."""
-    fake.tool_rounds = 3
+    fake.tool_exchanges = 3
     asked = []
 
     def weather(day: str):
@@ -145,7 +145,7 @@ def test_without_a_table_the_bot_continues_by_itself(client, fake):
 
 
 def test_a_server_that_never_stops_asking_is_left(client, fake):
-    fake.tool_rounds = 1_000
+    fake.tool_exchanges = 1_000
     answer = client.chat("room", QUESTION, tools={"lookup": lookup}, max_tool_iterations=4)
     assert answer.end.reason == "tool_calls"
     assert len(fake.requests("Chat")) == 1 + 4
@@ -156,6 +156,6 @@ def test_the_tools_own_time_is_not_the_calls(client, fake):
         time.sleep(1.2)
         return day
 
-    fake.tool_rounds = 2
+    fake.tool_exchanges = 2
     answer = client.chat("room", QUESTION, tools={"slow": slow}, timeout_s=2.0)
     assert answer.end.reason == "complete"

@@ -77,8 +77,8 @@ def test_tool_rounds_come_back():
         say("c", BOT, parts=(ToolCallPart("k1", "look"),), ago_ms=8),
         say("r", BOT, parts=(ToolResultPart("k1", "look", "sunny"),), ago_ms=7),
     ])  # fmt: skip
-    rounds = loaded(segments_of(HotChannel(KEY, PlainCodec(), stored), 2)).view().tool_rounds
-    assert sorted(rounds.round("r")) == ["c", "r"]
+    rounds = loaded(segments_of(HotChannel(KEY, PlainCodec(), stored), 2)).view().tool_exchanges
+    assert sorted(rounds.exchange("r")) == ["c", "r"]
     assert rounds.ids("q") is None
 
 

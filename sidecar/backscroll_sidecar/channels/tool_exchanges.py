@@ -1,4 +1,4 @@
-"""Which messages hold a model's tool calls and which their results: rounds. Sparse: most channels have none.
+"""Which messages hold a model's tool calls and which their results: exchanges. Sparse: most channels have none.
 
 A result belongs to the newest call of its id that arrived before it, since some local servers give the same ids again
 and again; where none had arrived, to the next one. Messages that are linked so, in any number of steps, are one round.
@@ -21,17 +21,17 @@ class ToolIds:
     results: frozenset[str]
 
 
-class ToolRounds:
-    """Tool messages and the rounds they form, by message id. Noting one costs the smaller of the rounds it unites.
+class ToolExchanges:
+    """Tool messages and the exchanges they form, by message id. Noting one costs the smaller of those it unites.
 
     Entries are only ever added: a reader of an older view may find messages that came later. It knows its own rows.
     """
 
-    __slots__ = ("_ids", "_newest_call", "_rounds", "_waiting")
+    __slots__ = ("_exchanges", "_ids", "_newest_call", "_waiting")
 
     def __init__(self) -> None:
         self._ids: dict[str, ToolIds] = {}
-        self._rounds: dict[str, list[str]] = {}
+        self._exchanges: dict[str, list[str]] = {}
         self._newest_call: dict[str, str] = {}
         self._waiting: dict[str, list[str]] = {}
 
@@ -41,7 +41,7 @@ class ToolRounds:
     def enter(self, message_id: str, ids: ToolIds) -> None:
         """Enter a tool message, in order of arrival."""
         self._ids[message_id] = ids
-        self._rounds[message_id] = [message_id]
+        self._exchanges[message_id] = [message_id]
         for call_id in ids.calls:
             self._newest_call[call_id] = message_id
             for waiting in self._waiting.pop(call_id, ()):
@@ -57,13 +57,13 @@ class ToolRounds:
         """What each tool message calls and answers, by id."""
         return self._ids
 
-    def replaced(self, changed: Mapping[str, tuple[int, Sequence[Part]]]) -> ToolRounds:
-        """The rounds after these messages (seq and new parts by id) changed; itself when that changes nothing."""
+    def replaced(self, changed: Mapping[str, tuple[int, Sequence[Part]]]) -> ToolExchanges:
+        """The exchanges after these messages (seq and new parts by id) changed; itself when that changes nothing."""
         new = {id: tool_ids(seq, parts) for id, (seq, parts) in changed.items()}
         if all(self._ids.get(id) == ids for id, ids in new.items()):
             return self
         entries = {**self._ids, **new}
-        out = ToolRounds()
+        out = ToolExchanges()
         known = [(id, ids) for id, ids in entries.items() if ids is not None]
         for message_id, ids in sorted(known, key=lambda one: one[1].seq):
             out.enter(message_id, ids)
@@ -73,19 +73,19 @@ class ToolRounds:
         """What a message calls and answers; None for the usual message."""
         return self._ids.get(message_id)
 
-    def round(self, message_id: str) -> Sequence[str]:
-        """The messages of the round a tool message belongs to, itself among them."""
-        return self._rounds[message_id]
+    def exchange(self, message_id: str) -> Sequence[str]:
+        """The messages of the exchange a tool message belongs to, itself among them."""
+        return self._exchanges[message_id]
 
     def _unite(self, one: str, other: str) -> None:
-        large, small = self._rounds[one], self._rounds[other]
+        large, small = self._exchanges[one], self._exchanges[other]
         if large is small:
             return
         if len(large) < len(small):
             large, small = small, large
         large.extend(small)
         for message_id in small:
-            self._rounds[message_id] = large
+            self._exchanges[message_id] = large
 
 
 def tool_ids(seq: int, parts: Iterable[Part], scope: str = "") -> ToolIds | None:
