@@ -1,4 +1,4 @@
-"""Answers put together of bytes that are there, compiled. See `reference_answers` and `reference_fields`.
+"""Answers put together of bytes that are there, compiled. See `answers` and `fields`.
 
 Places in bytes are unsigned: then a negative one need not be thought of, and bytes are copied many at once.
 """
@@ -84,7 +84,7 @@ def _slot(key: int, keys: Int64, slots: Int32) -> int:
 
 @kernel(nb.void(nb.int64, nb.int32, I64, I32))
 def keep_slot(key: int, slot: int, keys: Int64, slots: Int32) -> None:
-    """See `reference_answers.keep_slot`."""
+    """Enter the slot of a message under its key; a key that is there gets the new slot. `keys` has room."""
     last = keys.shape[0] - 1
     at = _place(key, last)
     while keys[at] >= 0 and keys[at] != key:
@@ -113,7 +113,7 @@ def lay_out(
     laid: Int64,
     totals: Int64,
 ) -> None:
-    """See `reference_answers.lay_out`. Sorted by Shell's method: orders are short and partly in order."""
+    """See `answers.Page.lay_out`. Sorted by Shell's method: orders are short and partly in order."""
     k = order.shape[0]
     places, ranks, found, references = laid[PLACE], laid[RANK], laid[SLOT], laid[IS_REFERENCE]
     known, n_known = laid[KNOWN], 0
@@ -215,7 +215,7 @@ def join_answer(
     asked: bytes,
     out: UInt8,
 ) -> int:
-    """See `reference_answers.join_answer`."""
+    """See `answers.Page.join`."""
     slots, ranks, references, kinds = laid[SLOT], laid[RANK], laid[IS_REFERENCE], laid[KIND]
     k = slots.shape[0]
     one = np.uint64(1)
@@ -347,7 +347,7 @@ def join_records(
     tail_ends: Int64,
     out: UInt8,
 ) -> int:
-    """See `reference_fields.join_records`. Kinds are few: each is looked for from the first on."""
+    """See `fields.join_records`. Kinds are few: each is looked for from the first on."""
     score_bytes = scores.view(np.uint8)
     at, start, one = np.uint64(0), np.uint64(0), np.uint64(1)
     for i in range(numbers.shape[0]):

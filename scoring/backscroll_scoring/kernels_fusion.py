@@ -1,4 +1,4 @@
-"""The compiled unions of rankings and of candidates. See `reference_fusion` for what is computed."""
+"""The compiled unions of rankings and of candidates. See `fusion` for what is computed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_marked(
     out_marks: UInt32,
     out_flags: Bool,
 ) -> int:
-    """See `reference_fusion.add_marked`. One walk along both."""
+    """See `fusion.with_marked`. One walk along both."""
     a = b = count = 0
     while a < rows.shape[0] or b < more.shape[0]:
         has_row = b == more.shape[0] or (a < rows.shape[0] and rows[a] <= more[b])

@@ -1,4 +1,4 @@
-"""Steps of a selection, compiled. See `reference_selection` for what is computed."""
+"""Steps of a selection, compiled. See `selection` for what is computed."""
 
 from __future__ import annotations
 

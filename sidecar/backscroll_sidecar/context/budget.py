@@ -1,4 +1,4 @@
-"""Fit the parts into the token budget: by bounds line by line, then recounted as final text (law 3). Pure."""
+"""Fit the parts into the token budget: by bounds line by line, then recounted as final text. Pure."""
 
 from __future__ import annotations
 

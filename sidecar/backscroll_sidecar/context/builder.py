@@ -197,7 +197,7 @@ class ContextBuilder:
             content = await join_content(
                 request, route, system, opened.view, question, picked, codec, deadline
             )
-        except Exception as error:  # the long way says what is wrong, if anything is (law 5)
+        except Exception as error:  # the long way says what is wrong, if anything is
             log.warning("joining failed", error=type(error).__name__, exc_info=True)
             return None
         if content is None:
@@ -333,7 +333,7 @@ class ContextBuilder:
                     with_names=request.include_names,
                 )
                 payloads.append(Payload(name, body))
-            except Exception as error:  # one vendor's format costs only itself (law 5)
+            except Exception as error:  # one vendor's format costs only itself
                 log.warning(
                     "adapter failed", format=name, error=type(error).__name__, exc_info=True
                 )

@@ -52,7 +52,7 @@ MOST_HELD_S = 0.05
 
 
 class Gathered(msgspec.Struct, frozen=True, eq=False):
-    """Candidates, each once, with everything that proposed it (S5-15).
+    """Candidates, each once, with everything that proposed it.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Gathered(msgspec.Struct, frozen=True, eq=False):
     source_bits : uint32[m]
         Bit i: proposed by the i-th of `sources`.
     semantic : bool[m]
-        Shown as a reference; a row that any source proposed as recent is not (S1-05).
+        Shown as a reference; a row that any source proposed as recent is not.
     rounds : Rounds
         Tool rounds among the candidates, each whole: a source that proposed one message of it proposed all.
     exhaustive : bool
@@ -223,7 +223,7 @@ def with_answered(gathered: Gathered, query: StrategyQuery, row: int) -> Gathere
 
 
 def with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
-    """The candidates with the rest of their tool rounds; without tool messages if these cannot be made out (law 5)."""
+    """The candidates with the rest of their tool rounds; without tool messages if these cannot be made out."""
     try:
         if not query.view.tool_rows(gathered.rows):
             return gathered

@@ -48,19 +48,19 @@ class Compressed(msgspec.Struct, frozen=True):
 
     @property
     def was_cut(self) -> bool:
-        """Whether anything was left out or shortened: only then is there an event (S3-11, S3-16)."""
+        """Whether anything was left out or shortened: only then is there an event."""
         return len(self.lines) < self.original_count or Lines.of(self.lines).any_truncated
 
 
 class Compressor(Protocol):
-    """Reduces what goes to the model. Must be a pure function of its arguments (S3-05)."""
+    """Reduces what goes to the model. Must be a pure function of its arguments."""
 
     def compress(self, lines: Lines, limits: Limits) -> Compressed:
         """Keep to `limits`; lines come and go in time order."""
 
 
 class SimpleCompressor:
-    """Design S3's compressor, with a token budget."""
+    """The plain compressor."""
 
     def compress(self, lines: Lines, limits: Limits) -> Compressed:
         """Newest messages, then shorter ones, then the best ranked that fit. O(n log n)."""
@@ -188,7 +188,7 @@ def _shortened(lines: Lines, max_chars: int) -> Lines:
 
 
 def shorten(line: Line, max_chars: int) -> Line:
-    """The line cut to `max_chars` code points, mark included, never inside a grapheme (S3-10)."""
+    """The line cut to `max_chars` code points, mark included, never inside a grapheme."""
     text = line.said.text
     return line if len(text) <= max_chars else line.with_text(cut_text(text, max_chars))
 

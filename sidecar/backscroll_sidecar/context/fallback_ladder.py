@@ -1,4 +1,4 @@
-"""The ladder: ranked context, else the last messages, else nothing (law 5, S5-24). Each rung is a value."""
+"""The ladder: ranked context, else the last messages, else nothing. Each rung is a value."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class Picker:
             pass  # each is named
         except (OutOfTime, TimeoutError):
             failed = (Degradation(stage, "DEADLINE"),)
-        except Exception as error:  # whatever broke, the bot gets an answer (law 5)
+        except Exception as error:  # whatever broke, the bot gets an answer
             log.warning("picking failed", stage=stage, error=type(error).__name__, exc_info=True)
             failed = (Degradation(stage, "ERROR"),)
         lost = (*gathered.degradations, *failed)

@@ -289,7 +289,7 @@ async def _comparison(
         reason = failed.reason
     except TimeoutError:
         pass
-    except Exception as error:  # noqa: BLE001 - anybody's code, which costs the meaning only (law 5)
+    except Exception as error:  # noqa: BLE001 - anybody's code, which costs the meaning only
         return None, (_failed(error),)
     return None, (Degradation("gather", reason, "semantic"),)
 

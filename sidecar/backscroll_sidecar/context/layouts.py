@@ -1,4 +1,4 @@
-"""Parts to neutral messages, in the layouts of design S1, by name (S1-10, S1-13 to S1-16, S1-22). Pure."""
+"""Parts to neutral messages, in four layouts, by name. Pure."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Assembled(msgspec.Struct, frozen=True):
     """A context in one layout.
 
     `messages` is the neutral list as asked for, `payload_messages` the same with the system text wherever the
-    layout lacks it, `text` the context without the question (S1-20).
+    layout lacks it, `text` the context without the question.
     """
 
     messages: Sequence[NeutralMessage]
@@ -149,10 +149,10 @@ class Assembled(msgspec.Struct, frozen=True):
 
 
 class Assembler(Protocol):
-    """Puts parts together. Must be a pure function of its arguments (S3-06)."""
+    """Puts parts together. Must be a pure function of its arguments."""
 
     def assemble(self, parts: Parts, layout: Layout, *, include_system: bool) -> Assembled:
-        """Neutral messages in the order system, history, question (S3-13)."""
+        """Neutral messages in the order system, history, question."""
 
 
 class StandardAssembler:
@@ -174,7 +174,7 @@ class StandardAssembler:
 
 
 def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
-    """Preferences, recent, semantic; empty ones absent (S1-10)."""
+    """Preferences, recent, semantic; empty ones absent."""
     sections = []
     if parts.preferences:
         sections.append(Section("preferences", preferences_line(parts.preferences, parts.texts)))
@@ -209,7 +209,7 @@ def bare_preference(line: str) -> str:
 
 
 def _turns(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
-    """S1-13: recent messages one by one with their stored role; preferences and reference; the question."""
+    """Recent messages one by one with their stored role; preferences and reference; the question."""
     del text
     recent, rest = NOTHING_SHOWN, []
     for section in sections:
@@ -224,13 +224,13 @@ def _turns(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
 
 
 def _context_and_question(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
-    """S1-14: the context in one message, the question in another."""
+    """The context in one message, the question in another."""
     context = (NeutralMessage(Role.USER, text, "", _ids(sections)),) if text else ()
     return Messages((*context, NeutralMessage(Role.USER, parts.question)))
 
 
 def _single_user(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
-    """S1-15: context, blank line, labelled question in one message."""
+    """Context, blank line, labelled question in one message."""
     question = parts.question_label + parts.question
     content = _join(filter(None, (text, question)))
     return Messages((NeutralMessage(Role.USER, content, "", _ids(sections)),))

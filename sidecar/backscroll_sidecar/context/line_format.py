@@ -1,4 +1,4 @@
-"""One message as one line (S1-04, S1-21, N-07, P-24). Pure.
+"""One message as one line. Pure.
 
 A line begins with who speaks and ends before the next line; a text can forge neither. Line breaks inside a text are
 followed by two spaces, so only a real line begins in the first column; names and ids are escaped, so that a name

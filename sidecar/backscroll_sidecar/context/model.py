@@ -37,7 +37,7 @@ from backscroll_sidecar.texts import Language
 
 
 class Overrides(msgspec.Struct, frozen=True):
-    """Single settings of the profile changed for one request; None keeps the profile's value (S5-50)."""
+    """Single settings of the profile changed for one request; None keeps the profile's value."""
 
     use_intelligent_context: bool | None = None
     max_context: int | None = None
@@ -52,7 +52,7 @@ class Overrides(msgspec.Struct, frozen=True):
 
 
 class SystemPrompt(msgspec.Struct, frozen=True):
-    """The bot's own instruction; with `is_template`, ``{{name}}`` is replaced (S5-51)."""
+    """The bot's own instruction; with `is_template`, ``{{name}}`` is replaced."""
 
     text: str
     is_template: bool = False

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 
 class Views(Protocol):
-    """Where a build gets the channel from: the only part of the path that does I/O (S3-07)."""
+    """Where a build gets the channel from: the only part of the path that does I/O."""
 
     def hot_view(self, key: ChannelKey) -> ChannelView | None:
         """The channel if it is in memory."""
@@ -35,7 +35,7 @@ class Views(Protocol):
         """The channel, loaded if need be; None when it was never heard of. Raises `StoreUnavailable`."""
 
     async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
-        """What one user said in any channel, newest `limit` (S1-03, S2-03)."""
+        """What one user said in any channel, newest `limit`."""
 
     def view_of(self, tenant: str, stored: Sequence[StoredMessage]) -> ChannelView:
         """Messages of any channels, by time, as a view of their own."""

@@ -146,7 +146,7 @@ def question_text(
 ) -> str:
     """The question as it is written: in tagged style with its speaker, like every other line.
 
-    In one message with the context it cannot begin a line of its own, which would pass for somebody else's (law 4).
+    In one message with the context it cannot begin a line of its own, which would pass for somebody else's.
     """
     text = (
         row_text(view, question.trigger_row, keep_control=pen.keep_control).strip()

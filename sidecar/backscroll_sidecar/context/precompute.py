@@ -2,7 +2,7 @@
 
     publish → the channel is due → nothing comes for a moment → load it if it is new → link its newest rows → write them
 
-Nobody waits for it and nothing depends on it: a question that comes sooner does the same work itself (law 2). Not at
+Nobody waits for it and nothing depends on it: a question that comes sooner does the same work itself. Not at
 the commit: to keep a channel hot that nobody asks about cost a message of an import a quarter to four fifths more.
 """
 
@@ -51,7 +51,7 @@ LEAST_ROWS, MOST_ROWS = 64, 4_096
 """A new channel with fewer rows is loaded fast enough when somebody asks; one with more is being imported."""
 WRITTEN_AT_ONCE = 4
 """Lines that are written before others get their turn: 120 to 410 microseconds with all they need, the most of random
-Chinese; of long ones no more than are written in `INLINE_US` (law 9)."""
+Chinese; of long ones no more than are written in `INLINE_US`."""
 CLOSE_S = 5.0
 MOST_DUE = 1_024
 """More channels do not wait; the one that is quiet the longest is left to who asks."""

@@ -51,7 +51,7 @@ class Profile:
     ("linear"); age then takes at most `recency_share` of that away, half of it at `recency_half_life_minutes`.
     `references` are sources whose finds are shown as references, whatever they say. `memory_sources` look through the
     whole history where the gate says that the question needs it. `max_messages` and `max_chars_per_message` are the
-    compressor's limits (S3), None: no limit of its own. `compressor` and `assembler` are the operator's, None: built
+    compressor's limits, None: no limit of its own. `compressor` and `assembler` are the operator's, None: built
     in. With `falls_back` the last messages are taken where each source of messages failed. `names_sources`: the request
     said which sources.
     """
@@ -154,7 +154,7 @@ PROFILES: Mapping[str, Profile] = {
 
 
 def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
-    """The profile with a request's overrides applied (S5-50)."""
+    """The profile with a request's overrides applied."""
     if profile.max_messages is not None and overrides.max_context is not None:
         profile = _taking(profile, overrides.max_context)
     wanted = tuple(dict.fromkeys(overrides.sources))
@@ -202,7 +202,7 @@ def _decaying(
 
 
 def plain(profile: Profile, message_count: int) -> Profile:
-    """The profile with ranking switched off: the last messages, nothing else (S5-26)."""
+    """The profile with ranking switched off: the last messages, nothing else."""
     return replace(
         profile, sources=("recent", "preferences"), parameters=None, threshold=0.0,
         max_context=message_count, recent_limit=message_count, recent_floor=0, keep_chain=False,

@@ -41,7 +41,7 @@ class Question(msgspec.Struct, frozen=True, eq=False):
         The row that holds the question itself, never part of its context; -1 when it is not stored.
     own_row : int
         The row under which a chat stored the question just now, as little part of it; -1 none. It tells nothing else:
-        whether the commit came before the build changes no context (law 2).
+        whether the commit came before the build changes no context.
     parent_row, explicit_parent_row : int
         The row it replies to, by any edge and by the platform's own; -1 none.
     self_ids : the bot's own ids.
@@ -134,7 +134,7 @@ class Question(msgspec.Struct, frozen=True, eq=False):
     def eligible(self, view: ChannelView) -> NDArray[np.bool_]:
         """bool[end]: rows that may be candidates: not the question's and, where it is narrow, of its thread. Read-only.
 
-        A partial reply only when the question answers it, at whatever distance: then its fate is told (law 8).
+        A partial reply only when the question answers it, at whatever distance: then its fate is told.
         """
         own_rows, shown = self._own_rows(), view.shown.marks
         if not self.is_narrow:

@@ -34,7 +34,7 @@ from backscroll_sidecar.domain import Role, SpeakerStyle, TimeStyle
 
 NEW_MESSAGES, NEW_CHARS, MOST_TIMES = 16, 4_096, 8
 """So many messages, of so many characters, or what is written in `INLINE_US`, are put on a page at once, then others
-get their turn (law 9); so many times in one build. With more it goes the long way, which writes and keeps them, so that
+get their turn; so many times in one build. With more it goes the long way, which writes and keeps them, so that
 the next one has only to put them there; a longer message never stands on a page."""
 MOST_TOKENS = 24_000
 """Of what is selected: more would not fit on a page (`MAX_PAGE_BYTES`), so it is not tried."""
@@ -99,7 +99,7 @@ USUAL = Wanted(Pen(_TAGGED), ZoneInfo("UTC"), None)
 
 def first_wanted(view: ChannelView, elsewhere: Wanted) -> Wanted:
     """How the first question about a channel will most likely want its lines: as one about another channel did, with
-    speakers where two people or more speak (N-07).
+    speakers where two people or more speak.
     """
     newest = slice(max(0, view.count - WINDOW), view.count)
     people = np.unique(view.columns.author[newest][view.role[newest] == _USER])

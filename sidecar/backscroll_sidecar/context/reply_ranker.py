@@ -34,7 +34,7 @@ CALLED_AMONG = 100
 LATELY_SPOKE = 8
 """Who is expected to ask next: of the authors of IRC's lines 75 % are among the last so many, of KdConv's 92."""
 INLINE_ROWS = 3
-"""So many missing rows are linked at once, some 100 microseconds each; more go to a thread (law 9)."""
+"""So many missing rows are linked at once, some 100 microseconds each; more go to a thread."""
 
 
 def missing_rows(view: ChannelView, end: int) -> int:

@@ -172,7 +172,7 @@ def _trigger_fragment(opened: Opened, question: Question) -> bytes | None:
 def _stable_prefix_tokens(
     request: BuildRequest, question: Question, parts: Parts, fitted: Fitted
 ) -> int:
-    """Tools and the beginning of the system text that the next turn has, too: in every layout they come first (P-12).
+    """Tools and the beginning of the system text that the next turn has, too: in every layout they come first.
 
     Preferences and lines come after them and may be others in the next turn.
     """
@@ -215,7 +215,7 @@ def _channels(picked: Picked, places: NDArray[np.intp]) -> list[str]:
 
 
 def log_built(built: BuiltContext | JoinedContext) -> None:
-    """The path taken and the number of messages, no texts (S5-52)."""
+    """The path taken and the number of messages, no texts."""
     level = logging.DEBUG if built.rung is _RANKED else logging.WARNING
     if not _is_logged(level):
         return

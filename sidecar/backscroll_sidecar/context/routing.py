@@ -127,12 +127,12 @@ class ContextSettings:
 
     Attributes
     ----------
-    intelligent : MEMORY_ENABLE_INTELLIGENT_MEMORY; off takes the last `plain_messages` (S5-26).
+    intelligent : MEMORY_ENABLE_INTELLIGENT_MEMORY; off takes the last `plain_messages`.
     fallback_on_error : MEMORY_FALLBACK_ON_ERROR; off goes from an error straight to an empty context.
     max_context : MEMORY_MAX_CONTEXT_MESSAGES; None keeps the profiles' own maximum.
-    timeout_s : MEMORY_CONTEXT_BUILD_TIMEOUT_SECONDS, then the ladder (S5-25).
-    fallback_messages : how many the second rung takes (S5-24).
-    orphan_calls : what becomes of a tool call whose result is gone (P-10).
+    timeout_s : MEMORY_CONTEXT_BUILD_TIMEOUT_SECONDS, then the ladder.
+    fallback_messages : how many the second rung takes.
+    orphan_calls : what becomes of a tool call whose result is gone.
     partial_replies : when a reply of the bot's that broke off is shown.
     keep_control_tokens : control tokens of chat templates in stored texts are shown as they are.
     stored_system_rows : how stored system rows are shown where a request leaves it open.

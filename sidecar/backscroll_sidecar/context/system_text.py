@@ -1,4 +1,4 @@
-"""The bot's instruction: whose wins, and templates with parameters of the message (S1-11, S5-51). Pure."""
+"""The bot's instruction: whose wins, and templates with parameters of the message. Pure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _chosen(
 
 
 def stable_system_text(request: BuildRequest, question: Question, text: str) -> str:
-    """The beginning of the system text that the next turn has, too (P-12): all of it, or what comes before the first
+    """The beginning of the system text that the next turn has, too: all of it, or what comes before the first
     parameter that depends on who asks, what and when.
     """
     prompt = request.system

@@ -1,4 +1,4 @@
-"""A model's tool calls and their results are taken or left together (P-10). Pure.
+"""A model's tool calls and their results are taken or left together. Pure.
 
 A call that lacks a result, or a result that lacks its call, is an orphan: the other half was recalled, never came, or
 was said after the question. Left as it is it would show a model something half done. By policy an orphaned call is
@@ -8,7 +8,7 @@ dropped, or kept with a synthetic result that says there is none; an orphaned re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -119,26 +119,8 @@ def _rounds_of(
     return out
 
 
-def all_of_round(marks: NDArray[np.bool_], rounds: Rounds) -> NDArray[np.bool_]:
-    """bool[m]: a member of a tool round is marked only where every member is (P-10)."""
-    if not rounds.members:
-        return marks
-    return ~any_of_round(~marks, replace(rounds, dropped=frozenset()))
-
-
-def any_of_round(marks: NDArray[np.bool_], rounds: Rounds) -> NDArray[np.bool_]:
-    """bool[m]: the marks, orphans, and every member of a tool round of which one is marked (P-10)."""
-    if not rounds.members:
-        return marks
-    out = marks.copy()
-    out[list(rounds.dropped)] = True
-    hit = {first for place, first in rounds.members.items() if out[place]}
-    out[[place for place, first in rounds.members.items() if first in hit]] = True
-    return out
-
-
 def whole_rounds(order: list[int], members: Mapping[int, int], maximum: int) -> list[int]:
-    """The first `maximum` places; the members of a tool round stand together and none is cut off (P-10).
+    """The first `maximum` places; the members of a tool round stand together and none is cut off.
 
     A round that does not fit any more is passed over. So a smaller maximum is a prefix but for rounds: a larger one
     may begin with a round that did not fit before.
