@@ -147,7 +147,7 @@ $(AIMOCK_STAMP): $(AIMOCK)/package.json $(AIMOCK)/package-lock.json
 	else echo "npm could not install $(AIMOCK): its proofs are skipped." >&2; fi
 
 .PHONY: quickstart
-quickstart: $(STAMP)  ## Run README's quickstart with an empty home, in Python and, where npm is, in Node
+quickstart: $(STAMP)  ## Run what README and the quickstart show with an empty home, in Python and, where npm is, in Node
 	@if ! command -v npm >/dev/null; then echo "npm is not installed: without Node." >&2; $(BIN)/python tools/quickstart; \
 	else (cd $(QUICK_NODE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) \
 	  && $(BIN)/python tools/quickstart --node $(QUICK_NODE); fi

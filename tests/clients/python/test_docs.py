@@ -16,7 +16,7 @@ from backscroll import AsyncClient, Client, Message
 from backscroll.v1 import context_pb2 as pb
 
 README = Path(__file__).parents[3] / "clients/python/README.md"
-FRONT_PAGE = Path(__file__).parents[3] / "README.md"
+CHATS = Path(__file__).parents[3] / "docs/guide/chats-and-tools.md"
 MODULES = [
     importlib.import_module(f"backscroll.{module.name}")
     for module in pkgutil.iter_modules(backscroll.__path__)
@@ -87,9 +87,9 @@ def test_readme_names_every_error_and_method():
         assert name.startswith("_") or name in text, name
 
 
-def test_the_loop_of_the_readme_shows_half_an_answer_as_half(fake, capsys):
+def test_the_loop_of_the_guide_shows_half_an_answer_as_half(fake, capsys):
     """Law 8: ends without an event of their own, errors, and a server that goes away are all seen."""
-    _, streaming = re.findall(r"```python\n(.*?)```", FRONT_PAGE.read_text("utf-8"), re.DOTALL)
+    [streaming] = re.findall(r"```python\n(.*?)```", CHATS.read_text("utf-8"), re.DOTALL)
     streaming = streaming.replace("127.0.0.1:7171", fake.address)
     half, event = pb.StreamChatResponse(delta="half"), pb.StreamChatResponse
 
