@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from backscroll_sidecar.adapters import payload_names
 from backscroll_sidecar.analyze import token_counter
-from backscroll_sidecar.context import escaping
-from backscroll_sidecar.context.line_format import LineStyle, Said, indent, line_prefix, time_mark
-from backscroll_sidecar.context.shown_names import (
-    CUT_MARK,
-    MAX_SHOWN_NAME_TOKENS,
-    escape_name,
-    shown_name,
-)
+from backscroll_sidecar.lines import escaping
 from backscroll_sidecar.domain import (
     Author,
     AuthorKind,
@@ -27,6 +20,13 @@ from backscroll_sidecar.domain import (
     SpeakerStyle,
     StoredSystemRows,
     TimeStyle,
+)
+from backscroll_sidecar.lines.line_format import LineStyle, Said, indent, line_prefix, time_mark
+from backscroll_sidecar.lines.names import (
+    CUT_MARK,
+    MAX_SHOWN_NAME_TOKENS,
+    escape_name,
+    shown_name,
 )
 from tests.kit.chats import ANN, BOT, NOON_MS, say
 from tests.kit.lines import parse_lines, unescape, unescape_name, unindent

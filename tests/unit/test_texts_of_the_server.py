@@ -15,6 +15,7 @@ MAKES_TEXT = (
     "context",
     "domain.py",
     "history",
+    "lines",
     "models",
     "strategies",
 )
@@ -30,7 +31,7 @@ TELLS_OPERATORS = re.compile(
 """Calls whose texts are a log's, an error's (those stay English, decision 0022) or a pattern's."""
 ELSEWHERE = {
     ("context/layouts.py", "System: "): "a mark: the format of a line",
-    ("context/line_format.py", " [bot]"): "a mark: the format of a line",
+    ("lines/line_format.py", " [bot]"): "a mark: the format of a line",
     ("chat/turn_writer.py", "the turn could not be stored"): "an error",
     (
         "chat/turn_writer.py",

@@ -29,12 +29,12 @@ from backscroll_sidecar.adapters import ADAPTERS
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.layouts import Messages
-from backscroll_sidecar.context.line_format import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Items, Overrides
 from backscroll_sidecar.context.rendering import draft
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.edge.convert.built import encode_items
 from backscroll_sidecar.edge.convert.messages import message_from_proto
+from backscroll_sidecar.lines.line_format import LineStyle
 from backscroll_sidecar.telemetry import logs
 from backscroll_sidecar.wiring import open_app
 

@@ -23,9 +23,9 @@ from backscroll_sidecar.chat.turn_events import TurnEvents
 from backscroll_sidecar.chat.turn_store import TurnStore
 from backscroll_sidecar.chat.turn_writer import TimeLimits, TurnWriter
 from backscroll_sidecar.chat.turns import ChatRequest, ChatSettings, Turn
+from backscroll_sidecar.concurrency.deadline import reserve_s
 from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.context.builder import ContextBuilder
-from backscroll_sidecar.context.deadline import reserve_s
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.domain import Message, StoredMessage
 from backscroll_sidecar.errors import (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
+from backscroll_sidecar.concurrency.deadline import OWN_FAULTS
 from backscroll_sidecar.context.compress import (
     CUT_PROBES,
     LEAST_TOKENS,
@@ -16,7 +17,6 @@ from backscroll_sidecar.context.compress import (
     Limits,
     whole_blocks,
 )
-from backscroll_sidecar.context.deadline import OWN_FAULTS
 from backscroll_sidecar.context.layouts import (
     NO_LINES,
     QUESTION_APART,

@@ -12,19 +12,17 @@ from msgspec.structs import replace
 from backscroll_sidecar.adapters import ADAPTERS, Adapter
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import run
-from backscroll_sidecar.context.asker import StoredPreferences, with_preferences
 from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.candidates import strategy_query
 from backscroll_sidecar.context.compress import Limits
-from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.elsewhere import SEMANTIC, drafted, with_elsewhere
 from backscroll_sidecar.context.fallback_ladder import Picked, Picker, without_history
 from backscroll_sidecar.context.joining import can_be_joined, join_content
 from backscroll_sidecar.context.layouts import Parts
-from backscroll_sidecar.context.line_format import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
-from backscroll_sidecar.context.opening import Opening, Views
+from backscroll_sidecar.context.opening import Opening, StoredPreferences, Views, with_preferences
 from backscroll_sidecar.context.parts import (
     in_time_order,
     lines_of,
@@ -58,6 +56,7 @@ from backscroll_sidecar.domain import (
     SpeakerStyle,
     StoredSystemRows,
 )
+from backscroll_sidecar.lines.line_format import LineStyle
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers

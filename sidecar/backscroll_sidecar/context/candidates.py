@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import with_marked
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.concurrency.deadline import OWN_FAULTS, Deadline, is_call_ending
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
-from backscroll_sidecar.context.deadline import OWN_FAULTS, Deadline, is_call_ending
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.proposals import Proposed, proposed_by

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from backscroll_scoring.layout import BY_MEANING_ALONE, OVER_LIMIT, SELECTED
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.candidates import SOURCE_SHARE, Gathered
-from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fallback_ladder import Elsewhere, Picked
-from backscroll_sidecar.context.line_format import LineStyle
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.ranking import MEANING, Contributions, Ranked
@@ -36,6 +35,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.lines.line_format import LineStyle
 from backscroll_sidecar.ports import WideHits
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
 

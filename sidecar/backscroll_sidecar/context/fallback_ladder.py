@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from backscroll_scoring import unite
 from backscroll_scoring.links import NO_ROWS, Ranking
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.candidates import (
     Gathered,
     gather,
     with_answered,
     with_exchanges,
 )
-from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.history_router import Reach
 from backscroll_sidecar.context.history_search import (
     Meaning,

@@ -19,8 +19,8 @@ from backscroll_scoring.layout import CHUNK
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
-from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.history_router import Reach, decisive_score, reaches
 from backscroll_sidecar.context.question import Question, text_us
 from backscroll_sidecar.domain import Degradation

@@ -29,8 +29,8 @@ from backscroll_scoring.layout import (
 from backscroll_sidecar.adapters import openai_chat
 from backscroll_sidecar.analyze import exact_tokens, repeated_tokens
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.budget import PRIMING_TOKENS, TITLE_TOKENS
-from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.model import BuildRequest, TokenCounts
 from backscroll_sidecar.context.parts import question_text, speaker_style

@@ -9,10 +9,10 @@ from typing import Protocol, overload
 
 import msgspec
 
-from backscroll_sidecar.context.line_format import indent
 from backscroll_sidecar.context.rendering import NOTHING_SHOWN, Shown, Written
 from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role, SpeakerStyle
+from backscroll_sidecar.lines.line_format import indent
 from backscroll_sidecar.texts import ENGLISH, EVERY, Texts
 
 SYSTEM_LABEL = "System: "

@@ -25,12 +25,12 @@ from backscroll_sidecar.adapters import openai_chat
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.channels.written import page_keys
+from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US
-from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fallback_ladder import Picked
-from backscroll_sidecar.context.line_format import MS_PER_DAY, LineStyle
 from backscroll_sidecar.context.rendering import MESSAGE_TOKENS, Drafts, Pen, Written, draft
 from backscroll_sidecar.domain import Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.lines.line_format import MS_PER_DAY, LineStyle
 
 NEW_MESSAGES, NEW_CHARS, MOST_TIMES = 16, 4_096, 8
 """So many messages, of so many characters, or what is written in `INLINE_US`, are put on a page at once, then others

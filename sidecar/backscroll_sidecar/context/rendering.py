@@ -13,17 +13,6 @@ from numpy.typing import NDArray
 from backscroll_sidecar.adapters import payload_name_alone, payload_names
 from backscroll_sidecar.analyze import count_and_with_break, repeated_tokens, token_counter
 from backscroll_sidecar.channels import ChannelView, shown_id
-from backscroll_sidecar.context.escaping import escape, shown_parts
-from backscroll_sidecar.context.line_format import (
-    MS_PER_DAY,
-    LineStyle,
-    Said,
-    indent,
-    line_prefix,
-    outside,
-    time_mark,
-)
-from backscroll_sidecar.context.shown_names import has_mention_token, with_mentions
 from backscroll_sidecar.domain import (
     AuthorKind,
     NeutralMessage,
@@ -34,6 +23,17 @@ from backscroll_sidecar.domain import (
     TimeStyle,
     TokenizerName,
 )
+from backscroll_sidecar.lines.escaping import escape, shown_parts
+from backscroll_sidecar.lines.line_format import (
+    MS_PER_DAY,
+    LineStyle,
+    Said,
+    indent,
+    line_prefix,
+    outside,
+    time_mark,
+)
+from backscroll_sidecar.lines.names import has_mention_token, with_mentions
 
 MESSAGE_TOKENS = 4
 """Framing of one chat message: three marks and the role (OpenAI's published count for o200k models)."""

@@ -14,9 +14,9 @@ from typing import NamedTuple, overload
 
 from msgspec.structs import replace
 
-from backscroll_sidecar.context.line_format import Said
 from backscroll_sidecar.context.rendering import NOTHING_SHOWN, Shown, Written
 from backscroll_sidecar.domain import Category, NeutralMessage
+from backscroll_sidecar.lines.line_format import Said
 
 _TRUNCATED: Callable[[Written], bool] = attrgetter("said.truncated")
 _RECENT = Category.RECENT

@@ -10,6 +10,7 @@ from functools import partial
 import structlog
 from msgspec.structs import replace
 
+from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, fit_us
 from backscroll_sidecar.context.compress import (
@@ -19,8 +20,6 @@ from backscroll_sidecar.context.compress import (
     Limits,
     SimpleCompressor,
 )
-from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.escaping import escape_new
 from backscroll_sidecar.context.layouts import (
     Assembled,
     Assembler,
@@ -32,6 +31,7 @@ from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.selected import Line, Lines
 from backscroll_sidecar.domain import Degradation, Fate, Layout, NeutralMessage, Role
+from backscroll_sidecar.lines.escaping import escape_new
 from backscroll_sidecar.scripts import shows_nothing
 
 log = structlog.get_logger(__name__)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from datetime import datetime, tzinfo
 
-from backscroll_sidecar.context.escaping import escape
-from backscroll_sidecar.context.line_format import indent
 from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.routing import ContextSettings, Route
 from backscroll_sidecar.errors import InvalidRequest
+from backscroll_sidecar.lines.escaping import escape
+from backscroll_sidecar.lines.line_format import indent
 from backscroll_sidecar.scripts import shows_nothing
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")

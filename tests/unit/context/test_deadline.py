@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.concurrency.deadline import Deadline
 
 
 class Clock:

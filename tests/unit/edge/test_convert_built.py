@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
-from backscroll_sidecar.context.line_format import Said
 from backscroll_sidecar.context.model import (
     BuiltContext,
     Diagnostics,
@@ -38,6 +37,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.edge.convert.built import encode_built, encode_items, encode_message
 from backscroll_sidecar.edge.convert.fields import SOURCE_NUMBERS
+from backscroll_sidecar.lines.line_format import Said
 from backscroll_sidecar.strategies import BUILTIN
 from tests.unit.edge.builders import chat_message
 

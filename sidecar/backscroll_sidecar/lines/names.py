@@ -12,10 +12,10 @@ import regex
 
 from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels.people import People
-from backscroll_sidecar.context.escaping import BREAKS
-from backscroll_sidecar.context.joiners import joining_places
 from backscroll_sidecar.domain import Mention, TokenizerName
 from backscroll_sidecar.known_names import looked_up_by
+from backscroll_sidecar.lines.escaping import BREAKS
+from backscroll_sidecar.lines.joiners import joining_places
 
 MAX_SHOWN_NAME_TOKENS = 16
 """Of a name before a line, o200k_base: an ornamental one of 64 characters would take 200 with every line."""

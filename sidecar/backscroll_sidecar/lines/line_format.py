@@ -12,8 +12,8 @@ from datetime import UTC, datetime, tzinfo
 
 import msgspec
 
-from backscroll_sidecar.context.shown_names import escape_name, shown_name
 from backscroll_sidecar.domain import AuthorKind, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.lines.names import escape_name, shown_name
 from backscroll_sidecar.texts import ENGLISH, Texts
 
 MS_PER_DAY = 86_400_000

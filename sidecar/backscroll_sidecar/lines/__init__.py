@@ -1,0 +1,1 @@
+"""How a message is written as a line, so that no text can pass for another line."""
