@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from backscroll_sidecar.lines import escaping
 from backscroll_sidecar.domain import Role
+from backscroll_sidecar.lines import escaping
 
 _INDENTED = re.compile("(\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])  ")
 _LINE = re.compile(

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from backscroll_sidecar.adapters import payload_names
 from backscroll_sidecar.analyze import token_counter
-from backscroll_sidecar.lines import escaping
 from backscroll_sidecar.domain import (
     Author,
     AuthorKind,
@@ -21,6 +20,7 @@ from backscroll_sidecar.domain import (
     StoredSystemRows,
     TimeStyle,
 )
+from backscroll_sidecar.lines import escaping
 from backscroll_sidecar.lines.line_format import LineStyle, Said, indent, line_prefix, time_mark
 from backscroll_sidecar.lines.names import (
     CUT_MARK,
