@@ -5,7 +5,6 @@ No I/O, no logging, no configuration. What computes is in `kernels_*`; `tests/re
 
 from __future__ import annotations
 
-from .answers import LaidOut, Page, Pieces
 from .decay import decay_per_hour
 from .diversity import (
     Similarity,
@@ -13,7 +12,6 @@ from .diversity import (
     set_similarity,
 )
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
-from .fields import Tails, join_records
 from .fusion import (
     Fused,
     Turns,
@@ -37,6 +35,7 @@ from .lexical import (
     in_use,
     rows_with,
 )
+from .line_table import LineTable, Pieces, add_up, key_of
 from .memory import MEMORY_FACTORS, MemoryCues, score_memory
 from .newest import newest_by
 from .recency import recency_multipliers
@@ -64,11 +63,10 @@ __all__ = [
     "FeatureSets",
     "Fused",
     "GraphParameters",
-    "LaidOut",
+    "LineTable",
     "Matches",
     "MemoryCues",
     "Packed",
-    "Page",
     "Pieces",
     "Postings",
     "PostingsView",
@@ -80,16 +78,16 @@ __all__ = [
     "Slots",
     "StringTable",
     "StringsView",
-    "Tails",
     "Turns",
     "Worth",
+    "add_up",
     "ancestors",
     "bm25",
     "bound_bm25",
     "decay_per_hour",
     "graph_scores",
     "in_use",
-    "join_records",
+    "key_of",
     "linear_fusion",
     "look_at_rows",
     "mmr_order",

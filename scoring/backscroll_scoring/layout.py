@@ -5,33 +5,63 @@ A kernel is compiled with these numbers: whoever changes one deletes the cache o
 
 from __future__ import annotations
 
-# The forms of a message on a page, each a range of bytes.
-ITEM, REFERENCE_ITEM, RENDERED, BODY, LINE, ESCAPED_LINE, ID_FIELD = range(7)
-"""The fields an item begins with, as a message of its own and as a reference; the field of the answer that holds it
-as a message of its own; the same for the model's API, JSON; its line, UTF-8; that as it stands inside a JSON text; the
-field that names it among those shown together."""
-FORMS = 7
+# The forms of a message in a table of rendered lines, each a range of bytes.
+ITEM, CONTENT, BODY, LINE, ESCAPED_LINE, ID_FIELD = range(6)
+"""The fields that its item begins with; its text as a message of its own, UTF-8; that message for a vendor's API, JSON;
+its line, UTF-8; that as it stands inside a JSON text; the field that names it among those shown together."""
+FORMS = 6
 
-# What a page knows of a message by number.
-TURN_TOKENS, TURN_COST, LINE_TOKENS, LINE_COST, LAST_LINE_TOKENS, CHARS, SEAMLESS = range(7)
-"""The tokens it adds as a message of its own, and the most that may be; of its line with a break behind it the tokens
-and the most; of its line without one; the characters of its text; whether the tokens of its line are the same behind
-another line (1)."""
-NUMBERS = 7
-
-# Sums over messages laid out.
-MISSING, TURNS, RECENT, COST, SEMANTIC, LONGEST, SLASHED, BYTES, KINDS = range(9)
-"""How many are not on the page; messages of their own; their tokens; the most all may cost; tokens of the references'
-lines; characters of the longest text; references that are not seamless; bytes of all forms; how many kinds there
-are."""
-TOTALS = 9
-
-# What is said of each message laid out.
+# The columns of lines on their way into an answer.
 PLACE, RANK, SLOT, IS_REFERENCE, KIND, KNOWN = range(6)
-"""Its place among the candidates, its rank from 1 on, its slot on the page (-1: it is not there), whether it is a
-reference, its kind. In the first places of the last row stand the kinds there are, each once, in the order in which
-they come."""
-LAID = 6
+"""Its place among the candidates, its rank from 1 on, its slot in the table (-1: it is not there), whether it is a
+reference, its kind. In the first places of the last stand the kinds there are, each once, in the order in which they
+come."""
+(
+    TURN_TOKENS,
+    TURN_COST,
+    LINE_TOKENS,
+    LINE_COST,
+    LAST_TOKENS,
+    GAP_TOKENS,
+    CHARS,
+    IS_SEAMLESS,
+    ROLE,
+    NAME_TOKENS,
+) = range(6, 16)
+"""What a table knows of a message. The tokens it adds as a message of its own, and the most that may be; of its line
+with a break behind it the tokens and the most; of its line without one, and with an empty line behind it; the
+characters of its text; whether the tokens of its line are the same behind another line (1); the number of its role; the
+tokens of its name, where it is a message of its own."""
+COLUMNS, FIRST_NUMBER, NUMBERS = 16, 6, 10
+
+# Sums over lines, of the talk and of the references.
+TALK, REFERENCES, EVERY_LINE = 0, 1, 2
+COUNT, LINES_TOKENS, LINES_COST, LAST_LINE, NOT_SEAMLESS = range(5)
+GROUP_SUMS = 5
+"""How many; tokens of their lines, each with a break behind it; the most that they may cost in this layout; the last of
+them (-1: none); how many are not seamless."""
+SUMS, SUM_TURN_TOKENS, SUM_NAME_TOKENS, SUM_MISSING, SUM_LONGEST = 14, 10, 11, 12, 13
+"""Five of each, then the tokens of the talk as messages of their own, and of their names; how many lines are not in the
+table; the characters of the longest text."""
+
+# The steps of a program that puts an answer together: rows of five numbers.
+COPY_PIECE, OPEN_FIELD, CLOSE_FIELD, COPY_LINES, WRITE_ITEMS, WRITE_MESSAGES = range(6)
+"""A piece; a piece and room for a size; that size; a form of the lines of a group, with a piece before and behind each
+(-1: none); the lines as items, with the column that the talk's cost is in; the talk as messages."""
+STEP = 5
+(
+    ITEM_KEY,
+    TALK_KEY,
+    REFERENCE_KEY,
+    COST_KEY,
+    RANK_KEY,
+    SCORE_KEY,
+    MESSAGE_KEY,
+    CONTENT_KEY,
+    ROLE_KEY,
+) = range(9)
+"""The pieces that items and messages are made with: keys of fields, two of them with their value; behind the last one
+those of all roles, with their values."""
 
 # The sources of rows that are added to the candidates.
 OWN, OTHERS, BY_WORDS, BY_MEANING, BY_NEITHER = range(5)

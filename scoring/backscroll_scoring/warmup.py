@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .answers import Page, Pieces
 from .diversity import set_similarity
 from .features import ChannelColumns, QueryFeatures
-from .fields import Tails, join_records
 from .fusion import take_turns, unite, with_marked
 from .graph import graph_scores
 from .index import ScanIndex, VectorRows
-from .layout import ADDED, FORMS, NUMBERS
+from .layout import ADDED, FORMS, NUMBERS, TURN_COST, WRITE_ITEMS
 from .lexical import Postings, bm25, bound_bm25, in_use, rows_with
+from .line_table import LineTable, Pieces, add_up
 from .link_columns import LinkArrays, LinkQuestion
 from .link_model import shipped
 from .links import candidates, extend_links, new_links, rank, reply_order, window_sizes
@@ -75,21 +74,22 @@ def warm() -> None:
     strings.add(Packed.of(("one",)))
     strings.view().find("one")
     strings.view().numbers(("one",))
-    join_records(b"abc", [b"\1d"], [1], np.zeros(1), [0], Tails.of([0], [b"e"]))
     newest_by(ids, one_a_row[:2], 0, 2)
     select(np.zeros(2), one_a_row[:2], eligible, eligible, rows, Rules())
-    _warm_page()
+    _warm_table()
     _warm_vectors()
     _warm_links()
 
 
-def _warm_page() -> None:
-    page, at, tails = Page(), np.zeros(1, np.int64), Tails.of([0], [b"e"])
-    page.add([0], [[b"f"] * FORMS], [[1] * NUMBERS])
-    kinds = at.astype(np.uint32)
-    laid = page.lay_out(at, at.astype(np.int32), at.astype(np.bool_), kinds, at, at, 0)
-    pieces = Pieces.of([b"p"] * 8)
-    page.join(laid, np.zeros(1), None, tails, b"abcdef", pieces, b"q", b"a")
+def _warm_table() -> None:
+    table, at, tails = LineTable(), np.zeros(1, np.int64), Pieces.of([b"e"])
+    table.add([0], [[b"f"] * FORMS], [[1] * NUMBERS])
+    rows, kinds = at.astype(np.int32), at.astype(np.uint32)
+    columns, _ = table.lay_out(at, rows, at.astype(np.bool_), kinds, at, at, 0)
+    table.look_up(at, columns)
+    add_up(columns, has_turns=True)
+    program = np.array([[WRITE_ITEMS, TURN_COST, 0, 0, 0]], np.int64)
+    table.assemble(columns, np.zeros(1), None, tails, Pieces.of([b"p"] * 16), program)
 
 
 def _warm_vectors() -> None:

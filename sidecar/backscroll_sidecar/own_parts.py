@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from backscroll_sidecar.config.types import SOURCE_NAMES
 from backscroll_sidecar.context.compress import Compressor, Limits
 from backscroll_sidecar.context.layouts import NO_LINES, Assembler, Parts
-from backscroll_sidecar.context.stages import CheckedAssembler, CheckedCompressor
+from backscroll_sidecar.context.own_stages import CheckedAssembler, CheckedCompressor
 from backscroll_sidecar.domain import Layout
 from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.strategies import Strategy

@@ -12,7 +12,7 @@ from backscroll_sidecar.context.layouts import (
     Section,
     StandardAssembler,
 )
-from backscroll_sidecar.context.selected import Line, Lines
+from backscroll_sidecar.context.selected_lines import Line, Lines
 from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, Role
 from backscroll_sidecar.strategies import Empty, Messages, StrategyQuery
 from backscroll_sidecar.strategies import Strategy as Provider

@@ -28,7 +28,7 @@ from backscroll_sidecar.context.precompute import Ahead
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import ChannelKey, SearchScope
 from backscroll_sidecar.edge import self_warmup
-from backscroll_sidecar.edge.convert.built import JoiningCodec
+from backscroll_sidecar.edge.convert.built import AnswerFields
 from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
@@ -198,7 +198,8 @@ async def _assemble(
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
     if store.maintenance is not None:
         await _keep_files(store.maintenance, channels, writer, publishers, stack)
-    ahead = Ahead(channels, JoiningCodec())
+    codec = AnswerFields()
+    ahead = Ahead(channels, codec)
     await ahead.start()
     stack.push_async_callback(ahead.close)
     publishers.add(ahead)
@@ -221,6 +222,7 @@ async def _assemble(
         context_settings(settings, tuple(own), stages),
         clock,
         events,
+        codec,
         preferences=preferences,
         dims_of=dims_of,
     )

@@ -2,9 +2,25 @@
 
 from collections.abc import Mapping
 
-from backscroll_sidecar.adapters.base import Adapter, encoded
-from backscroll_sidecar.adapters.openai_chat import OpenAIChat, payload_name_alone, payload_names
+from backscroll_sidecar.adapters.base import (
+    Adapter,
+    Framing,
+    Speaker,
+    inside_json,
+    speaker_of,
+)
+from backscroll_sidecar.adapters.openai_chat import OpenAIChat
 
-ADAPTERS: Mapping[str, Adapter] = {OpenAIChat.name: OpenAIChat()}
+OPENAI_CHAT = OpenAIChat()
+ADAPTERS: Mapping[str, Adapter] = {OPENAI_CHAT.name: OPENAI_CHAT}
 
-__all__ = ["ADAPTERS", "Adapter", "OpenAIChat", "encoded", "payload_name_alone", "payload_names"]
+__all__ = [
+    "ADAPTERS",
+    "OPENAI_CHAT",
+    "Adapter",
+    "Framing",
+    "OpenAIChat",
+    "Speaker",
+    "inside_json",
+    "speaker_of",
+]

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from backscroll_sidecar.adapters.arguments import object_json
-from backscroll_sidecar.adapters.base import ModelReply, encoded
+from backscroll_sidecar.adapters.base import Framing, ModelReply, Speaker, inside_json, speaker_of
 from backscroll_sidecar.adapters.openai_reply import parse_completion
 from backscroll_sidecar.domain import NeutralMessage, Role
 
@@ -32,6 +32,34 @@ class OpenAIChat:
     """The format of OpenAI and of everything compatible with it."""
 
     name = "openai_chat"
+    framing = Framing(message_tokens=4, name_tokens=1, priming_tokens=3)
+    """Three marks and the role; the field; what begins the reply (OpenAI's published count for o200k models)."""
+
+    def envelope(self, model: str, tools_json: str) -> tuple[bytes, bytes]:
+        """``{"model", "messages"}``, and ``"tools"`` where there are any."""
+        tools = b',"tools":' + tools_json.encode() if tools_json else b""
+        return b'{"model":%b,"messages":[' % orjson.dumps(model), b"]%b}" % tools
+
+    def around(self, role: Role, name: str = "") -> tuple[bytes, bytes]:
+        """``{"role", "content"}``, and ``"name"`` where there is one."""
+        named = b',"name":"%b"' % name.encode() if name else b""
+        return b'{"role":"%b","content":"' % ROLE_NAME[role].encode(), b'"%b}' % named
+
+    def names(self, speakers: Sequence[Speaker]) -> list[str]:
+        """What is safe of a name stays where it is one person's among these.
+
+        Else, or where nothing is left of it, it is ``u_`` and a hash of the key.
+        """
+        owners: dict[str, set[str]] = {}
+        for one in set(speakers):
+            if one.key:
+                owners.setdefault(_safe_name(one.name), set()).add(one.key)
+        shared = {safe for safe, keys in owners.items() if len(keys) > 1}
+        return [_name_of(one.key, one.name, _safe_name(one.name) in shared) for one in speakers]
+
+    def name_alone(self, speaker: Speaker, *, is_shared: bool = False) -> str:
+        """See `names`."""
+        return _name_of(speaker.key, speaker.name, is_shared)
 
     def payload(
         self,
@@ -41,45 +69,29 @@ class OpenAIChat:
         tools_json: str = "",
         with_names: bool = False,
     ) -> bytes:
-        """``{"model", "messages"}``, and ``"tools"`` where there are any."""
-        if with_names:
-            bodies = list(map(message_body, messages, payload_names(messages)))
-        else:
-            bodies = encoded(messages, "openai_chat", message_body)
-        opening, closing = envelope(model, tools_json)
-        return b"".join((opening, b",".join(bodies), closing))
+        """All of it."""
+        names = self.names(list(map(speaker_of, messages))) if with_names else [""] * len(messages)
+        opening, closing = self.envelope(model, tools_json)
+        return b"".join((opening, b",".join(map(self._message, messages, names)), closing))
+
+    def _message(self, message: NeutralMessage, name: str) -> bytes:
+        if message.tool_calls or message.tool_call_id:
+            return orjson.dumps(_with_tools(message, name))
+        head, tail = self.around(message.role, name)
+        return head + inside_json(message.content) + tail
 
     def parse_reply(self, completion: object) -> ModelReply:
         """The first choice of a completion as parts: its text, then its tool calls."""
         return parse_completion(completion)
 
 
-def payload_names(messages: Sequence[NeutralMessage]) -> list[str]:
-    """The name of who speaks in each message, as the API accepts it; empty where nobody is named.
-
-    What is safe of a name stays where it is one person's among these messages. Else, or where nothing is left of it,
-    it is ``u_`` and a hash of the id.
-    """
-    people = [(one.author_id or one.name, one.name) for one in messages]
-    owners: dict[str, set[str]] = {}
-    for who, name in set(people):
-        if who:
-            owners.setdefault(_safe_name(name), set()).add(who)
-    return [_name_of(who, name, len(owners.get(_safe_name(name), ())) == 1) for who, name in people]
-
-
-def payload_name_alone(message: NeutralMessage) -> str:
-    """The name that a message has where nobody else has the same."""
-    return _name_of(message.author_id or message.name, message.name, True)
-
-
 @lru_cache(maxsize=4_096)
-def _name_of(who: str, name: str, is_only_one: bool) -> str:
+def _name_of(key: str, name: str, is_shared: bool) -> str:
     safe = _safe_name(name)
-    if not who:
+    if not key:
         return ""
-    is_own = safe and is_only_one and not _HASHED_NAME.fullmatch(safe)
-    return safe if is_own else _hashed_name(who)
+    is_own = safe and not is_shared and not _HASHED_NAME.fullmatch(safe)
+    return safe if is_own else _hashed_name(key)
 
 
 @lru_cache(maxsize=4_096)
@@ -101,19 +113,7 @@ def _hashed_name(user_id: str) -> str:
     return f"u_{digest.hexdigest()}"
 
 
-def envelope(model: str, tools_json: str) -> tuple[bytes, bytes]:
-    """What a request body has before its messages and behind them."""
-    tools = b',"tools":' + tools_json.encode() if tools_json else b""
-    return b'{"model":%b,"messages":[' % orjson.dumps(model), b"]%b}" % tools
-
-
-def message_body(message: NeutralMessage, name: str = "") -> bytes:
-    """One message of a request body."""
-    dumped = orjson.dumps(_message(message, name))
-    return bytes(memoryview(dumped))  # a copy: orjson's own holds on to 4 KiB
-
-
-def _message(message: NeutralMessage, name: str) -> dict[str, Any]:
+def _with_tools(message: NeutralMessage, name: str) -> dict[str, Any]:
     content = None if message.tool_calls and not message.content.strip() else message.content
     out: dict[str, Any] = {"role": ROLE_NAME[message.role], "content": content}
     if name:

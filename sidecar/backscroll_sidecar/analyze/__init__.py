@@ -20,8 +20,8 @@ from backscroll_sidecar.analyze.sanitise import clean_text, has_nul
 from backscroll_sidecar.analyze.stopwords import is_stop_word
 from backscroll_sidecar.analyze.tokens import (
     TokenCounter,
-    count_and_with_break,
-    count_lines,
+    begins_anew,
+    count_with_breaks,
     exact_tokens,
     repeated_tokens,
     token_counter,
@@ -40,10 +40,10 @@ __all__ = [
     "asks_how_many",
     "asks_to_go_on",
     "asks_when",
+    "begins_anew",
     "classify",
     "clean_text",
-    "count_and_with_break",
-    "count_lines",
+    "count_with_breaks",
     "date_spans",
     "exact_tokens",
     "has_nul",

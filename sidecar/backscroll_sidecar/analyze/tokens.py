@@ -19,7 +19,7 @@ from backscroll_sidecar.analyze.sanitise import clean_text
 from backscroll_sidecar.domain import TokenizerName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 _SEAM = re.compile(r"\n(?=[^\s/])")
 """A line break with no white space and no slash behind it.
@@ -98,31 +98,21 @@ def token_counter(name: TokenizerName = TokenizerName.O200K) -> TokenCounter:
     return _instance(name)
 
 
-def count_lines(counter: TokenCounter, text: str, known: Mapping[str, int]) -> int:
-    """Tokens of a text of many lines, as many as `counter` counts, with less work where lines are known.
-
-    Parameters
-    ----------
-    known : lines, without the line break behind them, to the tokens of both together.
-    """
-    if counter.name is not TokenizerName.O200K:
-        return counter.count(text)
-    *lines, last = _SEAM.split(text)
-    return sum([known.get(line) or counter.count(line + "\n") for line in lines]) + counter.count(
-        last
-    )
+def begins_anew(text: str) -> bool:
+    """Whether a text, behind a line break, counts as many tokens as it does alone: see `_SEAM`."""
+    return _SEAM.match("\n" + text[:1]) is not None
 
 
-def count_and_with_break(counter: TokenCounter, text: str) -> tuple[int, int]:
-    r"""Tokens of a text, and of the text with a line break behind it.
+def count_with_breaks(counter: TokenCounter, text: str) -> tuple[int, int, int]:
+    r"""Tokens of a text, of the text with a line break behind it, and with two.
 
-    Behind an ASCII letter or digit, or a Chinese character, one count tells both: the rules that take a line break
-    (`_SEAM`) go on from none of these, so that the break is a word, and a token, of its own.
+    Behind an ASCII letter or digit, or a Chinese character, one count tells all: the rules that take a line break
+    (`_SEAM`) go on from none of these, so that the breaks are a word, and a token, of their own.
     """
     count = counter.count(text)
     if counter.name is TokenizerName.O200K and _ENDS_IN_A_WORD(text, max(0, len(text) - 1)):
-        return count, count + 1
-    return count, counter.count(text + "\n")
+        return count, count + 1, count + 1
+    return count, counter.count(text + "\n"), counter.count(text + "\n\n")
 
 
 @remembered

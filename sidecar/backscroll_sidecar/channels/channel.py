@@ -14,13 +14,13 @@ from backscroll_sidecar.channels.batch import NONE, SENT, AuthorAs, Batch, Runs,
 from backscroll_sidecar.channels.bodies import Bodies, BodyColumns, Fragments, Texts
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
 from backscroll_sidecar.channels.lexicon import Lexicon
+from backscroll_sidecar.channels.line_cache import LineCache
 from backscroll_sidecar.channels.links import NO_PARENT, NO_ROW, Edges
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.reply_cache import ReplyCache
 from backscroll_sidecar.channels.segment_ranges import SegmentRange
 from backscroll_sidecar.channels.tool_exchanges import ToolExchanges
 from backscroll_sidecar.channels.view import ChannelView, MessageIds, Shown
-from backscroll_sidecar.channels.written import Written
 from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.ports import PIN, Applied, FragmentCodec, RecordChange
 
@@ -86,7 +86,7 @@ class HotChannel:
         self._authors: list[AuthorAs] = []
         self._names: list[str] = []
         self._replies = ReplyCache()
-        self._written = Written()
+        self._lines = LineCache()
         self._pinned: tuple[str, ...] = ()
         self._view: ChannelView | None = None
         if stored:
@@ -120,7 +120,7 @@ class HotChannel:
             + self._aliases.nbytes
             + self._bodies.nbytes
             + self._replies.nbytes
-            + self._written.nbytes
+            + self._lines.nbytes
             + len(self.people.ids) * PERSON_BYTES
         )
 
@@ -143,8 +143,8 @@ class HotChannel:
         self.take_aliases(applied.aliases)
         self.people.note_members(applied.members)
         if self.people.renamed > renamed:
-            self._written.forget()
-            self._written = Written(self._written.wanted)
+            self._lines.forget()
+            self._lines = LineCache(self._lines.wanted)
         self._view = None
 
     def take_pins(self, message_ids: Sequence[str]) -> None:
@@ -257,7 +257,7 @@ class HotChannel:
             authors=self._authors,
             names=self._names,
             replies=self._replies,
-            written=self._written,
+            lines=self._lines,
             codec=self._codec,
             pinned=self._pinned,
             shown=Shown.of(column["state"]),
@@ -322,7 +322,7 @@ class HotChannel:
             if len(waiting):
                 for name in ("parent", "explicit_parent"):
                     self._columns[name] = self._columns[name].copy()
-                self._written = self._written.without(self._columns["seq"].raw()[waiting].tolist())
+                self._lines = self._lines.without(self._columns["seq"].raw()[waiting].tolist())
                 self._changed(int(waiting.min()))
                 rows = np.concatenate([waiting, rows])
         self._link(rows)
@@ -361,7 +361,7 @@ class HotChannel:
         self._tool_exchanges = self._tool_exchanges.replaced(parts)
         seqs = [item.seq for item in changed.values()]
         self.segment_ranges = [s for s in self.segment_ranges if not any(map(s.holds, seqs))]
-        self._written = self._written.without(seqs)
+        self._lines = self._lines.without(seqs)
         self._changed(first)
         if self._columns["time_ms"] is not times:
             self._sort(first)

@@ -13,10 +13,10 @@ from backscroll_scoring import ChannelColumns, StringsView
 from backscroll_sidecar.channels.batch import BLANK, HIDDEN, LIVE, PARTIAL, AuthorAs
 from backscroll_sidecar.channels.bodies import Fragments, Texts
 from backscroll_sidecar.channels.lexicon import LexiconView, Words
+from backscroll_sidecar.channels.line_cache import LineCache
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.reply_cache import ReplyCache
 from backscroll_sidecar.channels.tool_exchanges import ToolExchanges
-from backscroll_sidecar.channels.written import Written
 from backscroll_sidecar.domain import ChannelKey, Mention, MessageState, Part
 from backscroll_sidecar.ports import FragmentCodec
 
@@ -110,7 +110,7 @@ class ChannelView:
         The row of a message by the number of its id in `ids`; rows behind n belong to later generations.
     replies : ReplyCache
         The reply model's cache for these rows; no part of the value.
-    written : Written
+    lines : LineCache
         The cache of rendered rows; no part of the value.
     codec : FragmentCodec
         Reads fragments.
@@ -149,7 +149,7 @@ class ChannelView:
     authors: Sequence[AuthorAs]
     names: Sequence[str]
     replies: ReplyCache
-    written: Written
+    lines: LineCache
     codec: FragmentCodec
     pinned: tuple[str, ...]
     shown: Shown

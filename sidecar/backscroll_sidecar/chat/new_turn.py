@@ -108,7 +108,7 @@ def turn_begun(
         key=context.key,
         self_id=self_id_of(context),
         model=built.model,
-        messages=tuple(built.payload_messages),
+        messages=built.payload_messages,
         question_message_id=asked.id if asked else context.trigger_message_id,
         max_iterations=_or(request.max_tool_iterations, settings.max_tool_iterations),
         temperature=_or(request.temperature, settings.temperature),

@@ -4,8 +4,7 @@ from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import TokenCounter, token_counter
 from backscroll_sidecar.chat.turns import Turn
-from backscroll_sidecar.context.budget import Frame, Tokens, payload_tokens
-from backscroll_sidecar.context.rendering import MESSAGE_TOKENS
+from backscroll_sidecar.context.budget import Frame, payload_tokens
 from backscroll_sidecar.domain import Layout, NeutralMessage, Role
 from backscroll_sidecar.errors import BudgetTooSmall
 
@@ -67,12 +66,13 @@ def _tokens(turn: Turn, counter: TokenCounter) -> int:
         with_names=turn.with_names,
         tokenizer=turn.tokenizer,
     )
-    calls = sum(_call_tokens(message, counter) for message in turn.messages)
-    return payload_tokens(turn.messages, frame, Tokens(counter)) + calls
+    each = frame.adapter.framing.message_tokens
+    calls = sum(_call_tokens(message, counter, each) for message in turn.messages)
+    return payload_tokens(turn.messages, frame) + calls
 
 
-def _call_tokens(message: NeutralMessage, counter: TokenCounter) -> int:
+def _call_tokens(message: NeutralMessage, counter: TokenCounter, framing: int) -> int:
     return sum(
-        MESSAGE_TOKENS + counter.count(call.name) + counter.count(call.arguments_json)
+        framing + counter.count(call.name) + counter.count(call.arguments_json)
         for call in message.tool_calls
     )

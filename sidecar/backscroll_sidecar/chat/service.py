@@ -154,7 +154,7 @@ class ChatService:
         try:
             waited_s = await self._pacer.wait()
             left_s = request.time_left_s and request.time_left_s - waited_s
-            return await self._builder.build(replace(context, time_left_s=left_s))
+            return await self._builder.build(replace(context, time_left_s=left_s), as_values=True)
         except BaseException as error:
             for task in beside:
                 task.cancel()  # a refused request stores nothing that is not queued yet

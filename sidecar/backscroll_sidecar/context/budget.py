@@ -1,54 +1,57 @@
-"""Fit the parts into the token budget: by bounds line by line, then recounted as final text. Pure."""
+"""Fit the parts into the token budget: by bounds line by line, then counted as final text. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
-from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
-from backscroll_sidecar.concurrency.deadline import OWN_FAULTS
+from backscroll_scoring.layout import (
+    CHARS,
+    COUNT,
+    GAP_TOKENS,
+    GROUP_SUMS,
+    LAST_LINE,
+    LAST_TOKENS,
+    LINE_TOKENS,
+    LINES_TOKENS,
+    NOT_SEAMLESS,
+    SUM_NAME_TOKENS,
+    SUM_TURN_TOKENS,
+)
+from backscroll_sidecar.adapters import OPENAI_CHAT, Adapter, speaker_of
+from backscroll_sidecar.analyze import begins_anew, exact_tokens, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import (
     CUT_PROBES,
     LEAST_TOKENS,
     Compressed,
-    Compressor,
     Limits,
     whole_blocks,
 )
 from backscroll_sidecar.context.layouts import (
+    GAP,
     NO_LINES,
     QUESTION_APART,
     Assembled,
-    Assembler,
-    Messages,
+    Part,
     Parts,
-    Section,
     begins_with_system,
 )
-from backscroll_sidecar.context.model import TokenCounts
-from backscroll_sidecar.context.rendering import (
-    MESSAGE_TOKENS,
-    WRITE_US,
-    WRITE_US_PER_CHAR,
-    Written,
-    names_tokens,
-    shared_names_tokens,
-)
-from backscroll_sidecar.context.selected import Lines
-from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
+from backscroll_sidecar.context.model import BuildRequest, TokenCounts
+from backscroll_sidecar.context.profiles import Profile
+from backscroll_sidecar.context.rendering import RENDER_US, RENDER_US_PER_CHAR
+from backscroll_sidecar.context.selected_lines import Lines
+from backscroll_sidecar.domain import Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
 
-PRIMING_TOKENS = 3
-"""What the API adds once, to begin the reply."""
-RECENT = "recent"
 TITLE_TOKENS = 12
 """Upper bound for one section's title with its separators."""
 FIT_US = 1.0
 """Rough microseconds a line takes."""
 
-_O200K, _TURNS, _RECENT_LINES = TokenizerName.O200K, Layout.TURNS, Category.RECENT
+_O200K, _TURNS = TokenizerName.O200K, Layout.TURNS
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -61,53 +64,98 @@ class Frame(msgspec.Struct, frozen=True):
     include_system: bool
     with_names: bool
     tokenizer: TokenizerName
+    adapter: Adapter = OPENAI_CHAT
+
+    @property
+    def has_names(self) -> bool:
+        """Whether messages stand there with a name: only in that layout they are somebody's."""
+        return self.with_names and self.layout is _TURNS
+
+    @property
+    def tools_tokens(self) -> int:
+        """Of the tools."""
+        return repeated_tokens(self.tools_json, self.tokenizer) if self.tools_json else 0
+
+    @property
+    def fixed_tokens(self) -> int:
+        """Of all that is no message."""
+        return self.adapter.framing.priming_tokens + self.reserve + self.tools_tokens
+
+    def name_tokens(self, name: str) -> int:
+        """Of a name beside a message."""
+        if not name:
+            return 0
+        return self.adapter.framing.name_tokens + repeated_tokens(name, self.tokenizer)
+
+
+def frame_of(request: BuildRequest, profile: Profile, adapter: Adapter) -> Frame:
+    """What a request's payload carries."""
+    return Frame(
+        profile.token_budget if request.token_budget is None else request.token_budget,
+        request.reserve_tokens,
+        request.tools_json,
+        request.layout,
+        request.include_system,
+        request.include_names,
+        request.tokenizer,
+        adapter,
+    )
 
 
 class Fitted(msgspec.Struct, frozen=True):
     """A context inside its budget.
 
-    `dropped` says what became of lines that had to go, by place.
+    `dropped` says what became of lines that had to go, by place. `asked_by`: the name the asker has in the payload.
+    `assembled`: what an assembler of the operator's own made of it.
     """
 
-    assembled: Assembled
-    lines: Lines
+    parts: Parts
     tokens: TokenCounts
     original_count: int
     was_cut: bool
     dropped: Mapping[int, Fate]
     preferences_dropped: bool = False
     answered_dropped: bool = False
+    asked_by: str = ""
+    assembled: Assembled | None = None
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """Tokens of a context: of all its payload, and of its parts by name."""
+
+    total: int
+    by_part: Mapping[str, int]
+    assembled: Assembled | None = None
+
+
+class Stages(Protocol):
+    """What makes a context fewer and shorter, and what it then costs."""
+
+    def compress(self, lines: Lines, limits: Limits) -> Compressed:
+        """Keep to `limits`."""
+
+    def count(self, parts: Parts, frame: Frame, asked_by: str) -> Counted:
+        """Its tokens; `asked_by`: the name that the asker has in the payload."""
 
 
 def fit_us(parts: Parts, limits: Limits, frame: Frame) -> float:
-    """Microseconds that `fit` takes, predicted: every line is put in its place, long ones are cut and written anew.
+    """Microseconds that `fit` takes, predicted: every line is put in its place, long ones are cut and rendered anew.
 
     Over budget only the newest line and what the question replies to are cut, several times to find out how much fits.
     """
     most, lines = limits.max_chars_per_message, parts.lines
-    written = lines.shown.written
-    cut = 0 if most is None else sum([len(one.said.text) > most for one in written])
-    us = FIT_US * len(written) + cut * (WRITE_US + WRITE_US_PER_CHAR * (most or 0))
-    if sum(lines.costs) > frame.budget:
+    cut = 0 if most is None else int((lines.columns[CHARS] > most).sum())
+    us = FIT_US * len(lines) + cut * (RENDER_US + RENDER_US_PER_CHAR * (most or 0))
+    if lines.cost > frame.budget:
         may_be_cut = {lines.newest, _needed(lines)} - {-1}
         long = [i for i in may_be_cut if lines.costs[i] > LEAST_TOKENS]
-        longest = max([len(written[i].said.text) for i in long], default=0)
-        us += 2 * CUT_PROBES * WRITE_US_PER_CHAR * min(longest, 4 * frame.budget)
+        longest = max([lines.columns.item(CHARS, i) for i in long], default=0)
+        us += 2 * CUT_PROBES * RENDER_US_PER_CHAR * min(longest, 4 * frame.budget)
     return us
 
 
-class StageFailed(Exception):
-    """A compressor or an assembler raised; `stage` says which."""
-
-    def __init__(self, stage: str) -> None:
-        super().__init__(stage)
-        self.stage = stage
-
-
-def fit(
-    parts: Parts, limits: Limits, frame: Frame, compressor: Compressor, assembler: Assembler
-) -> Fitted:
-    """Cut `parts.lines` until the rendered payload fits.
+def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
+    """Cut `parts.lines` until the payload fits.
 
     What the question replies to is in it while one line fits, if need be alone and without preferences; where it
     replies to nothing, the newest line is.
@@ -116,96 +164,64 @@ def fit(
     ------
     BudgetTooSmall
         When the question and the fixed parts alone do not fit; it names the least that would do.
-    StageFailed
-        When the compressor or the assembler raised.
     """
-    tokens = Tokens(token_counter(frame.tokenizer))
-    tokens[parts.system] = tokens.again(parts.system)
-    if frame.with_names and parts.lines:
-        parts = _with_name_costs(parts, frame.tokenizer)
-    stages = _Stages(parts, limits, frame, compressor, assembler, tokens)
+
+    def compressed(lines: Lines, fixed: int) -> Compressed:
+        room = frame.budget - fixed - _titles_cost(lines, frame) - _askers_cost(parts, lines, frame)
+        return stages.compress(lines, replace(limits, max_tokens=room))
+
+    def counted(lines: Lines, preferences: Sequence[str]) -> tuple[Parts, str, Counted]:
+        shown, asked_by = _named_apart(parts.showing(lines, preferences), frame)
+        return shown, asked_by, stages.count(shown, frame, asked_by)
+
     given, preferences = parts.lines, parts.preferences
-    fixed = stages.assemble(NO_LINES, preferences)[1]
+    fixed = counted(NO_LINES, preferences)[2].total
     if fixed > frame.budget:
-        fixed, preferences = stages.assemble(NO_LINES, ())[1], ()
+        preferences = ()
+        fixed = counted(NO_LINES, preferences)[2].total
         if fixed > frame.budget:
             raise BudgetTooSmall(frame.budget, fixed)
-    first = compressed = stages.compress(given, fixed)
+    first = made_of = compressed(given, fixed)
     needed = _needed(given)
     if needed >= 0 and first.dropped.get(given.places[needed]) is Fate.BUDGET:
         for some, others in _attempts(given, preferences, needed):
-            made_of = stages.compress(some, stages.assemble(NO_LINES, others)[1])
-            if given.places[needed] not in made_of.dropped:
-                compressed, preferences = made_of, others
+            tried = compressed(some, counted(NO_LINES, others)[2].total)
+            if given.places[needed] not in tried.dropped:
+                made_of, preferences = tried, others
                 break
-    lines = whole_blocks(Lines.of(compressed.lines), given)
-    made, total = stages.assemble(lines, preferences)
-    while lines and total > frame.budget:
-        places, ranks, blocks = lines.places, lines.ranks, map(lines.block_of, range(len(lines)))
-        worst = max(range(len(lines)), key=lambda i: (places[i] != given.answered, ranks[i]))
-        gone = lines.block_of(worst)
-        lines = lines.take([i for i, block in enumerate(blocks) if block != gone])
-        made, total = stages.assemble(lines, preferences)
-    cut = len(lines) < first.original_count or (
-        compressed.lines is not given and compressed.was_cut
-    )
-    dropped = _dropped(lines, {**first.dropped, **compressed.dropped}, given)
+    lines = whole_blocks(Lines.of(made_of.lines), given)
+    shown, asked_by, found = counted(lines, preferences)
+    while lines and found.total > frame.budget:
+        lines = _without_worst(lines)
+        shown, asked_by, found = counted(lines, preferences)
+    was_cut = len(lines) < first.original_count or (made_of.lines is not given and made_of.was_cut)
+    dropped = _dropped(lines, {**first.dropped, **made_of.dropped}, given)
     return Fitted(
-        made,
-        lines,
-        _by_part(made, total, parts, frame, tokens),
+        shown,
+        _by_part(found, frame),
         first.original_count,
-        cut,
+        was_cut,
         dropped,
-        preferences_dropped=preferences is not parts.preferences,
+        preferences_dropped=len(preferences) < len(parts.preferences),
         answered_dropped=dropped.get(given.answered) is Fate.BUDGET,
+        asked_by=asked_by,
+        assembled=found.assembled,
     )
 
 
-@dataclass(slots=True)
-class _Stages:
-    """Compressor and assembler for one fit; what raises is named."""
-
-    parts: Parts
-    limits: Limits
-    frame: Frame
-    compressor: Compressor
-    assembler: Assembler
-    tokens: Tokens
-
-    def assemble(self, lines: Lines, preferences: Sequence[str]) -> tuple[Assembled, int]:
-        """The context of these lines, and the tokens of its payload."""
-        parts, frame = self.parts, self.frame
-        is_all = lines is parts.lines and preferences is parts.preferences
-        shown = parts if is_all else parts.showing(lines, preferences)
-        try:
-            made = self.assembler.assemble(shown, frame.layout, include_system=frame.include_system)
-        except OWN_FAULTS as error:
-            raise StageFailed("assemble") from error
-        if lines.has_references or not lines.has_turns:
-            self.tokens.know(made.sections, lines)
-        return made, payload_tokens(made.payload_messages, frame, self.tokens)
-
-    def compress(self, lines: Lines, fixed: int) -> Compressed:
-        """The lines beside `fixed` tokens of other things."""
-        room = self.frame.budget - fixed - _titles_cost(lines, self.frame.layout)
-        if self.frame.with_names:
-            named = (*lines.turns, self.parts.asked_by)
-            room -= shared_names_tokens(named, self.frame.tokenizer)[-1]
-        most = self.limits
-        try:
-            return self.compressor.compress(
-                lines, Limits(most.max_messages, most.max_chars_per_message, room)
-            )
-        except OWN_FAULTS as error:
-            raise StageFailed("compress") from error
+def _without_worst(lines: Lines) -> Lines:
+    """The lines but for the worst ranked one, and what is left together with it."""
+    places, ranks, blocks = lines.places, lines.ranks, list(map(lines.block_of, range(len(lines))))
+    worst = max(range(len(lines)), key=lambda i: (places[i] != lines.answered, ranks[i]))
+    return lines.take([i for i, block in enumerate(blocks) if block != blocks[worst]])
 
 
-def _with_name_costs(parts: Parts, tokenizer: TokenizerName) -> Parts:
-    """The same where a line costs what its name adds because it is the asker's or somebody else's, too."""
-    lines = parts.lines
-    costs = shared_names_tokens((*lines.turns, parts.asked_by), tokenizer)
-    return parts.showing(lines.priced(costs), parts.preferences)
+def _named_apart(parts: Parts, frame: Frame) -> tuple[Parts, str]:
+    """The same with names that tell who speaks apart, where the payload has names; and the asker's."""
+    if not frame.has_names:
+        return parts, ""
+    lines, asked_by = parts.lines.named_apart(speaker_of(parts.asked_by), frame.adapter)
+    return (parts if lines is parts.lines else parts.showing(lines, parts.preferences)), asked_by
 
 
 def _needed(lines: Lines) -> int:
@@ -238,81 +254,120 @@ def _dropped(kept: Lines, dropped: Mapping[int, Fate], lines: Lines) -> dict[int
     }
 
 
-class Tokens(dict[str, int]):
-    """Tokens by text, for one fit: what is not known yet is counted when it is looked up."""
-
-    def __init__(self, counter: TokenCounter) -> None:
-        self.name = counter.name
-        self._counter = counter
-        self._is_exact = counter.name is _O200K
-        self._shown: Sequence[Written] = ()
-
-    def know(self, sections: Sequence[Section], lines: Lines) -> None:
-        """Learn from what lines were counted as when they were written what sections of them come to."""
-        self._shown = lines.shown.written
-        for one in sections:
-            written = one.shown.written
-            # No line begins with white space, so that two count as much as they do apart (`count_lines`), but for those
-            # that begin with a slash.
-            if written and not one.is_turns and self._is_exact and "\n/" not in one.text:
-                title = self.again(one.text.partition("\n")[0] + "\n")
-                rest = sum([line.line_tokens for line in written[:-1]])
-                self[one.text] = title + rest + self._counter.count(written[-1].line)
-
-    def __missing__(self, text: str) -> int:
-        if "\n" in text and self._shown:
-            known = {one.line: one.line_tokens for one in self._shown}
-            counted = count_lines(self._counter, text, known)
-        else:
-            counted = self._counter.count(text)
-        self[text] = counted
-        return counted
-
-    def again(self, text: str) -> int:
-        """Tokens of what comes again and again."""
-        return repeated_tokens(text, self.name) if text else 0
-
-
-def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> int:
-    """Tokens of the whole payload as rendered, tools and reserve included."""
-    fixed = PRIMING_TOKENS + frame.reserve + tokens.again(frame.tools_json)
-    return fixed + messages_tokens(messages, frame, tokens)
-
-
-def messages_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> int:
-    """Tokens of messages as rendered, their framing included."""
-    count = names_tokens(messages, frame.tokenizer) if frame.with_names else 0
-    if isinstance(messages, Messages):
-        count += messages.turns.tokens
-        messages = messages.before + messages.after
-    for one in messages:
-        count += tokens[one.content] + MESSAGE_TOKENS
-    return count
-
-
-def _titles_cost(lines: Lines, layout: Layout) -> int:
+def _titles_cost(lines: Lines, frame: Frame) -> int:
     """An upper bound for the titles of the lines' sections and the message they may need."""
-    titled = int(lines.has_references)
-    if layout is not _TURNS:
-        titled += _RECENT_LINES in lines.categories
-    return MESSAGE_TOKENS + TITLE_TOKENS * titled if titled else 0
+    sums = lines.sums
+    titled = int(sums[COUNT + GROUP_SUMS] > 0)
+    if frame.layout is not _TURNS:
+        titled += sums[COUNT] > 0
+    return frame.adapter.framing.message_tokens + TITLE_TOKENS * titled if titled else 0
 
 
-def _by_part(
-    made: Assembled, total: int, parts: Parts, frame: Frame, tokens: Tokens
-) -> TokenCounts:
-    """Where the tokens went. Framing is what no part accounts for, so the sum is exact."""
+def _askers_cost(parts: Parts, lines: Lines, frame: Frame) -> int:
+    """What the asker's name adds where somebody else shown has it, too."""
+    asked_by = _named_apart(parts.showing(lines, ()), frame)[1]
+    if not asked_by:
+        return 0
+    alone = frame.adapter.name_alone(speaker_of(parts.asked_by))
+    return max(0, frame.name_tokens(asked_by) - frame.name_tokens(alone))
+
+
+def count_parts(parts: Parts, frame: Frame, asked_by: str = "") -> Counted:
+    """The tokens of a context in one of the layouts, added up of what its lines are known to have."""
+    plan = parts.plan(frame.layout, include_system=frame.include_system)
+    lines, message_tokens = parts.lines, frame.adapter.framing.message_tokens
+    sums = lines.sums
+    total = frame.fixed_tokens + frame.name_tokens(asked_by)
+    if frame.has_names:
+        total += sums[SUM_NAME_TOKENS]
+    for _, of in plan.payload:
+        total += _message_tokens(parts, of, frame) + message_tokens if of else sums[SUM_TURN_TOKENS]
+    by_part = {}
+    for part in plan.text:
+        if part is Part.RECENT and frame.layout is _TURNS:
+            by_part["recent"] = sums[SUM_TURN_TOKENS]
+        elif part is not Part.SYSTEM_LINE:
+            by_part[part.name.lower()] = _message_tokens(parts, (part,), frame)
+    asked = Part.QUESTION if frame.layout in QUESTION_APART else Part.LABELLED_QUESTION
+    by_part["question"] = _message_tokens(parts, (asked,), frame) + message_tokens
+    if parts.system:
+        by_part["system"] = _message_tokens(parts, (Part.SYSTEM,), frame) + message_tokens
+    return Counted(total, by_part)
+
+
+def _message_tokens(parts: Parts, of: Sequence[Part], frame: Frame) -> int:
+    """Tokens of the parts of a message, with a gap between them.
+
+    By o200k_base the parts and their lines count as much together as they do one by one, each with the line breaks
+    behind it (`analyze.begins_anew`).
+    """
+    last = len(of) - 1
+    if frame.tokenizer is _O200K:
+        total = 0
+        for at, part in enumerate(of):
+            counted = _part_tokens(parts, part, is_last=at == last)
+            if counted < 0 or (at and not begins_anew(parts.literal(part))):
+                break
+            total += counted
+        else:
+            return total
+    return token_counter(frame.tokenizer).count(GAP.join(map(parts.text, of)))
+
+
+def _part_tokens(parts: Parts, part: Part, *, is_last: bool) -> int:
+    """Tokens of a part with the gap behind it, without if it is the last; -1: its lines must be counted together."""
+    literal = parts.literal(part)
+    if part in (Part.RECENT, Part.SEMANTIC):
+        columns, sums = parts.lines.columns, parts.lines.sums
+        of = GROUP_SUMS * (part is Part.SEMANTIC)
+        if sums[of + NOT_SEAMLESS]:
+            return -1
+        last = sums[of + LAST_LINE]
+        behind = columns.item(LAST_TOKENS if is_last else GAP_TOKENS, last)
+        tokens = repeated_tokens(literal + "\n", _O200K) + sums[of + LINES_TOKENS]
+        return tokens + behind - columns.item(LINE_TOKENS, last)
+    if not is_last:
+        return repeated_tokens(literal + GAP, _O200K)
+    if part in (Part.QUESTION, Part.LABELLED_QUESTION):
+        return exact_tokens(literal)
+    return repeated_tokens(literal, _O200K)
+
+
+def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame) -> int:
+    """Tokens of a payload of these messages, tools and reserve included."""
+    counter, total = token_counter(frame.tokenizer), frame.fixed_tokens
+    if frame.with_names:
+        names = frame.adapter.names(list(map(speaker_of, messages)))
+        total += sum(map(frame.name_tokens, names))
+    for one in messages:
+        total += counter.count(one.content) + frame.adapter.framing.message_tokens
+    return total
+
+
+def count_assembled(made: Assembled, parts: Parts, frame: Frame) -> Counted:
+    """The tokens of what an assembler made, counted as text."""
+    count, message_tokens = (
+        token_counter(frame.tokenizer).count,
+        frame.adapter.framing.message_tokens,
+    )
     by_part = {
-        one.part: one.shown.tokens if one.is_turns else tokens[one.text] for one in made.sections
+        one.part: count(one.text) if one.tokens is None else one.tokens for one in made.sections
     }
-    has_system = parts.system and begins_with_system(made.payload_messages[0].content, parts.system)
-    system = tokens[parts.system] + MESSAGE_TOKENS if has_system else 0
-    tools = tokens.again(frame.tools_json)
-    last = made.payload_messages[-1].content
-    has_own = frame.layout in QUESTION_APART
-    labelled = last if has_own else parts.question_label + parts.question
-    by_part["question"] = tokens[labelled] + MESSAGE_TOKENS
-    framing = total - system - tools - frame.reserve - sum(by_part.values())
+    payload = made.payload_messages
+    asked = parts.question if frame.layout not in QUESTION_APART else payload[-1].content
+    if frame.layout not in QUESTION_APART:
+        asked = parts.question_label + asked
+    by_part["question"] = count(asked) + message_tokens
+    if parts.system and begins_with_system(payload[0].content, parts.system):
+        by_part["system"] = count(parts.system) + message_tokens
+    return Counted(payload_tokens(payload, frame), by_part, assembled=made)
+
+
+def _by_part(counted: Counted, frame: Frame) -> TokenCounts:
+    """Where the tokens went. Framing is what no part accounts for, so the sum is exact."""
+    by_part = dict(counted.by_part)
+    system = by_part.pop("system", 0)
+    framing = counted.total - system - frame.tools_tokens - frame.reserve - sum(by_part.values())
     # Pieces can count more than their join, and an own assembler may leave some out: the largest give it back.
     for part in sorted(by_part, key=lambda part: -by_part[part]) if framing < 0 else ():
         back = min(-framing, by_part[part])
@@ -320,6 +375,6 @@ def _by_part(
         framing += back
     share = by_part.get
     return TokenCounts(
-        frame.tokenizer, frame.budget, system, tools, share("preferences", 0), share(RECENT, 0),
+        frame.tokenizer, frame.budget, system, frame.tools_tokens, share("preferences", 0), share("recent", 0),
         share("semantic", 0), share("question", 0), framing, frame.reserve,
     )  # fmt: skip

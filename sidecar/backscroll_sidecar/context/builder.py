@@ -1,4 +1,4 @@
-"""BuildContext, top to bottom: route, open, question, pick, then join what is there, or fit, adapt, record."""
+"""BuildContext, top to bottom: route, open, question, pick, render, fit, assemble, record."""
 
 from __future__ import annotations
 
@@ -9,54 +9,58 @@ from typing import NamedTuple
 import structlog
 from msgspec.structs import replace
 
-from backscroll_sidecar.adapters import ADAPTERS, Adapter
+from backscroll_sidecar.adapters import ADAPTERS, OPENAI_CHAT, Adapter, Speaker
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import run
-from backscroll_sidecar.context.budget import Fitted
+from backscroll_sidecar.context.assembly import assemble, payload_messages
+from backscroll_sidecar.context.budget import Fitted, frame_of
 from backscroll_sidecar.context.candidates import strategy_query
 from backscroll_sidecar.context.compress import Limits
-from backscroll_sidecar.context.elsewhere import SEMANTIC, drafted, with_elsewhere
+from backscroll_sidecar.context.elsewhere import SEMANTIC, with_elsewhere
 from backscroll_sidecar.context.fallback_ladder import Picked, Picker, without_history
-from backscroll_sidecar.context.joining import can_be_joined, join_content
 from backscroll_sidecar.context.layouts import Parts
-from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
-from backscroll_sidecar.context.opening import Opening, StoredPreferences, Views, with_preferences
-from backscroll_sidecar.context.parts import (
-    in_time_order,
-    lines_of,
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext
+from backscroll_sidecar.context.opening import (
+    Opening,
+    StoredPreferences,
+    Views,
+    with_preferences,
+)
+from backscroll_sidecar.context.own_stages import fit_in_stages
+from backscroll_sidecar.context.profiles import Profile
+from backscroll_sidecar.context.prompt_texts import (
     question_text,
     shown_preferences,
     speaker_style,
+    system_text,
 )
-from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question, resolve_question, resolve_us
-from backscroll_sidecar.context.rendered_lines import AnswerCodec
-from backscroll_sidecar.context.rendering import Pen
+from backscroll_sidecar.context.rendered_lines import lines_of
+from backscroll_sidecar.context.rendering import AnswerCodec, RenderStyle
 from backscroll_sidecar.context.response import (
     Opened,
     RandomIds,
     Stopwatch,
+    Written,
     built_context,
     compression_events,
-    joined_context,
     log_built,
     not_found,
     reason_of,
 )
 from backscroll_sidecar.context.routing import ContextSettings, Route, Routes
-from backscroll_sidecar.context.stages import fit_in_stages
-from backscroll_sidecar.context.system_text import system_text
+from backscroll_sidecar.context.selected_lines import Wanted
 from backscroll_sidecar.context.visibility import PartialReplies, as_seen_by, with_partials
 from backscroll_sidecar.domain import (
     Degradation,
     Event,
+    Layout,
     ResponsePart,
     SpeakerStyle,
     StoredSystemRows,
 )
-from backscroll_sidecar.lines.line_format import LineStyle
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
@@ -106,6 +110,7 @@ class ContextBuilder:
         settings: ContextSettings,
         clock: Clock,
         events: EventSink,
+        codec: AnswerCodec,
         *,
         adapters: Mapping[str, Adapter] = ADAPTERS,
         picker: Picker | None = None,
@@ -119,7 +124,7 @@ class ContextBuilder:
         self._clock = clock
         self._events = events
         self._adapters = adapters
-        self._joins = adapters is ADAPTERS
+        self._codec = codec
         self._preferences = preferences
         self._semantic = strategies.get(SEMANTIC)
         self._ids = RandomIds()
@@ -134,24 +139,14 @@ class ContextBuilder:
         )
         self._routes = Routes(settings, dims_of)
 
-    async def build(self, request: BuildRequest) -> BuiltContext:
-        """The context of one question. Raises typed errors for bad requests only; what fails inside degrades."""
-        try:
-            return await self._put_together(await self._begin(request))
-        except Exception as error:
-            self.numbers.errors[reason_of(error)] += 1
-            raise
+    async def build(self, request: BuildRequest, *, as_values: bool = False) -> BuiltContext:
+        """The context of one question. Raises typed errors for bad requests only; what fails inside degrades.
 
-    async def answer(
-        self, request: BuildRequest, codec: AnswerCodec
-    ) -> BuiltContext | JoinedContext:
-        """The same for who wants its bytes alone: joined of stored ones where that is possible."""
-        if not (self._joins and can_be_joined(request)):
-            return await self.build(request)
+        `as_values`: its payload's messages as values, too, for who calls a model.
+        """
         try:
             begun = await self._begin(request)
-            joined = await self._join(begun, codec)
-            return await self._put_together(begun) if joined is None else joined
+            return await self._written(begun, as_values=as_values)
         except Exception as error:
             self.numbers.errors[reason_of(error)] += 1
             raise
@@ -186,44 +181,18 @@ class ContextBuilder:
             request, lost, route, opened, question, picked, deadline, context_id, watch
         )  # fmt: skip
 
-    async def _join(self, begun: _Begun, codec: AnswerCodec) -> JoinedContext | None:
-        """The answer joined of stored bytes; None where the long way must be gone."""
-        request, lost, route, opened, question, picked, deadline, context_id, watch = begun
-        if picked.profile.has_own_stages:
-            return None
-        system = system_text(request, self._settings, route, question)
-        try:
-            content = await join_content(
-                request, route, system, opened.view, question, picked, codec, deadline
-            )
-        except Exception as error:  # the long way says what is wrong, if anything is
-            log.warning("joining failed", error=type(error).__name__, exc_info=True)
-            return None
-        if content is None:
-            return None
-        watch.lap("join")
-        degradations = (
-            *opened.degradations,
-            *not_found(request, opened, question),
-            *lost,
-            *picked.degradations,
-        )
-        joined = joined_context(
-            request, context_id, opened, question, picked, content, degradations, watch
-        )
-        self._finish(joined, opened, watch)
-        return joined
-
-    async def _put_together(self, begun: _Begun) -> BuiltContext:
-        """Parts, fit, adapt, record: the picked candidates as neutral messages and payloads."""
+    async def _written(self, begun: _Begun, *, as_values: bool) -> BuiltContext:
+        """Render, fit, assemble, record: the picked candidates as an answer."""
         request, unread, route, opened, question, picked, deadline, context_id, watch = begun
-        parts = await self._parts(request, route, opened.view, question, picked)
+        adapter, formats, not_adapted = self._adapter(request, route)
+        parts, kinds = await self._parts(request, route, opened.view, question, picked, adapter)
         watch.lap("write")
-        fitted, lost = await fit_in_stages(request, picked.profile, parts, deadline)
+        frame = frame_of(request, picked.profile, adapter)
+        fitted, lost = await fit_in_stages(parts, frame, picked.profile, deadline)
+        picked.selection.drop(fitted.dropped)
         watch.lap("fit")
-        payloads, not_adapted = self._payloads(request, route, fitted)
+        content = assemble(fitted, picked, kinds, frame, self._codec, route.model, formats)
         watch.lap("adapt")
-        events = self._record(request, context_id, fitted, picked.profile, watch)
         degradations = (
             *opened.degradations,
             *not_found(request, opened, question),
@@ -232,16 +201,18 @@ class ContextBuilder:
             *lost,
             *not_adapted,
         )
-        built = built_context(
-            request, route.model, context_id, opened, question, picked, parts, fitted, payloads, events,
-            degradations, watch,
-        )  # fmt: skip
+        written = Written(
+            content,
+            route.model,
+            self._record(request, context_id, fitted, picked.profile, watch),
+            degradations,
+            payload_messages(fitted, frame) if as_values else (),
+        )
+        built = built_context(request, context_id, opened, question, picked, fitted, written, watch)
         self._finish(built, opened, watch)
         return built
 
-    def _finish(
-        self, built: BuiltContext | JoinedContext, opened: Opened, watch: Stopwatch
-    ) -> None:
+    def _finish(self, built: BuiltContext, opened: Opened, watch: Stopwatch) -> None:
         watch.lap("record")
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         self.numbers.tell(built.rung, built.degradations)
@@ -277,6 +248,24 @@ class ContextBuilder:
             skips_system=question.skips_system,
         )  # fmt: skip
 
+    def _adapter(
+        self, request: BuildRequest, route: Route
+    ) -> tuple[Adapter, int, tuple[Degradation, ...]]:
+        """The vendor's adapter, how often its payload is wanted, and what is lost: a format whose adapter breaks."""
+        found, times, lost = None, 0, list[Degradation]()
+        for name in () if ResponsePart.PAYLOADS in request.omit else request.payload_formats:
+            try:
+                adapter = self._adapters[name]
+                adapter.envelope(route.model, request.tools_json)
+                found = found or adapter
+                times += adapter is found
+            except Exception as error:  # one vendor's format costs only itself
+                log.warning(
+                    "adapter failed", format=name, error=type(error).__name__, exc_info=True
+                )
+                lost.append(Degradation("adapt", "ERROR", name))
+        return found or OPENAI_CHAT, times, tuple(lost)
+
     async def _parts(
         self,
         request: BuildRequest,
@@ -284,60 +273,50 @@ class ContextBuilder:
         view: ChannelView,
         question: Question,
         picked: Picked,
-    ) -> Parts:
-        """All that is to be shown, written; messages that were not written before in a thread if they take long."""
-        chosen, there = in_time_order(picked, view), picked.elsewhere
-        own_rows = chosen.rows if there is None else chosen.rows[chosen.rows < view.count]
+        adapter: Adapter,
+    ) -> tuple[Parts, list[int]]:
+        """All that is to be shown, rendered; and the kinds of the lines."""
+        rows = picked.gathered.rows[picked.selection.chosen]
+        there = picked.elsewhere is not None
+        own_rows = rows[rows < view.count] if there else rows
         speaker = speaker_style(request, route, question, view, own_rows.tolist())
-        if len(own_rows) < len(chosen.rows) and request.speaker_style is None:
+        if len(own_rows) < len(rows) and request.speaker_style is None:
             speaker = SpeakerStyle.TAGGED  # who speaks elsewhere is somebody else
-        style = LineStyle(
-            speaker, request.time_style, question.asked_at_ms, route.zone, route.texts
-        )
-        pen = Pen(
+        style = RenderStyle(
             speaker,
             request.tokenizer,
             request.include_names,
             request.self_ids,
             route.keep_control,
             route.system_rows,
+            adapter,
         )
-        drafts = drafted(view, there, chosen.rows, style, pen)
-        shown = await run(drafts.left_us(), drafts.finish)
+        wanted = Wanted(style, route.zone, request.time_style)
+        name, author_id = "", ""
+        if question.asker is not None:
+            name, author_id = question.asker.name or question.asker.id, question.asker.id
+        lines, kinds = await lines_of(
+            view,
+            picked,
+            wanted,
+            wanted.line_style(question.asked_at_ms, route.texts),
+            self._codec,
+            has_turns=request.layout is Layout.TURNS,
+            answered_row=question.explicit_parent_row,
+            asker=Speaker(author_id, name),
+        )
         label = request.question_label
         return Parts(
-            question=question_text(request, question, view, pen, route.texts),
-            lines=lines_of(request.layout, picked, chosen, shown, question),
+            question=question_text(request, question, view, style, route.texts),
+            lines=lines,
             system=system_text(request, self._settings, route, question),
-            preferences=shown_preferences(picked.gathered.preferences, pen),
+            preferences=shown_preferences(picked.gathered.preferences, style),
             texts=route.texts,
             question_label=route.texts.question_label if label is None else label,
-            question_name=question.asker.name or question.asker.id if question.asker else "",
-            question_author_id=question.asker.id if question.asker else "",
+            question_name=name,
+            question_author_id=author_id,
             speaker=speaker,
-        )
-
-    def _payloads(
-        self, request: BuildRequest, route: Route, fitted: Fitted
-    ) -> tuple[tuple[Payload, ...], tuple[Degradation, ...]]:
-        payloads: list[Payload] = []
-        lost: list[Degradation] = []
-        wanted = () if ResponsePart.PAYLOADS in request.omit else request.payload_formats
-        for name in wanted:
-            try:
-                body = self._adapters[name].payload(
-                    fitted.assembled.payload_messages,
-                    model=route.model,
-                    tools_json=request.tools_json,
-                    with_names=request.include_names,
-                )
-                payloads.append(Payload(name, body))
-            except Exception as error:  # one vendor's format costs only itself
-                log.warning(
-                    "adapter failed", format=name, error=type(error).__name__, exc_info=True
-                )
-                lost.append(Degradation("adapt", "ERROR", name))
-        return tuple(payloads), tuple(lost)
+        ), kinds
 
     def _record(
         self,

@@ -9,7 +9,9 @@ from typing import Protocol
 import msgspec
 import regex
 
-from backscroll_sidecar.context.selected import Line, Lines
+from backscroll_scoring.layout import CHARS
+from backscroll_sidecar.context.rendering import RenderedLine
+from backscroll_sidecar.context.selected_lines import Line, Lines
 from backscroll_sidecar.domain import Fate
 
 CUT_MARK = "…"
@@ -49,7 +51,7 @@ class Compressed(msgspec.Struct, frozen=True):
     @property
     def was_cut(self) -> bool:
         """Whether anything was left out or shortened: only then is there an event."""
-        return len(self.lines) < self.original_count or Lines.of(self.lines).any_truncated
+        return len(self.lines) < self.original_count or Lines.of(self.lines).is_shortened
 
 
 class Compressor(Protocol):
@@ -71,7 +73,7 @@ class SimpleCompressor:
             dropped.update(_left_out(lines, kept, Fate.LIMIT))
         if limits.max_chars_per_message is not None:
             kept = _shortened(kept, limits.max_chars_per_message)
-        if limits.max_tokens is not None and sum(kept.costs) > limits.max_tokens:
+        if limits.max_tokens is not None and kept.cost > limits.max_tokens:
             fitting = _fitting(kept, limits.max_tokens)
             dropped.update(_left_out(kept, fitting, Fate.BUDGET))
             kept = fitting
@@ -105,7 +107,7 @@ def _fitting(lines: Lines, max_tokens: int) -> Lines:
     answered = lines.places.index(lines.answered) if lines.answered in lines.places else -1
     blocks = lines.blocks(sorted(range(len(lines)), key=lines.ranks.__getitem__))
     kept = sum(min(_cost(block, costs), LEAST_TOKENS) for block in blocks if newest in block)
-    left, taken, changed = max_tokens, list[int](), dict[int, Line]()
+    left, taken, changed = max_tokens, list[int](), dict[int, RenderedLine]()
     for block in blocks:
         cost = _cost(block, costs)
         if newest in block:
@@ -120,7 +122,7 @@ def _fitting(lines: Lines, max_tokens: int) -> Lines:
             if cut is None:
                 continue
             cost += cut.cost - costs[index]
-            changed[index] = cut
+            changed[index] = cut.written
         left -= cost
         taken += block
     return lines.take(sorted(taken), changed)
@@ -181,10 +183,11 @@ def whole_blocks(kept: Lines, lines: Lines) -> Lines:
 
 def _shortened(lines: Lines, max_chars: int) -> Lines:
     """The lines cut to `max_chars`; they themselves where none is longer."""
-    long = [i for i, one in enumerate(lines.shown.written) if len(one.said.text) > max_chars]
+    long = (lines.columns[CHARS] > max_chars).nonzero()[0].tolist()
     if not long:
         return lines
-    return lines.take(range(len(lines)), {i: shorten(lines[i], max_chars) for i in long})
+    changed = {i: shorten(lines[i], max_chars).written for i in long}
+    return lines.take(range(len(lines)), changed)
 
 
 def shorten(line: Line, max_chars: int) -> Line:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import structlog
@@ -19,11 +19,11 @@ from backscroll_scoring.layout import BY_MEANING_ALONE, OVER_LIMIT, SELECTED
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.candidates import SOURCE_SHARE, Gathered
-from backscroll_sidecar.context.fallback_ladder import Elsewhere, Picked
+from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.ranking import MEANING, Contributions, Ranked
-from backscroll_sidecar.context.rendering import Drafts, Pen, Shown, draft
+from backscroll_sidecar.context.selected_lines import Elsewhere
 from backscroll_sidecar.context.selection import HEAD, Selection
 from backscroll_sidecar.context.tool_exchanges import whole_exchanges
 from backscroll_sidecar.domain import (
@@ -35,7 +35,6 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import BackscrollError
-from backscroll_sidecar.lines.line_format import LineStyle
 from backscroll_sidecar.ports import WideHits
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
 
@@ -58,40 +57,6 @@ class Rows(Protocol):
 
     def view_of(self, tenant: str, stored: Sequence[StoredMessage]) -> ChannelView:
         """Messages of whatever channels as a view, in their order where that is by time."""
-
-
-class JointDrafts(NamedTuple):
-    """Lines of the channel and of others to be written, in time order. `is_own`: which are the channel's."""
-
-    own: Drafts
-    others: Drafts
-    is_own: list[bool]
-
-    def left_us(self) -> float:
-        """Microseconds that `finish` takes, predicted."""
-        return self.own.left_us() + self.others.left_us()
-
-    def finish(self) -> Shown:
-        """All of them as they are written."""
-        own, others = iter(self.own.finish()), iter(self.others.finish(kept=False))
-        return Shown([next(own if is_own else others) for is_own in self.is_own])
-
-
-def drafted(
-    view: ChannelView,
-    there: Elsewhere | None,
-    rows: NDArray[np.int32],
-    style: LineStyle,
-    pen: Pen,
-) -> Drafts | JointDrafts:
-    """What is there of rows in this style; those of one view ascend."""
-    if there is None:
-        return draft(view, rows, style, pen)
-    is_own = rows < view.count
-    own = draft(view, rows[is_own], style, pen)
-    return JointDrafts(
-        own, draft(there.view, rows[~is_own] - view.count, style, pen), is_own.tolist()
-    )
 
 
 async def with_elsewhere(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -39,6 +38,7 @@ from backscroll_sidecar.context.ranking import (
     rank_fused,
 )
 from backscroll_sidecar.context.reply_ranker import catch_up, linked_already, rank_replies
+from backscroll_sidecar.context.selected_lines import Elsewhere
 from backscroll_sidecar.context.selection import Selection, select, select_nothing
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import Degradation, Rung
@@ -58,21 +58,6 @@ RECALLED_BY = ("lexical", "semantic", "recall")
 ADDED = (*OLDER, *RECALLED_BY)
 _FOUND_BY_NOTHING = np.empty((2, 0), np.bool_)
 _RANKED, _NEAR = Rung.RANKED, Reach.NEAR
-
-
-class Elsewhere(NamedTuple):
-    """k lines of other channels, in time order.
-
-    Attributes
-    ----------
-    view : the lines as rows; edges are left out.
-    channels : of each row.
-    scores : float64[k], cosines to the question, not below 0.
-    """
-
-    view: ChannelView
-    channels: tuple[str, ...]
-    scores: NDArray[np.float64]
 
 
 class Picked(msgspec.Struct, frozen=True, eq=False):

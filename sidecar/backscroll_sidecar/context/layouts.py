@@ -1,17 +1,22 @@
-"""Parts to neutral messages, in four layouts, by name. Pure."""
+"""The layouts, as data: which messages a payload has, and which parts of the context stand in each.
+
+Everything that puts a context together reads them: the program that assembles an answer (`assembly`), the count of its
+tokens (`budget`), and `StandardAssembler`, for who wants messages as values.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import attrgetter
-from typing import Protocol, overload
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from backscroll_sidecar.context.rendering import NOTHING_SHOWN, Shown, Written
-from backscroll_sidecar.context.selected import Lines
-from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role, SpeakerStyle
+from backscroll_scoring.layout import COUNT, GROUP_SUMS, IS_REFERENCE, SUM_TURN_TOKENS
+from backscroll_sidecar.context.selected_lines import Lines
+from backscroll_sidecar.domain import Layout, NeutralMessage, Role, SpeakerStyle
 from backscroll_sidecar.lines.line_format import indent
 from backscroll_sidecar.texts import ENGLISH, EVERY, Texts
 
@@ -19,13 +24,79 @@ SYSTEM_LABEL = "System: "
 DEFAULT_LAYOUT = Layout.TURNS
 QUESTION_APART = (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
 """In these the question is a message of its own."""
-_TURNS, _SYSTEM_AND_USER = Layout.TURNS, Layout.SYSTEM_AND_USER
-_USER, _RECENT = Role.USER, Category.RECENT
-_ID: Callable[[Written], str] = attrgetter("said.message_id")
-NO_LINES = Lines(NOTHING_SHOWN, [], [], [], [], {})
+GAP = "\n\n"
+"""Between the parts of a message."""
+NO_LINES = Lines.of(())
+_TURNS, _SYSTEM, _USER = Layout.TURNS, Role.SYSTEM, Role.USER
 _LABELS = re.compile(
     rf"\A(\s*(?:{'|'.join(sorted({texts.preferences_label.strip() for texts in EVERY}))}))+"
 )
+
+
+class Part(IntEnum):
+    """What a message is made of. RECENT and SEMANTIC are a title with the lines of the talk, or of the references,
+    behind it.
+    """
+
+    SYSTEM, SYSTEM_LINE, RECENT, SEMANTIC, PREFERENCES, QUESTION, LABELLED_QUESTION = range(7)
+
+
+class Block(NamedTuple):
+    """A message: its role and its parts. Without parts: all lines of the talk, each a message of its own."""
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+
+
+TALK = Block(_USER)
+
+
+class Plan(NamedTuple):
+    """Which messages an answer has, and a payload; and the parts of the context as one text."""
+
+    messages: tuple[Block, ...]
+    payload: tuple[Block, ...]
+    text: tuple[Part, ...]
+
+
+@lru_cache(maxsize=256)
+def plan_of(
+    layout: Layout,
+    *,
+    has_system: bool,
+    include_system: bool,
+    has_preferences: bool,
+    has_talk: bool,
+    has_references: bool,
+) -> Plan:
+    """A layout, of what there is."""
+    there = (
+        (has_preferences, Part.PREFERENCES),
+        (has_talk, Part.RECENT),
+        (has_references, Part.SEMANTIC),
+    )
+    context = tuple(part for is_there, part in there if is_there)
+    text = (Part.SYSTEM_LINE, *context) if include_system and has_system else context
+    asked, alone = (Part.QUESTION,), (Part.LABELLED_QUESTION,)
+    body: tuple[Block, ...]
+    if layout is _TURNS:
+        beside = tuple(part for part in context if part is not Part.RECENT)
+        body = (TALK,) if has_talk else ()
+        body += (Block(_USER, beside),) if beside else ()
+        body += (Block(_USER, asked),)
+    elif layout is Layout.CONTEXT_AND_QUESTION:
+        body = (Block(_USER, text),) if text else ()
+        body += (Block(_USER, asked),)
+    elif layout is Layout.SINGLE_USER:
+        body = (Block(_USER, text + alone),)
+    else:
+        body = (Block(_USER, context + alone),)
+    if not has_system:
+        return Plan(body, body, text)
+    whole = Block(_SYSTEM, (Part.SYSTEM,)), *body
+    if layout is Layout.SYSTEM_AND_USER or (layout is _TURNS and include_system):
+        return Plan(whole, whole, text)
+    return Plan(body, body if include_system else whole, text)
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -50,89 +121,60 @@ class Parts(msgspec.Struct, frozen=True):
 
     def showing(self, lines: Lines, preferences: Sequence[str]) -> Parts:
         """The same with other lines and preferences."""
-        return Parts(
-            self.question,
-            lines,
-            self.system,
-            preferences,
-            self.texts,
-            self.question_label,
-            self.question_name,
-            self.question_author_id,
-            self.speaker,
+        return msgspec.structs.replace(self, lines=lines, preferences=preferences)
+
+    def literal(self, part: Part) -> str:
+        """The text of a part, the title alone of those with lines."""
+        match part:
+            case Part.SYSTEM:
+                return self.system
+            case Part.SYSTEM_LINE:
+                return SYSTEM_LABEL + indent(self.system)
+            case Part.RECENT:
+                return self.texts.recent_title
+            case Part.SEMANTIC:
+                return self.texts.semantic_title
+            case Part.PREFERENCES:
+                return preferences_line(self.preferences, self.texts)
+            case Part.QUESTION:
+                return self.question
+            case _:
+                return self.question_label + self.question
+
+    def text(self, part: Part) -> str:
+        """The text of a part."""
+        return "\n".join((self.literal(part), *map(self.lines.line, self.shown_in(part))))
+
+    def shown_in(self, part: Part) -> Sequence[int]:
+        """The indices of the lines in a part."""
+        if part not in (Part.RECENT, Part.SEMANTIC):
+            return ()
+        there: list[int] = (
+            (self.lines.columns[IS_REFERENCE] == (part is Part.SEMANTIC)).nonzero()[0].tolist()
+        )
+        return there
+
+    def plan(self, layout: Layout, *, include_system: bool) -> Plan:
+        """What a layout makes of them."""
+        sums = self.lines.sums
+        return plan_of(
+            layout,
+            has_system=bool(self.system),
+            include_system=include_system,
+            has_preferences=bool(self.preferences),
+            has_talk=sums[COUNT] > 0,
+            has_references=sums[COUNT + GROUP_SUMS] > 0,
         )
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A piece of the context: which part it is, its text, and the stored messages in it.
-
-    With messages the text is a title and the line of each, joined by line breaks. `is_turns`: each of them is a message
-    of its own, too, and the text stands in none.
+    """A piece of the context: which part it is (preferences, recent, semantic), its text, and its tokens where they are
+    not those of the text.
     """
 
     part: str
     text: str
-    shown: Shown = NOTHING_SHOWN
-    is_turns: bool = False
-
-
-class Messages(Sequence[NeutralMessage]):
-    """Neutral messages, of which some are stored ones that stand alone: those are made only for who looks at them.
-
-    Parameters
-    ----------
-    before, after : the other messages.
-    turns : the stored ones.
-    """
-
-    __slots__ = ("_all", "after", "before", "turns")
-
-    def __init__(
-        self,
-        before: tuple[NeutralMessage, ...],
-        turns: Shown = NOTHING_SHOWN,
-        after: tuple[NeutralMessage, ...] = (),
-    ) -> None:
-        self.before, self.turns, self.after = before, turns, after
-        self._all: tuple[NeutralMessage, ...] | None = None
-
-    def forms(self, form: str, make: Callable[[NeutralMessage], bytes]) -> list[bytes]:
-        """What `make` makes of each; that of a stored one stays with it under the name `form`."""
-        turns = self.turns.forms(form, lambda one: make(one.turn))
-        if self.before:
-            turns[:0] = map(make, self.before)
-        turns += map(make, self.after)
-        return turns
-
-    def behind(self, first: NeutralMessage) -> Messages:
-        """The same behind another one."""
-        return Messages((first, *self.before), self.turns, self.after)
-
-    def _made(self) -> tuple[NeutralMessage, ...]:
-        if self._all is None:
-            turns = [one.turn for one in self.turns.written]
-            self._all = (*self.before, *turns, *self.after)
-        return self._all
-
-    def __len__(self) -> int:
-        return len(self.before) + len(self.turns) + len(self.after)
-
-    @overload
-    def __getitem__(self, index: int) -> NeutralMessage: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[NeutralMessage, ...]: ...
-    def __getitem__(self, index: int | slice) -> NeutralMessage | tuple[NeutralMessage, ...]:
-        if index == 0 and self.before:
-            return self.before[0]
-        return self.after[-1] if index == -1 and self.after else self._made()[index]
-
-    def __iter__(self) -> Iterator[NeutralMessage]:
-        return iter(self._made())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Messages | tuple) and self._made() == tuple(other)
-
-    __hash__ = None  # type: ignore[assignment]
+    tokens: int | None = None
 
 
 class Assembled(msgspec.Struct, frozen=True):
@@ -156,40 +198,35 @@ class Assembler(Protocol):
 
 
 class StandardAssembler:
-    """The four layouts."""
+    """The four layouts, as values."""
 
     def assemble(self, parts: Parts, layout: Layout, *, include_system: bool) -> Assembled:
         """See `Assembler`."""
-        sections = context_sections(parts, has_turns=layout is _TURNS)
-        text = context = _join([section.text for section in sections])
-        if include_system and parts.system:
-            text = _join(filter(None, (SYSTEM_LABEL + indent(parts.system), context)))
-        body = LAYOUTS[layout](parts, sections, context if layout is _SYSTEM_AND_USER else text)
-        if not parts.system:
-            return Assembled(body, body, text, sections)
-        whole = body.behind(NeutralMessage(Role.SYSTEM, parts.system))
-        if layout is _SYSTEM_AND_USER or (layout is _TURNS and include_system):
-            return Assembled(whole, whole, text, sections)
-        return Assembled(body, body if include_system else whole, text, sections)
+        plan = parts.plan(layout, include_system=include_system)
+        sections = []
+        for part in plan.text:
+            if part is not Part.SYSTEM_LINE:
+                turns = part is Part.RECENT and layout is _TURNS
+                tokens = parts.lines.sums[SUM_TURN_TOKENS] if turns else None
+                sections.append(Section(part.name.lower(), parts.text(part), tokens))
+        return Assembled(
+            tuple(messages_of(parts, plan.messages, layout)),
+            tuple(messages_of(parts, plan.payload, layout)),
+            GAP.join(map(parts.text, plan.text)),
+            tuple(sections),
+        )
 
 
-def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
-    """Preferences, recent, semantic; empty ones absent."""
-    sections = []
-    if parts.preferences:
-        sections.append(Section("preferences", preferences_line(parts.preferences, parts.texts)))
-    titled = (
-        ("recent", parts.texts.recent_title, _RECENT),
-        ("semantic", parts.texts.semantic_title, Category.SEMANTIC),
-    )
-    for part, title, category in titled:
-        shown = parts.lines.of_category(category)
-        if not shown.written:
-            continue
-        text = "\n".join([title, *[one.line for one in shown.written]])
-        is_turns = has_turns and category is _RECENT
-        sections.append(Section(part, text, shown, is_turns))
-    return tuple(sections)
+def messages_of(parts: Parts, blocks: Sequence[Block], layout: Layout) -> Iterator[NeutralMessage]:
+    """Messages of a plan as values."""
+    for role, of in blocks:
+        if not of:
+            yield from map(parts.lines.turn, parts.shown_in(Part.RECENT))
+        elif of == (Part.QUESTION,) and layout is _TURNS:
+            yield parts.asked_by
+        else:
+            ids = tuple(parts.lines.message_id(i) for part in of for i in parts.shown_in(part))
+            yield NeutralMessage(role, GAP.join(map(parts.text, of)), "", ids)
 
 
 def begins_with_system(text: str, system: str) -> bool:
@@ -206,49 +243,3 @@ def preferences_line(preferences: Sequence[str], texts: Texts) -> str:
 def bare_preference(line: str) -> str:
     """What a line of preferences says, without the label that some bring along."""
     return _LABELS.sub("", line).strip()
-
-
-def _turns(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
-    """Recent messages one by one with their stored role; preferences and reference; the question."""
-    del text
-    recent, rest = NOTHING_SHOWN, []
-    for section in sections:
-        if section.is_turns:
-            recent = section.shown
-        else:
-            rest.append(section)
-    if not rest:
-        return Messages((), recent, (parts.asked_by,))
-    reference = NeutralMessage(Role.USER, _join(s.text for s in rest), "", _ids(rest))
-    return Messages((), recent, (reference, parts.asked_by))
-
-
-def _context_and_question(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
-    """The context in one message, the question in another."""
-    context = (NeutralMessage(Role.USER, text, "", _ids(sections)),) if text else ()
-    return Messages((*context, NeutralMessage(Role.USER, parts.question)))
-
-
-def _single_user(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
-    """Context, blank line, labelled question in one message."""
-    question = parts.question_label + parts.question
-    content = _join(filter(None, (text, question)))
-    return Messages((NeutralMessage(Role.USER, content, "", _ids(sections)),))
-
-
-Builder = Callable[[Parts, Sequence[Section], str], Messages]
-
-LAYOUTS: dict[Layout, Builder] = {
-    Layout.TURNS: _turns,
-    Layout.CONTEXT_AND_QUESTION: _context_and_question,
-    Layout.SINGLE_USER: _single_user,
-    Layout.SYSTEM_AND_USER: _single_user,
-}
-
-
-def _join(texts: Iterable[str]) -> str:
-    return "\n\n".join(texts)
-
-
-def _ids(sections: Sequence[Section]) -> tuple[str, ...]:
-    return tuple([_ID(one) for section in sections for one in section.shown.written])

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, overload
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.context.rendering import Shown
 from backscroll_sidecar.domain import (
     Author,
-    Category,
     ChannelKey,
     Degradation,
     Embedding,
@@ -25,7 +22,6 @@ from backscroll_sidecar.domain import (
     NeutralMessage,
     Reply,
     ResponsePart,
-    Role,
     Rung,
     SearchScope,
     SpeakerStyle,
@@ -103,77 +99,6 @@ class BuildRequest(msgspec.Struct, frozen=True):
     omit: frozenset[ResponsePart] = frozenset()
     language: Language | None = None
     time_left_s: float | None = None
-
-
-class Item(NamedTuple):
-    """One selected message. `fragment` is its wire form; `rank` 1 is the best; `channel`: of another one's."""
-
-    message_id: str
-    fragment: bytes
-    role: Role
-    rank: int
-    score: float
-    sources: tuple[str, ...]
-    category: Category
-    token_count: int
-    truncated: bool = False
-    channel: str = ""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Items(Sequence[Item]):
-    """The selected messages in time order, by column; each is put together when it is looked at.
-
-    `scores` is float64[n]; `names` tells the sources that a number of `sources`, uint32[n], stands for; with
-    `has_turns` those of category RECENT stand alone. `channels` are those of lines of other channels, else empty.
-    """
-
-    shown: Shown
-    ranks: Sequence[int]
-    scores: NDArray[np.float64]
-    sources: Sequence[int] | NDArray[np.uint32]
-    names: Mapping[int, tuple[str, ...]]
-    categories: Sequence[Category]
-    has_turns: bool = True
-    channels: Sequence[str] = ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Items) and list(self) == list(other)
-
-    def __hash__(self) -> int:
-        return len(self.ranks)
-
-    def __len__(self) -> int:
-        return len(self.ranks)
-
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Item]: ...
-    def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
-        if isinstance(index, slice):
-            return [self[at] for at in range(*index.indices(len(self)))]
-        written, category = self.shown.written[index], self.categories[index]
-        is_turn = self.has_turns and category is Category.RECENT
-        return Item(
-            written.said.message_id,
-            written.fragment,
-            written.turn.role,
-            self.ranks[index],
-            self.scores.item(index),
-            self.names[int(self.sources[index])],
-            category,
-            written.turn_cost if is_turn else written.line_cost,
-            written.said.truncated,
-            self.channels[index] if self.channels else "",
-        )
-
-
-class Payload(msgspec.Struct, frozen=True):
-    """A request body in one vendor's format."""
-
-    format: str
-    body: bytes
 
 
 class TokenCounts(msgspec.Struct, frozen=True):
@@ -270,17 +195,19 @@ class Diagnostics(msgspec.Struct, frozen=True):
     candidate_count: int = 0
 
 
-class BuiltContext(msgspec.Struct, frozen=True):
-    """The answer to one build. Items in time order."""
+class BuiltContext(msgspec.Struct, frozen=True, eq=False):
+    """The answer to one build.
+
+    `content`, uint8[n], has the fields of payloads, text, items and messages as they are sent; `payload_messages` are
+    those of the payload as values, where they were asked for.
+    """
 
     context_id: str
     channel_known: bool
     asked_at_ms: int
     profile: str
-    items: Items
-    messages: Sequence[NeutralMessage]
-    payloads: tuple[Payload, ...]
-    text: str
+    content: NDArray[np.uint8]
+    item_count: int
     tokens: TokenCounts
     stable_prefix_tokens: int
     rung: Rung
@@ -296,37 +223,6 @@ class BuiltContext(msgspec.Struct, frozen=True):
     explanation: Explanation | None = None
     channel: str = ""
     model: str = ""
-    payload_messages: Sequence[NeutralMessage] = ()
+    payload_messages: tuple[NeutralMessage, ...] = ()
     language: Language = Language.EN
-    omit: frozenset[ResponsePart] = frozenset()
-
-    @property
-    def item_count(self) -> int:
-        """How many messages were selected."""
-        return len(self.items)
-
-
-class JoinedContext(msgspec.Struct, frozen=True, eq=False):
-    """The answer to one build whose items, messages, payload and text are bytes of the answer already.
-
-    `joined`, uint8[n], has the fields of all four; the rest is as in `BuiltContext`.
-    """
-
-    context_id: str
-    channel_known: bool
-    asked_at_ms: int
-    profile: str
-    joined: NDArray[np.uint8]
-    item_count: int
-    tokens: TokenCounts
-    stable_prefix_tokens: int
-    rung: Rung
-    degradations: tuple[Degradation, ...]
-    layout: Layout
-    speaker_style: SpeakerStyle
-    diagnostics: Diagnostics
-    trigger_fragment: bytes | None
-    addressed: bool
-    question_type: MessageType
-    channel: str
     omit: frozenset[ResponsePart] = frozenset()

@@ -20,14 +20,11 @@ from backscroll_sidecar.channels import Channels, ChannelView
 from backscroll_sidecar.concurrency.background import in_background
 from backscroll_sidecar.concurrency.offload import INLINE_US
 from backscroll_sidecar.context.rendered_lines import (
-    USUAL,
-    AnswerCodec,
-    Wanted,
     first_wanted,
     missing_lately,
-    put_on_page,
+    render_ahead,
 )
-from backscroll_sidecar.context.rendering import draft
+from backscroll_sidecar.context.rendering import AnswerCodec
 from backscroll_sidecar.context.reply_ranker import (
     INLINE_ROWS,
     catch_up,
@@ -35,6 +32,7 @@ from backscroll_sidecar.context.reply_ranker import (
     names_before,
     older_of_speakers,
 )
+from backscroll_sidecar.context.selected_lines import USUAL, Wanted
 from backscroll_sidecar.context.selection import cut
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
@@ -49,7 +47,7 @@ FAST_ROWS = 500
 that never ends, who asks first does the work, as in a channel that was not quiet yet."""
 LEAST_ROWS, MOST_ROWS = 64, 4_096
 """A new channel with fewer rows is loaded fast enough when somebody asks; one with more is being imported."""
-WRITTEN_AT_ONCE = 4
+RENDERED_AT_ONCE = 4
 """Lines that are written before others get their turn: 120 to 410 microseconds with all they need, the most of random
 Chinese; of long ones no more than are written in `INLINE_US`."""
 CLOSE_S = 5.0
@@ -164,17 +162,17 @@ class Ahead:
             log.exception("a channel could not be made ready; who asks does it")
 
     async def _write(self, view: ChannelView) -> None:
-        """Put the newest lines on the page that the next question will most likely want them on, the newest first, and
+        """Render the newest lines as the next question will most likely want them, the newest first, and
         behind them the older ones that it is ranked with if one of the last speakers asks.
 
         It is taken to be asked on the heels of the last line: then the same lines have their dates. Where nobody ever
         asked it is done once: who goes on not asking shall not take memory from those who do.
         """
-        tenant, written = view.key.tenant, view.written
-        wanted = written.wanted
+        tenant, lines = view.key.tenant, view.lines
+        wanted = lines.wanted
         if wanted is not None:
             self._wanted[tenant] = wanted
-        elif written.nbytes:
+        elif lines.nbytes:
             return
         if not (view.count and self._channels.has_room):
             return
@@ -182,14 +180,13 @@ class Ahead:
             wanted = first_wanted(view, self._wanted.get(tenant, USUAL))
         asked_at_ms, older = view.columns.time_ms.item(-1), older_of_speakers(view)
         await asyncio.sleep(0)
-        page = written.page(wanted.page_style)
+        table = lines.table(wanted.table_style)
         rows = missing_lately(view, wanted, asked_at_ms, older)
         while len(rows):
             await asyncio.sleep(0)
-            some = np.sort(rows[:WRITTEN_AT_ONCE])
-            drafts = draft(view, some, wanted.style(asked_at_ms), wanted.pen).within(INLINE_US)
-            put_on_page(drafts, wanted, asked_at_ms, self._codec, kept=False)
-            cut(view, drafts.rows)
-            if written.page(wanted.page_style) is not page:
+            some = rows[:RENDERED_AT_ONCE]
+            count = render_ahead(view, some, wanted, asked_at_ms, self._codec, INLINE_US)
+            cut(view, np.sort(some[:count]))
+            if lines.table(wanted.table_style) is not table:
                 return  # it was full and has begun anew: the next time all find room
-            rows = np.setdiff1d(rows, drafts.rows)[::-1] if len(drafts.rows) else drafts.rows
+            rows = rows[count:]

@@ -1,100 +1,142 @@
-"""Messages on the page that answers are joined of (`channels.written`): found there, and put there.
-
-A message is put on it for the first question that shows it, or ahead of all questions, once what the last question
-asked for is known (`ahead`). Nothing depends on it: what is not there goes the long way. For the event loop's thread.
-"""
+"""Lines looked up in the channel's table, and rendered where they are not there yet: for a question, or ahead of it."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Hashable, Sequence
-from datetime import tzinfo
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple, Protocol
-from zoneinfo import ZoneInfo
+from typing import NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from backscroll_scoring import LaidOut, Page, Tails
-from backscroll_scoring.layout import MISSING, SLOT
+from backscroll_scoring.layout import (
+    FIRST_NUMBER,
+    PLACE,
+    SLOT,
+)
 from backscroll_scoring.link_columns import WINDOW
 from backscroll_scoring.links import NO_ROWS
-from backscroll_sidecar.adapters import openai_chat
-from backscroll_sidecar.analyze import token_counter
+from backscroll_sidecar.adapters import Speaker
 from backscroll_sidecar.channels import LIVE, ChannelView
-from backscroll_sidecar.channels.written import page_keys
-from backscroll_sidecar.concurrency.deadline import Deadline
-from backscroll_sidecar.concurrency.offload import INLINE_US
+from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.fallback_ladder import Picked
-from backscroll_sidecar.context.rendering import MESSAGE_TOKENS, Drafts, Pen, Written, draft
-from backscroll_sidecar.domain import Role, SpeakerStyle, TimeStyle
-from backscroll_sidecar.lines.line_format import MS_PER_DAY, LineStyle
+from backscroll_sidecar.context.rendering import (
+    AnswerCodec,
+    RenderedLine,
+)
+from backscroll_sidecar.context.selected_lines import Lines, LineSource, Wanted
+from backscroll_sidecar.context.tool_exchanges import synthetic_results
+from backscroll_sidecar.domain import Category, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.lines.line_format import LineStyle
 
-NEW_MESSAGES, NEW_CHARS, MOST_TIMES = 16, 4_096, 8
-"""So many messages, of so many characters, or what is written in `INLINE_US`, are put on a page at once, then others
-get their turn; so many times in one build. With more it goes the long way, which writes and keeps them, so that
-the next one has only to put them there; a longer message never stands on a page."""
-MOST_TOKENS = 24_000
-"""Of what is selected: more would not fit on a page (`MAX_PAGE_BYTES`), so it is not tried."""
+MOST_KEPT_CHARS = 8_192
+"""A longer line is rendered anew for each question that shows it: in all forms it would fill the table."""
 AHEAD_BYTES, AHEAD_LINE_CHARS = 32_768, 1_024
-"""Of the newest lines so much text, UTF-8, is put on a page ahead, six times as much in all forms, half of what a page
-may hold; longer lines are left to who asks: one of 1,900 characters takes longer than `INLINE_US`."""
-_ISO_DATE = TimeStyle.ISO_DATE
+"""Of the newest lines so much text, UTF-8, is rendered ahead; longer lines are left to who asks."""
+_ISO_DATE, _RELATIVE = TimeStyle.ISO_DATE, TimeStyle.RELATIVE
 _TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
 _USER = np.uint8(Role.USER)
 _NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
+_CATEGORIES = Category.RECENT, Category.SEMANTIC
+_ROLES = {int(one): one for one in Role}
+_NO_ONE: frozenset[int] = frozenset()
 
 
-class AnswerCodec(Hashable, Protocol):
-    """How the edge encodes what answers are joined of; the fields are those of the contract.
-
-    `keys`: see `Page.join`; `payload_head`: what a payload of OpenAI's format begins with, up to
-    the size of its body; `rendered_head`: what a rendered message of a user's begins with, up to that of its content.
+async def lines_of(
+    view: ChannelView,
+    picked: Picked,
+    wanted: Wanted,
+    line_style: LineStyle,
+    codec: AnswerCodec,
+    *,
+    has_turns: bool,
+    answered_row: int,
+    asker: Speaker,
+) -> tuple[Lines, list[int]]:
+    """The selected candidates as lines, and their kinds; those that nobody rendered before are, in a thread if that
+    takes long.
     """
-
-    keys: bytes
-    payload_head: bytes
-    rendered_head: bytes
-
-    def forms(self, written: Written) -> tuple[bytes, bytes, bytes, bytes]:
-        """The fields its item begins with, as a message of its own and as a reference; its field among the messages of
-        the answer; the field that names it among those shown together.
-        """
-
-    def asked(self, question: str) -> bytes:
-        """The field of the answer with the question as a message."""
-
-    def tails(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Tails:
-        """The fields that items end with: bit i of a kind, the i-th source proposed it."""
-
-
-class Wanted(NamedTuple):
-    """How a question wants lines written: all that their forms depend on but the time it is asked at."""
-
-    pen: Pen
-    zone: tzinfo
-    time_style: TimeStyle | None
-
-    @property
-    def page_style(self) -> Hashable:
-        """What a page has in common: dated and undated lines have keys of their own on it."""
-        return self.pen, self.zone
-
-    def style(self, asked_at_ms: int) -> LineStyle:
-        """How lines are written for a question asked then."""
-        return LineStyle(self.pen.speaker, self.time_style, asked_at_ms, self.zone)
-
-    def dated_before_ms(self, asked_at_ms: int) -> int:
-        """What was said before is written with its date (`lines.time_mark`)."""
-        if self.time_style is None:
-            return asked_at_ms - MS_PER_DAY
-        return _ALWAYS_MS if self.time_style is _ISO_DATE else _NEVER_MS
+    gathered, there = picked.gathered, picked.elsewhere
+    view.lines.wanted = wanted
+    table, order = view.lines.table(wanted.table_style), picked.selection.chosen
+    times_ms = view.columns.time_ms
+    columns, kinds = table.lay_out(
+        order, gathered.rows, gathered.semantic, gathered.source_bits, view.seq, times_ms,
+        wanted.dated_before_ms(line_style.asked_at_ms),
+    )  # fmt: skip
+    if there is not None:
+        times_ms = np.concatenate((times_ms, there.view.columns.time_ms))
+        columns = columns.take(
+            times_ms[gathered.rows[columns[PLACE]]].argsort(kind="stable"), axis=1
+        )
+    source = LineSource(view, gathered.rows, there, wanted, line_style, table)
+    answered = -1
+    if answered_row >= 0:
+        among = columns[PLACE][gathered.rows[columns[PLACE]] == answered_row].tolist()
+        answered = among[0] if among else -1
+    lines = Lines(
+        columns, {}, gathered.exchanges.members, has_turns=has_turns, answered=answered, source=source
+    )  # fmt: skip
+    source.additions = {
+        place: synthetic_results(tools)
+        for place, tools in gathered.exchanges.unanswered.items()
+        if place in lines.places
+    }
+    if wanted.style.with_names:
+        source.shared, _ = source.shared_names(lines.speakers(), asker)
+    if source.shared or source.additions or wanted.time_style is _RELATIVE:
+        table.look_up(np.array(list(map(source.key, lines.places)), np.int64), columns)
+    missing = [lines.places[i] for i in (columns[SLOT] < 0).nonzero()[0].tolist()]
+    if missing:
+        work = partial(_rendered, source, missing, codec)
+        _enter(lines, await run(sum(map(source.render_us, missing)), work))
+    return lines, kinds
 
 
-USUAL = Wanted(Pen(_TAGGED), ZoneInfo("UTC"), None)
-"""What a bot in a group wants that leaves all to us."""
+class _Rendered(NamedTuple):
+    """A line that was rendered, and its forms where it is to be kept under a key, else -1."""
+
+    line: RenderedLine
+    key: int
+    forms: Sequence[bytes]
+
+
+def _rendered(
+    source: LineSource, places: Sequence[int], codec: AnswerCodec
+) -> Mapping[int, _Rendered]:
+    """The lines at these places."""
+    found = {}
+    for place in places:
+        line = source.render(place)
+        key = source.key(place) if len(line.said.text) <= MOST_KEPT_CHARS else -1
+        found[place] = _Rendered(line, key, line.forms(codec) if key >= 0 else ())
+    return found
+
+
+def _enter(lines: Lines, found: Mapping[int, _Rendered]) -> None:
+    """Complete the lines, and keep for the next question what can be kept."""
+    source, columns = lines.source, lines.columns
+    assert source is not None
+    cache, style = source.view.lines, source.wanted.table_style
+    is_current = (
+        cache.table(style) is source.table
+    )  # else it began anew meanwhile: names may have changed
+    kept = {place: one for place, one in found.items() if one.key >= 0 and is_current}
+    slots: dict[int, int] = {}
+    if kept:
+        entered = cache.keep(
+            style,
+            [one.key for one in kept.values()],
+            [one.forms for one in kept.values()],
+            [one.line.numbers for one in kept.values()],
+        )
+        slots = dict(zip(kept, entered, strict=True))
+    for i, place in enumerate(lines.places):
+        if place in found:
+            columns[FIRST_NUMBER:, i] = found[place].line.numbers
+            columns[SLOT, i] = slots.get(place, -1)
+    lines.own = {place: one.line for place, one in found.items() if place not in kept}
 
 
 def first_wanted(view: ChannelView, elsewhere: Wanted) -> Wanted:
@@ -104,86 +146,25 @@ def first_wanted(view: ChannelView, elsewhere: Wanted) -> Wanted:
     newest = slice(max(0, view.count - WINDOW), view.count)
     people = np.unique(view.columns.author[newest][view.role[newest] == _USER])
     speaker = _TAGGED if len(people) > 1 else _ROLE
-    return elsewhere._replace(pen=elsewhere.pen._replace(speaker=speaker))
-
-
-async def laid_out(
-    view: ChannelView,
-    picked: Picked,
-    wanted: Wanted,
-    asked_at_ms: int,
-    codec: AnswerCodec,
-    deadline: Deadline,
-) -> tuple[Page, LaidOut]:
-    """The selected candidates on their page; those that are not there yet are put on it, a few at a time.
-
-    In between a full page may begin anew, and so it does when somebody is renamed: what was put there is put again.
-    """
-    view.written.wanted = wanted
-    gathered = picked.gathered
-    selected = (
-        picked.selection.chosen, gathered.rows, gathered.semantic, gathered.source_bits, view.seq, view.columns.time_ms,
-        wanted.dated_before_ms(asked_at_ms),
-    )  # fmt: skip
-    page, laid = _found(view, wanted, selected)
-    for time in range(MOST_TIMES):
-        if not laid.totals[MISSING]:
-            break
-        rows = gathered.rows[laid.places]
-        missing = draft(view, rows[laid.laid[SLOT] < 0], wanted.style(asked_at_ms), wanted.pen)
-        if time == 0 and (view.token_count[rows].sum() > MOST_TOKENS or _are_too_many(missing)):
-            break
-        few = _a_few(missing)
-        if not len(few.rows) or not deadline.allows(INLINE_US):
-            break
-        put_on_page(few, wanted, asked_at_ms, codec)
-        page, laid = _found(view, wanted, selected)
-        if laid.totals[MISSING]:
-            await asyncio.sleep(0)
-            page, laid = _found(view, wanted, selected)
-    return page, laid
-
-
-def _found(view: ChannelView, wanted: Wanted, selected: tuple[Any, ...]) -> tuple[Page, LaidOut]:
-    """What there is now."""
-    page = view.written.page(wanted.page_style)
-    return page, page.lay_out(*selected)
-
-
-def _are_too_many(drafts: Drafts) -> bool:
-    """Whether writing them a few at a time is too long: they are sooner written together, in a thread."""
-    texts, each_us = drafts.view.texts, drafts.each_us()
-    return (
-        max(each_us) > INLINE_US
-        or sum(each_us) > (MOST_TIMES - 2) * INLINE_US
-        or max(len(texts[row]) for row in drafts.rows.tolist()) > NEW_CHARS
-    )
-
-
-def _a_few(drafts: Drafts) -> Drafts:
-    """The first of them, as many as may be put on a page at once."""
-    drafts = drafts.first(NEW_MESSAGES).within(INLINE_US)
-    texts = drafts.view.texts
-    chars = accumulate(len(texts[row]) for row in drafts.rows.tolist())
-    return drafts.first(sum(so_far <= NEW_CHARS for so_far in chars))
+    return elsewhere._replace(style=elsewhere.style._replace(speaker=speaker))
 
 
 def missing_lately(
     view: ChannelView, wanted: Wanted, asked_at_ms: int, older: NDArray[np.int32] = NO_ROWS
 ) -> NDArray[np.int32]:
-    """int32[k]: of the newest live rows, `WINDOW` at most, and of `older` ones, ascending, what can be put on their
-    page ahead, the newest first.
+    """int32[k]: of the newest live rows, `WINDOW` at most, and of `older` ones, ascending, what can be rendered ahead,
+    the newest first.
     """
     newest = np.arange(max(0, view.count - WINDOW), view.count, dtype=np.int32)
     rows = np.concatenate((older, newest[view.state[newest] == LIVE]))
-    count, dated_before_ms = len(rows), wanted.dated_before_ms(asked_at_ms)
-    none = np.zeros(count, np.uint32)
-    laid = view.written.page(wanted.page_style).lay_out(
-        np.arange(count), rows, none.astype(np.bool_), none, view.seq, view.columns.time_ms, dated_before_ms
+    none = np.zeros(len(rows), np.uint32)
+    columns, _ = view.lines.table(wanted.table_style).lay_out(
+        np.arange(len(rows)), rows, none.astype(np.bool_), none, view.seq, view.columns.time_ms,
+        wanted.dated_before_ms(asked_at_ms),
     )  # fmt: skip
     out: list[int] = []
     left = AHEAD_BYTES
-    for row in rows[laid.laid[SLOT] < 0][::-1].tolist():
+    for row in rows[columns[SLOT] < 0][::-1].tolist():
         text = view.texts[row]
         if len(text) <= AHEAD_LINE_CHARS:
             left -= len(text.encode())
@@ -193,41 +174,24 @@ def missing_lately(
     return np.array(out, np.int32)
 
 
-def put_on_page(
-    drafts: Drafts, wanted: Wanted, asked_at_ms: int, codec: AnswerCodec, *, kept: bool = True
-) -> None:
-    """Write messages and put them on their page; `kept`: for the long way, too."""
-    view, rows = drafts.view, drafts.rows
-    dated = view.columns.time_ms[rows] < wanted.dated_before_ms(asked_at_ms)
-    pairs = zip(view.seq[rows].tolist(), dated.tolist(), strict=True)
-    keys = [page_keys(seq)[is_dated] for seq, is_dated in pairs]
-    written = drafts.finish(kept=kept)
-    view.written.keep_on_page(
-        wanted.page_style,
-        keys,
-        [_forms(one, codec) for one in written],
-        [_numbers(one) for one in written],
+def render_ahead(
+    view: ChannelView,
+    rows: NDArray[np.int32],
+    wanted: Wanted,
+    asked_at_ms: int,
+    codec: AnswerCodec,
+    within_us: float,
+) -> int:
+    """Render rows for a later question, as many as is done in that time, at least one. Returns how many."""
+    table = view.lines.table(wanted.table_style)
+    source = LineSource(view, rows, None, wanted, wanted.line_style(asked_at_ms), table)
+    costs = accumulate(map(source.render_us, range(len(rows))))
+    count = max(1, sum(so_far <= within_us for so_far in costs))
+    made = _rendered(source, range(count), codec).values()
+    view.lines.keep(
+        wanted.table_style,
+        [one.key for one in made],
+        [one.forms for one in made],
+        [one.line.numbers for one in made],
     )
-
-
-def _forms(one: Written, codec: AnswerCodec) -> Sequence[bytes]:
-    """All forms of a message, in the order of `layout`."""
-    item, reference, rendered, id_field = codec.forms(one)
-    body = openai_chat.message_body(one.turn)
-    return item, reference, rendered, body, one.line.encode(), inside_json(one.line), id_field
-
-
-def _numbers(one: Written) -> Sequence[int]:
-    """What a page knows of a message, in the order of `layout`."""
-    is_seamless = not one.line.startswith("/") and "\n/" not in one.line
-    # As a message of its own it mostly is its line, which is counted already; it has no name of its own here.
-    is_counted = one.turn.content is one.line
-    last = one.turn_tokens - MESSAGE_TOKENS if is_counted else token_counter().count(one.line)
-    return (
-        one.turn_tokens, one.turn_cost, one.line_tokens, one.line_cost, last, len(one.said.text), is_seamless,
-    )  # fmt: skip
-
-
-def inside_json(text: str) -> bytes:
-    """A text as it stands between the quotes of a JSON text."""
-    return orjson.dumps(text)[1:-1]
+    return count

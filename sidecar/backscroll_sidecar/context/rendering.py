@@ -1,17 +1,14 @@
-"""Messages as they are written for a model: once a message and style, kept with the channel from then on."""
+"""A message as it is written for a model: alone, as a line among others, counted and encoded. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate, compress
-from typing import NamedTuple, cast, overload
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from backscroll_sidecar.adapters import payload_name_alone, payload_names
-from backscroll_sidecar.analyze import count_and_with_break, repeated_tokens, token_counter
+from backscroll_scoring import Pieces
+from backscroll_sidecar.adapters import OPENAI_CHAT, Adapter, Speaker, inside_json
+from backscroll_sidecar.analyze import count_with_breaks, repeated_tokens, token_counter
 from backscroll_sidecar.channels import ChannelView, shown_id
 from backscroll_sidecar.domain import (
     AuthorKind,
@@ -20,40 +17,51 @@ from backscroll_sidecar.domain import (
     SpeakerStyle,
     StoredSystemRows,
     TextPart,
-    TimeStyle,
     TokenizerName,
 )
 from backscroll_sidecar.lines.escaping import escape, shown_parts
-from backscroll_sidecar.lines.line_format import (
-    MS_PER_DAY,
-    LineStyle,
-    Said,
-    indent,
-    line_prefix,
-    outside,
-    time_mark,
-)
+from backscroll_sidecar.lines.line_format import Said, indent, line_prefix, outside
 from backscroll_sidecar.lines.names import has_mention_token, with_mentions
 
-MESSAGE_TOKENS = 4
-"""Framing of one chat message: three marks and the role (OpenAI's published count for o200k models)."""
-NAME_TOKENS = 1
-"""What the field of a name adds to its message in a payload that has names, beside the name."""
-WRITTEN_BYTES, WRITTEN_BYTES_PER_CHAR = 1_200, 12
-"""Rough bytes of a written message once it is encoded, too: its objects, and a character in six texts (measured on
-the shipped chats: 1,900 a message)."""
-WRITE_US, WRITE_US_PER_CHAR = 15.0, 0.15
-"""Rough microseconds to write a message, measured there on a busy core."""
+RENDER_US, RENDER_US_PER_CHAR = 25.0, 0.2
+"""Rough microseconds to render a message and to encode it, measured on the shipped chats on a busy core."""
 
 _ROLES = {int(one): one for one in Role}
 _KINDS = {int(one): one for one in AuthorKind}
 _USER, _ASSISTANT, _SYSTEM = Role.USER, Role.ASSISTANT, Role.SYSTEM
 _AS_SYSTEM, _O200K = StoredSystemRows.SYSTEM, TokenizerName.O200K
-_RELATIVE, _ISO_DATE = TimeStyle.RELATIVE, TimeStyle.ISO_DATE
+NOBODY = Speaker("", "")
 
 
-class Pen(NamedTuple):
-    """All that the written form of a message depends on, besides the message and the time mark before it.
+class AnswerCodec(Hashable, Protocol):
+    """How the edge encodes what answers are put together of; the fields are those of the contract.
+
+    `keys`: the pieces that items and messages are made with (`layout.ITEM_KEY` and what follows), those of roles by the
+    number of the role; `payload`, `body`, `text`: keys of fields, behind which their size is written; `formats`: the
+    field that names a payload's format.
+    """
+
+    keys: tuple[bytes, ...]
+    payload: bytes
+    formats: dict[str, bytes]
+    body: bytes
+    text: bytes
+
+    def item(self, line: RenderedLine) -> bytes:
+        """The fields that the item of a line begins with."""
+
+    def id_field(self, message_id: str) -> bytes:
+        """The field that names a message among those shown together."""
+
+    def message(self, message: NeutralMessage) -> bytes:
+        """The field of the answer that holds a message."""
+
+    def sources(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Pieces:
+        """The fields that items end with: bit i of a kind, the i-th source proposed it."""
+
+
+class RenderStyle(NamedTuple):
+    """All that the rendered form of a message depends on, besides the message and the time mark before it.
 
     `self_ids` are the bot's own ids: whose lines are the model's own. `keep_control`: control tokens in texts stay.
     `system_rows`: those of ROLE_SYSTEM are lines of the chat unless it is SYSTEM.
@@ -65,31 +73,48 @@ class Pen(NamedTuple):
     self_ids: tuple[str, ...] = ()
     keep_control: bool = False
     system_rows: StoredSystemRows = StoredSystemRows.USER
+    adapter: Adapter = OPENAI_CHAT
 
-    def write(self, said: Said, mark: str = "", fragment: bytes = b"") -> Written:
-        """The message in both forms, counted."""
+    def render(
+        self,
+        said: Said,
+        mark: str = "",
+        fragment: bytes = b"",
+        *,
+        is_shared: bool = False,
+        channel: str = "",
+    ) -> RenderedLine:
+        """The message in both forms, counted; the rest is as in `RenderedLine`."""
         counter, whole = token_counter(self.tokenizer), said.whole
         prefix, text_cost = line_prefix(said, self.speaker, mark), self._text_cost(said)
         line = prefix + indent(whole)
         line_cost = text_cost + whole.count("\n") + repeated_tokens(prefix, self.tokenizer)
+        last_tokens, line_tokens, gap_tokens = count_with_breaks(counter, line)
+        content, turn_cost, turn_tokens = line, line_cost, last_tokens
         if outside(said, self.speaker):
             content, turn_cost = mark + whole, text_cost + repeated_tokens(mark, self.tokenizer)
-            turn_tokens, line_tokens = counter.count(content), counter.count(line + "\n")
-        else:
-            content, turn_cost = line, line_cost
-            turn_tokens, line_tokens = count_and_with_break(counter, line)
-        name = "" if said.is_own or said.role is _SYSTEM else said.author_name or said.author_id
-        author_id = said.author_id if name else ""
-        turn = NeutralMessage(
-            said.rendered_role, content, name, (said.message_id,), author_id=author_id
-        )
-        turn_tokens += MESSAGE_TOKENS
-        turn_cost += MESSAGE_TOKENS
+            turn_tokens = counter.count(content)
+        speaker = NOBODY
+        if not said.is_own and said.role is not _SYSTEM:
+            speaker = Speaker(said.author_id, said.author_name or said.author_id)
+        turn_tokens += self.adapter.framing.message_tokens
+        turn_cost += self.adapter.framing.message_tokens
+        name_tokens = 0
         if self.with_names:
-            turn_cost += names_tokens((turn,), self.tokenizer)
-        return Written(
-            said, self, mark, fragment, turn, turn_cost, turn_tokens, line, line_tokens, line_cost
+            name_tokens = self.name_tokens(self.adapter.name_alone(speaker, is_shared=is_shared))
+            turn_cost += max(name_tokens, self.name_tokens(self.adapter.name_alone(speaker)))
+        return RenderedLine(
+            said, self, mark, fragment, is_shared, content, speaker, turn_cost, turn_tokens, line, line_cost,
+            line_tokens, last_tokens, gap_tokens, name_tokens, channel,
         )  # fmt: skip
+
+    def is_own(self, role: Role, author_id: str) -> bool:
+        """Whether what somebody says is the model's own."""
+        return role is _ASSISTANT and (not self.self_ids or author_id in self.self_ids)
+
+    def is_platform(self, role: Role) -> bool:
+        """Whether nobody speaks: a system message that is one."""
+        return role is _SYSTEM and self.system_rows is _AS_SYSTEM
 
     def _text_cost(self, said: Said) -> int:
         """An upper bound for the text: the count stored with the message, where it is still its own.
@@ -101,177 +126,103 @@ class Pen(NamedTuple):
             return said.token_count
         return token_counter(self.tokenizer).count(said.whole + "\n")
 
-
-def names_tokens(messages: Sequence[NeutralMessage], tokenizer: TokenizerName) -> int:
-    """What names add to a payload of these messages: each its own tokens and those of the field."""
-    return sum(_name_tokens(name, tokenizer) for name in payload_names(messages))
-
-
-def shared_names_tokens(messages: Sequence[NeutralMessage], tokenizer: TokenizerName) -> list[int]:
-    """What each name adds, beyond what it would alone, where it is several people's: then another stands for it."""
-    together, alone = payload_names(messages), map(payload_name_alone, messages)
-    return [
-        max(0, _name_tokens(one, tokenizer) - _name_tokens(own, tokenizer))
-        for one, own in zip(together, alone, strict=True)
-    ]
-
-
-def _name_tokens(name: str, tokenizer: TokenizerName) -> int:
-    return NAME_TOKENS + repeated_tokens(name, tokenizer) if name else 0
+    def name_tokens(self, name: str) -> int:
+        """What a name adds to a payload, with the field it stands in."""
+        if not name:
+            return 0
+        return self.adapter.framing.name_tokens + repeated_tokens(name, self.tokenizer)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RenderedLine:
     r"""One message in one style.
 
     Attributes
     ----------
     fragment : bytes
         The message's wire form.
-    turn, turn_tokens, turn_cost : the message of its own, the tokens it adds to a payload without names, and the most
-        it adds to one, with its name where nobody else there has that.
-    line, line_tokens, line_cost : the line among others, the tokens of ``line + "\n"``, the most it adds.
-    forms : the bytes of whoever encodes it, by a name of its own; no part of its value.
+    is_shared : bool
+        Somebody else shown has the name of who speaks.
+    content, turn_tokens, turn_cost : the text of a message of its own, the tokens that one adds to a payload, the most
+        it adds.
+    line, line_cost : the line among others, the most tokens it adds.
+    line_tokens, last_tokens, gap_tokens : those of ``line + "\n"``, ``line`` and ``line + "\n\n"``.
+    name_tokens : what the name of a message of its own adds to a payload that has names.
+    channel : where it was said, if not where is asked.
     """
 
     said: Said
-    pen: Pen
+    style: RenderStyle
     mark: str
     fragment: bytes
-    turn: NeutralMessage
+    is_shared: bool
+    content: str
+    speaker: Speaker
     turn_cost: int
     turn_tokens: int
     line: str
-    line_tokens: int
     line_cost: int
-    forms: dict[str, bytes] = field(default_factory=dict, init=False, compare=False, repr=False)
+    line_tokens: int
+    last_tokens: int
+    gap_tokens: int
+    name_tokens: int
+    channel: str = ""
 
-    def telling(self, said: Said) -> Written:
+    def telling(self, said: Said) -> RenderedLine:
         """The same message with something else, or less, to tell."""
-        return self.pen.write(said, self.mark, self.fragment)
-
-    def form(self, form: str, make: Callable[[Written], bytes]) -> bytes:
-        """What `make` makes of it; it stays under the name `form`."""
-        made = self.forms.get(form)
-        if made is None:
-            made = self.forms[form] = make(self)
-        return made
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes it takes, roughly."""
-        return WRITTEN_BYTES + WRITTEN_BYTES_PER_CHAR * len(self.line)
-
-
-class Shown(Sequence[Written]):
-    """Written messages in the order in which they are shown."""
-
-    __slots__ = ("_tokens", "written")
-
-    def __init__(self, written: list[Written]) -> None:
-        self.written = written
-        self._tokens = -1
-
-    @property
-    def tokens(self) -> int:
-        """What the messages add to a payload, each a message of its own."""
-        if self._tokens < 0:
-            self._tokens = sum([one.turn_tokens for one in self.written])
-        return self._tokens
-
-    def forms(self, form: str, make: Callable[[Written], bytes]) -> list[bytes]:
-        """What `make` makes of each; it stays with the message under the name `form`."""
-        try:
-            return [one.forms[form] for one in self.written]
-        except KeyError:
-            return [one.form(form, make) for one in self.written]
-
-    def where(self, marks: list[bool]) -> Shown:
-        """Those that are marked."""
-        return Shown(list(compress(self.written, marks)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Shown) and self.written == other.written
-
-    def __hash__(self) -> int:
-        return len(self.written)
-
-    def __len__(self) -> int:
-        return len(self.written)
-
-    @overload
-    def __getitem__(self, index: int) -> Written: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Written]: ...
-    def __getitem__(self, index: int | slice) -> Written | list[Written]:
-        return self.written[index]
-
-
-NOTHING_SHOWN = Shown([])
-
-
-@dataclass(slots=True)
-class Drafts:
-    """Rows of a view to be written in one style. `found` has None for those not written in it before."""
-
-    view: ChannelView
-    rows: NDArray[np.int32]
-    pen: Pen
-    style: LineStyle
-    found: list[Written | None]
-
-    def left_us(self) -> float:
-        """Microseconds that `finish` takes, predicted."""
-        return 0.0 if all(self.found) else sum(self.each_us())
-
-    def first(self, count: int) -> Drafts:
-        """The first of them."""
-        return Drafts(self.view, self.rows[:count], self.pen, self.style, self.found[:count])
-
-    def within(self, us: float) -> Drafts:
-        """The first of them, as many as are finished in that time."""
-        return self.first(sum(so_far <= us for so_far in accumulate(self.each_us())))
-
-    def each_us(self) -> list[float]:
-        """Microseconds that each takes, predicted."""
-        texts, rows = self.view.texts, self.rows.tolist()
-        return [
-            0.0 if one is not None else WRITE_US + WRITE_US_PER_CHAR * len(texts[row])
-            for row, one in zip(rows, self.found, strict=True)
-        ]
-
-    def finish(self, *, kept: bool = True) -> Shown:
-        """The rows as they are written, `kept` for the next build."""
-        found = self.found
-        if not all(found):
-            for at, one in enumerate(found):
-                if one is None:
-                    found[at] = self._write(at, kept=kept)
-        return Shown(cast("list[Written]", found))
-
-    def _write(self, at: int, *, kept: bool) -> Written:
-        view, own, row = self.view, self.pen.self_ids, self.rows.item(at)
-        role, author_id = _ROLES[view.role.item(row)], view.author_id(row)
-        if role is _SYSTEM and self.pen.system_rows is not _AS_SYSTEM:
-            role = _USER
-        text = row_text(view, row, keep_control=self.pen.keep_control)
-        said = Said(
-            shown_id(view.message_ids[row]),
-            role,
-            role is _ASSISTANT and (not own or author_id in own),
-            author_id,
-            view.author_name(row),
-            _KINDS[view.kind.item(row)],
-            text,
-            view.columns.time_ms.item(row),
-            token_count=view.token_count.item(row) if text is view.texts[row] else 0,
+        return self.style.render(
+            said, self.mark, self.fragment, is_shared=self.is_shared, channel=self.channel
         )
-        mark = time_mark(said.sent_at_ms, self.style)
-        made = self.pen.write(said, mark, view.fragments[row])
-        if kept:
-            sheet = _sheet(self.pen, self.style, mark)
-            view.written.keep(sheet, view.seq.item(row), made, made.nbytes)
-        return made
+
+    @property
+    def turn(self) -> NeutralMessage:
+        """It as a message of its own."""
+        said, (author_id, name) = self.said, self.speaker
+        return NeutralMessage(
+            said.rendered_role, self.content, name, (said.message_id,), author_id=author_id
+        )
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """What a table knows of it, in the order of `layout`."""
+        return (
+            self.turn_tokens, self.turn_cost, self.line_tokens, self.line_cost, self.last_tokens, self.gap_tokens,
+            len(self.said.text), not self.line.startswith("/"), self.said.rendered_role, self.name_tokens,
+        )  # fmt: skip
+
+    def forms(self, codec: AnswerCodec) -> Sequence[bytes]:
+        """What a table holds of it, in the order of `layout`."""
+        adapter, style = self.style.adapter, self.style
+        name = (
+            adapter.name_alone(self.speaker, is_shared=self.is_shared) if style.with_names else ""
+        )
+        head, tail = adapter.around(self.said.rendered_role, name)
+        line, escaped = self.line.encode(), inside_json(self.line)
+        is_line = self.content is self.line
+        content = line if is_line else self.content.encode()
+        body = escaped if is_line else inside_json(self.content)
+        return (
+            codec.item(self), content, head + body + tail, line, escaped, codec.id_field(self.said.message_id),
+        )  # fmt: skip
+
+
+def said_of(view: ChannelView, row: int, style: RenderStyle) -> Said:
+    """What a line tells of a row of a view."""
+    role, author_id = _ROLES[view.role.item(row)], view.author_id(row)
+    if role is _SYSTEM and not style.is_platform(role):
+        role = _USER
+    text = row_text(view, row, keep_control=style.keep_control)
+    return Said(
+        shown_id(view.message_ids[row]),
+        role,
+        style.is_own(role, author_id),
+        author_id,
+        view.author_name(row),
+        _KINDS[view.kind.item(row)],
+        text,
+        view.columns.time_ms.item(row),
+        token_count=view.token_count.item(row) if text is view.texts[row] else 0,
+    )
 
 
 def row_text(view: ChannelView, row: int, *, keep_control: bool) -> str:
@@ -291,31 +242,3 @@ def row_text(view: ChannelView, row: int, *, keep_control: bool) -> str:
         ]
     shown = shown_parts(parts, keep_control=keep_control)
     return text if shown == text else shown
-
-
-def draft(view: ChannelView, rows: NDArray[np.int32], style: LineStyle, pen: Pen) -> Drafts:
-    """What is there of ascending rows in this style."""
-    seqs: list[int] = view.seq[rows].tolist()
-    times, of = view.columns.time_ms, view.written.of
-    if style.time is _RELATIVE:
-        marks = [time_mark(at_ms, style) for at_ms in times[rows].tolist()]
-        pairs = zip(seqs, marks, strict=True)
-        found = [of(_sheet(pen, style, mark)).get(seq) for seq, mark in pairs]
-        return Drafts(view, rows, pen, style, found)
-    dated = 0
-    if style.time is _ISO_DATE:
-        dated = len(seqs)
-    elif style.time is None and seqs:
-        day_before_ms = style.asked_at_ms - MS_PER_DAY
-        if times.item(rows.item(0)) < day_before_ms:
-            dated = int(times[rows].searchsorted(day_before_ms))
-    found = list(map(of((pen, "")).get, seqs[dated:]))
-    if dated:
-        found[:0] = map(of((pen, style.zone)).get, seqs[:dated])
-    return Drafts(view, rows, pen, style, found)
-
-
-def _sheet(pen: Pen, style: LineStyle, mark: str) -> Hashable:
-    """Where a message of this mark is kept: a date is the same in one time zone whenever it is asked for."""
-    is_dated = mark and style.time is not _RELATIVE
-    return (pen, style.zone) if is_dated else (pen, mark)

@@ -15,19 +15,16 @@ from backscroll_sidecar.channels import ChannelView, shown_id
 from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.candidates import Gathered
 from backscroll_sidecar.context.compress import Limits
-from backscroll_sidecar.context.fallback_ladder import Elsewhere, Picked
-from backscroll_sidecar.context.joining import Content
-from backscroll_sidecar.context.layouts import Parts
+from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.model import (
     BuildRequest,
     BuiltContext,
     Diagnostics,
     Explanation,
-    Items,
-    JoinedContext,
-    Payload,
+    TokenCounts,
 )
 from backscroll_sidecar.context.profiles import Profile
+from backscroll_sidecar.context.prompt_texts import stable_system_text
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.ranking import (
     CHAIN,
@@ -38,10 +35,9 @@ from backscroll_sidecar.context.ranking import (
     STAGES,
     Ranked,
 )
-from backscroll_sidecar.context.rendering import MESSAGE_TOKENS
+from backscroll_sidecar.context.selected_lines import Elsewhere
 from backscroll_sidecar.context.selection import Selection
-from backscroll_sidecar.context.system_text import stable_system_text
-from backscroll_sidecar.domain import Degradation, Event, Rung
+from backscroll_sidecar.domain import Degradation, Event, NeutralMessage, Rung
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import Clock
 
@@ -49,6 +45,16 @@ log = structlog.get_logger(__name__)
 _RANKED = Rung.RANKED
 _is_logged = logging.getLogger(__name__).isEnabledFor
 """Asked first: it remembers its answer, while the other logger is put together anew for every question."""
+
+
+class Written(msgspec.Struct, frozen=True, eq=False):
+    """What came of the writing: the answer's bytes, uint8[n], and what is told beside them."""
+
+    content: NDArray[np.uint8]
+    model: str
+    events: tuple[Event, ...]
+    degradations: tuple[Degradation, ...]
+    payload_messages: tuple[NeutralMessage, ...]
 
 
 class Opened(msgspec.Struct, frozen=True, eq=False):
@@ -62,85 +68,52 @@ class Opened(msgspec.Struct, frozen=True, eq=False):
 
 def built_context(
     request: BuildRequest,
-    model: str,
     context_id: str,
     opened: Opened,
     question: Question,
     picked: Picked,
-    parts: Parts,
     fitted: Fitted,
-    payloads: tuple[Payload, ...],
-    events: tuple[Event, ...],
-    degradations: tuple[Degradation, ...],
+    written: Written,
     watch: Stopwatch,
 ) -> BuiltContext:
-    """Put the answer together; what the fit had to drop gets its fate here."""
-    view, gathered, selection = opened.view, picked.gathered, picked.selection
-    selection.drop(fitted.dropped)
-    rung = Rung.EMPTY if opened.degradations else picked.rung
+    """Put the answer together; what the fit had to drop has its fate already."""
+    gathered, parts = picked.gathered, fitted.parts
     return BuiltContext(
         context_id=context_id,
-        channel=request.key.channel,
         channel_known=opened.known,
         asked_at_ms=question.asked_at_ms,
         profile=picked.profile.name,
-        items=_items(picked, fitted),
-        messages=fitted.assembled.messages,
-        payloads=payloads,
-        payload_messages=fitted.assembled.payload_messages,
-        model=model,
-        text=fitted.assembled.text,
+        content=written.content,
+        item_count=len(parts.lines),
         tokens=fitted.tokens,
-        stable_prefix_tokens=_stable_prefix_tokens(request, question, parts, fitted),
-        rung=rung,
-        degradations=degradations,
+        stable_prefix_tokens=_stable_prefix_tokens(request, question, parts.system, fitted.tokens),
+        rung=Rung.EMPTY if opened.degradations else picked.rung,
+        degradations=written.degradations,
         layout=request.layout,
         speaker_style=parts.speaker,
-        diagnostics=_diagnostics(opened, gathered.rows, gathered.exhaustive, watch),
-        trigger_fragment=_trigger_fragment(opened, question),
+        diagnostics=Diagnostics(
+            watch.laps_us,
+            opened.cache_hit,
+            opened.view.generation,
+            gathered.exhaustive,
+            len(gathered.rows),
+        ),
+        trigger_fragment=opened.view.fragments[question.trigger_row]
+        if question.trigger_row >= 0
+        else None,
         addressed=question.addressed,
         question_type=question.message_type,
-        events=events,
+        events=written.events,
         explanation=explain(
-            view, gathered, picked.ranked, selection, picked.profile, picked.elsewhere
+            opened.view, gathered, picked.ranked, picked.selection, picked.profile, picked.elsewhere
         )
         if request.explain
         else None,
+        channel=request.key.channel,
+        model=written.model,
+        payload_messages=written.payload_messages,
         language=parts.texts.language,
         omit=request.omit,
-    )
-
-
-def joined_context(
-    request: BuildRequest,
-    context_id: str,
-    opened: Opened,
-    question: Question,
-    picked: Picked,
-    content: Content,
-    degradations: tuple[Degradation, ...],
-    watch: Stopwatch,
-) -> JoinedContext:
-    """Put the answer together whose content is joined already."""
-    return JoinedContext(
-        context_id,
-        opened.known,
-        question.asked_at_ms,
-        picked.profile.name,
-        content.joined,
-        len(picked.selection.chosen),
-        content.tokens,
-        content.stable_prefix_tokens,
-        Rung.EMPTY if opened.degradations else picked.rung,
-        degradations,
-        request.layout,
-        content.speaker,
-        _diagnostics(opened, picked.gathered.rows, picked.gathered.exhaustive, watch),
-        _trigger_fragment(opened, question),
-        question.addressed,
-        question.message_type,
-        request.key.channel,
-        request.omit,
     )
 
 
@@ -168,65 +141,25 @@ def not_found(request: BuildRequest, opened: Opened, question: Question) -> tupl
     return lost
 
 
-def _diagnostics(
-    opened: Opened, rows: NDArray[np.int32], exhaustive: bool, watch: Stopwatch
-) -> Diagnostics:
-    return Diagnostics(
-        watch.laps_us, opened.cache_hit, opened.view.generation, exhaustive, len(rows)
-    )
-
-
-def _trigger_fragment(opened: Opened, question: Question) -> bytes | None:
-    row = question.trigger_row
-    return opened.view.fragments[row] if row >= 0 else None
-
-
 def _stable_prefix_tokens(
-    request: BuildRequest, question: Question, parts: Parts, fitted: Fitted
+    request: BuildRequest, question: Question, system: str, tokens: TokenCounts
 ) -> int:
     """Tools and the beginning of the system text that the next turn has, too: in every layout they come first.
 
     Preferences and lines come after them and may be others in the next turn.
     """
-    tokens = fitted.tokens
     if not tokens.system:
         return tokens.tools
-    stable = stable_system_text(request, question, parts.system)
-    if stable == parts.system:
+    stable = stable_system_text(request, question, system)
+    if stable == system:
         return tokens.tools + tokens.system
     # What follows the cut may join with the last token before it.
     count = repeated_tokens(stable, request.tokenizer)
-    return tokens.tools + MESSAGE_TOKENS + count - 1 if count else tokens.tools
+    message_tokens = tokens.system - repeated_tokens(system, request.tokenizer)
+    return tokens.tools + message_tokens + count - 1 if count else tokens.tools
 
 
-def _items(picked: Picked, fitted: Fitted) -> Items:
-    """What was selected in the end; ranked anew where the budget left something out."""
-    gathered, lines = picked.gathered, fitted.lines
-    places = np.array(lines.places, np.intp)
-    bits = gathered.source_bits[places]
-    ranks = picked.selection.ranks() if fitted.dropped else None
-    return Items(
-        lines.shown,
-        [ranks[place] for place in lines.places] if ranks else lines.ranks,
-        picked.ranked.scores_at(places),
-        bits,
-        {one: gathered.sources_in(one) for one in set(bits.tolist())},
-        lines.categories,
-        lines.has_turns,
-        _channels(picked, places),
-    )
-
-
-def _channels(picked: Picked, places: NDArray[np.intp]) -> list[str]:
-    """The channel of each line, empty for the request's own; nothing where all are of that."""
-    if picked.elsewhere is None:
-        return []
-    channels = picked.elsewhere.channels
-    own = len(picked.gathered.rows) - len(channels)
-    return ["" if place < own else channels[place - own] for place in places.tolist()]
-
-
-def log_built(built: BuiltContext | JoinedContext) -> None:
+def log_built(built: BuiltContext) -> None:
     """The path taken and the number of messages, no texts."""
     level = logging.DEBUG if built.rung is _RANKED else logging.WARNING
     if not _is_logged(level):
@@ -276,7 +209,7 @@ def compression_events(
             agent_event_id(context_id),
             {
                 "original_count": fitted.original_count,
-                "compressed_count": len(fitted.lines),
+                "compressed_count": len(fitted.parts.lines),
                 "max_messages": limits.max_messages or 0,
                 "max_chars_per_message": limits.max_chars_per_message or 0,
             },

@@ -277,7 +277,7 @@ def without_repeats(
     looked at.
     """
     compared = (view.seq, view.columns.author, rows, order, marks)
-    found = view.written.sets.without_repeats(*compared, maximum=maximum)
+    found = view.lines.sets.without_repeats(*compared, maximum=maximum)
     if not found.complete:
         found = cut(view, rows[found.stay]).without_repeats(*compared, maximum=maximum)
     return found.stay, found.go
@@ -290,4 +290,4 @@ def cut(view: ChannelView, rows: NDArray[np.int32]) -> ShingleCache:
         lines = rows[places].tolist()
         return shingle_sets([ends_of(view.texts[row], COMPARED_CHARS) for row in lines])
 
-    return view.written.sets_with(view.seq[rows], shingles)
+    return view.lines.sets_with(view.seq[rows], shingles)

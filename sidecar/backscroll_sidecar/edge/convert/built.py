@@ -1,8 +1,7 @@
 """A built context as the bytes of BuildContextResponse.
 
-Stored fragments are joined, not encoded again: an answer is a concatenation of fields (`wire`). Items and messages that
-are not joined already (`context.joining`) are put together by hand from the contract's field numbers, the rest by
-protobuf.
+An answer is a concatenation of fields (`wire`). Payloads, text, items and messages are put together by
+`context.assembly` of what `AnswerFields` says of the contract, the explanation here by hand, the rest by protobuf.
 """
 
 from __future__ import annotations
@@ -13,16 +12,13 @@ from functools import lru_cache
 from typing import Any
 
 from backscroll.v1 import context_pb2 as pb
-from backscroll_scoring import Tails, join_records
-from backscroll_sidecar.adapters import encoded
+from backscroll_scoring import Pieces
 from backscroll_sidecar.context.model import (
     BuiltContext,
     Diagnostics,
     Explanation,
-    Items,
-    JoinedContext,
 )
-from backscroll_sidecar.context.rendering import Written
+from backscroll_sidecar.context.rendering import RenderedLine
 from backscroll_sidecar.domain import Category, Degradation, Event, Fate, NeutralMessage, Role
 from backscroll_sidecar.edge.convert.fields import (
     CATEGORY_NUMBERS,
@@ -45,8 +41,6 @@ from backscroll_sidecar.edge.convert.wire import (
     varint,
     without,
 )
-
-_RECENT, _SEMANTIC = Category.RECENT, Category.SEMANTIC
 
 _TRIGGER = tag(pb.BuildContextResponse, "trigger", LENGTH)
 _ITEMS = tag(pb.BuildContextResponse, "items", LENGTH)
@@ -84,30 +78,22 @@ _SHARES = tag(pb.CandidateExplanation, "shares", LENGTH)
 _LINEAR = tag(pb.CandidateExplanation, "linear", FIXED64)
 _CANDIDATE_SCORE = tag(pb.CandidateExplanation, "score", FIXED64)
 _CANDIDATE_RANK = tag(pb.CandidateExplanation, "rank", VARINT)
-_ITEM_KEYS = _ITEMS + _RANK + _SCORE
 
 
-def encode_built(
-    built: BuiltContext | JoinedContext, server_version: str, parse_us: int = 0
-) -> bytes:
+def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) -> bytes:
     """Serialise the answer to one build.
 
     Its diagnostics tell how long the request took to be parsed, `parse_us`, and how long this takes, up to themselves.
     """
     began_ns = time.perf_counter_ns()
-    pieces: list[bytes | memoryview]
-    if isinstance(built, JoinedContext):
-        pieces, rest = [built.joined.data], pb.BuildContextResponse()
-        if built.degradations:
-            rest.degradations.extend(map(_degradation, built.degradations))
-    else:
-        pieces, rest = [*_content(built)], _seldom(built)
+    pieces: list[bytes | memoryview] = [built.content.data]
     if built.omit:
-        pieces = [without(b"".join(pieces), built.omit)]
-    if isinstance(built, BuiltContext) and built.explanation is not None:
+        pieces = [without(built.content.tobytes(), built.omit)]
+    if built.explanation is not None:
         pieces.append(_explanation(built.explanation))
     if built.trigger_fragment is not None:
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
+    rest = _seldom(built)
     _tell_rest(built, rest)
     _tell_diagnostics(built.diagnostics, rest.diagnostics)
     rest.diagnostics.server_version = server_version
@@ -118,134 +104,48 @@ def encode_built(
     return b"".join(pieces)
 
 
-def _content(built: BuiltContext) -> list[bytes]:
-    """Payloads, text, items and messages as fields of the answer."""
-    pieces = [
-        lengthed(_PAYLOADS, _FORMAT[one.format] + lengthed(_BODY, one.body))
-        for one in built.payloads
-    ]
-    if built.text:
-        pieces.append(lengthed(_TEXT, built.text.encode()))
-    pieces.append(encode_items(built.items))
-    pieces += encoded(built.messages, "rendered message", encode_message)
-    return pieces
+class AnswerFields:
+    """What of the contract is needed to put an answer together: `context.rendering.AnswerCodec`."""
 
+    keys = (
+        _ITEMS, _CATEGORY[Category.RECENT], _CATEGORY[Category.SEMANTIC], _TOKEN_COUNT, _RANK, _SCORE, _MESSAGES,
+        _CONTENT, b"", *(_RENDERED_ROLE[role] for role in sorted(Role)),
+    )  # fmt: skip
+    payload, formats, body, text = _PAYLOADS, _FORMAT, _BODY, _TEXT
 
-class JoiningCodec:
-    """What of the contract `context.joining` needs to join an answer itself."""
-
-    keys = _PAYLOADS + _TEXT + _ITEM_KEYS + _MESSAGES
-    payload_head = _FORMAT["openai_chat"] + _BODY
-    rendered_head = _RENDERED_ROLE[Role.USER] + _CONTENT
-
-    def forms(self, written: Written) -> tuple[bytes, bytes, bytes, bytes]:
-        return (
-            _fields_said(written, _RECENT, written.turn_cost),
-            _fields_said(written, _SEMANTIC, written.line_cost),
-            encode_message(written.turn),
-            _message_id(written.said.message_id),
+    def item(self, line: RenderedLine) -> bytes:
+        """The message, its role, whether it is all there, and where it was said."""
+        fields = (
+            lengthed(_MESSAGE, line.fragment),
+            _ROLE[line.said.rendered_role],
+            _TRUNCATED if line.said.truncated else b"",
+            lengthed(_CHANNEL, line.channel.encode()) if line.channel else b"",
         )
+        return b"".join(fields)
 
-    def asked(self, question: str) -> bytes:
-        return lengthed(_MESSAGES, self.rendered_head + _sized(question.encode()))
+    def id_field(self, message_id: str) -> bytes:
+        """One id among those of a message that shows several."""
+        return _message_id(message_id)
 
-    def tails(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Tails:
-        return _tails_of(sources, kinds)
+    def message(self, message: NeutralMessage) -> bytes:
+        """One message of the neutral list."""
+        content = lengthed(_CONTENT, message.content.encode())
+        ids = b"".join(map(_message_id, message.message_ids))
+        return lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + ids)
+
+    def sources(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Pieces:
+        """What proposed the lines of each kind."""
+        return _sources_of(sources, kinds)
 
 
 @lru_cache(maxsize=1_024)
-def _tails_of(sources: tuple[str, ...], kinds: tuple[int, ...]) -> Tails:
+def _sources_of(sources: tuple[str, ...], kinds: tuple[int, ...]) -> Pieces:
     names = [tuple(name for i, name in enumerate(sources) if kind >> i & 1) for kind in kinds]
-    return Tails.of(kinds, list(map(_sources, names)))
-
-
-def _sized(text: bytes) -> bytes:
-    return varint(len(text)) + text
-
-
-def encode_items(items: Items) -> bytes:
-    """Serialise the items as fields of the answer.
-
-    An item is its size, what is the same whatever was asked (kept with the message), then rank, score and sources.
-    """
-    said = _said(items)
-    for at, channel in enumerate(items.channels):
-        if channel:
-            written = items.shown.written[at]
-            fields = _fields_said(written, _SEMANTIC, written.line_cost)
-            said[at] = lengthed(b"", fields + lengthed(_CHANNEL, channel.encode()))
-    return join_records(
-        _ITEM_KEYS,
-        said,
-        items.ranks,
-        items.scores,
-        items.sources,
-        _tails(tuple(items.names.items())),
-    )
-
-
-@lru_cache(maxsize=1_024)
-def _tails(names: tuple[tuple[int, tuple[str, ...]], ...]) -> Tails:
-    """What items of these sources end with."""
-    return Tails.of([bits for bits, _ in names], [_sources(one) for _, one in names])
-
-
-def _said(items: Items) -> list[bytes]:
-    """What each item says whatever was asked: all but rank, score and sources."""
-    form, encode = ("item turn", _encode_turn) if items.has_turns else ("item line", _encode_line)
-    if _SEMANTIC not in items.categories:
-        return items.shown.forms(form, encode)
-    recent = (form, encode)
-    ways = [
-        recent if one is _RECENT else ("item reference", _encode_reference)
-        for one in items.categories
-    ]
-    written = items.shown.written
-    try:
-        return [one.forms[form] for one, (form, _) in zip(written, ways, strict=True)]
-    except KeyError:
-        return [one.form(*way) for one, way in zip(written, ways, strict=True)]
-
-
-def _encode_turn(written: Written) -> bytes:
-    return _encode_said(written, Category.RECENT, written.turn_cost)
-
-
-def _encode_line(written: Written) -> bytes:
-    return _encode_said(written, Category.RECENT, written.line_cost)
-
-
-def _encode_reference(written: Written) -> bytes:
-    return _encode_said(written, Category.SEMANTIC, written.line_cost)
-
-
-def _encode_said(written: Written, category: Category, token_count: int) -> bytes:
-    """The fields behind their size, so that `join_records` knows where they end."""
-    return lengthed(b"", _fields_said(written, category, token_count))
-
-
-def _fields_said(written: Written, category: Category, token_count: int) -> bytes:
-    fields = (
-        lengthed(_MESSAGE, written.fragment),
-        _ROLE[written.turn.role],
-        _CATEGORY[category],
-        _TOKEN_COUNT,
-        varint(token_count),
-        _TRUNCATED if written.said.truncated else b"",
-    )
-    return b"".join(fields)
-
-
-def encode_message(message: NeutralMessage) -> bytes:
-    """Serialise one message of the neutral list as a field of the answer."""
-    content = lengthed(_CONTENT, message.content.encode())
-    ids = b"".join(map(_message_id, message.message_ids))
-    return lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + ids)
+    return Pieces.of(list(map(_sources, names)))
 
 
 @lru_cache(maxsize=4_096)
 def _message_id(one: str) -> bytes:
-    """One id among those of a message that shows several."""
     return lengthed(_MESSAGE_ID, one.encode())
 
 
@@ -264,7 +164,7 @@ def _split_sources(names: Iterable[str]) -> tuple[list[pb.Source], list[str]]:
     return list(dict.fromkeys(numbers)), own
 
 
-def _settled_of(built: BuiltContext | JoinedContext) -> bytes:
+def _settled_of(built: BuiltContext) -> bytes:
     question_type = built.question_type
     return _settled(
         built.channel,
@@ -317,7 +217,7 @@ def _degradation(one: Degradation) -> pb.Degradation:
     return pb.Degradation(stage=one.stage, source=one.source, reason=one.reason)
 
 
-def _tell_rest(built: BuiltContext | JoinedContext, out: pb.BuildContextResponse) -> None:
+def _tell_rest(built: BuiltContext, out: pb.BuildContextResponse) -> None:
     """What every answer has of its own. Field by field: half the price of a constructor with names."""
     out.context_id = built.context_id
     out.asked_at_ms = built.asked_at_ms

@@ -10,10 +10,9 @@ from typing import ClassVar, Protocol
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat.events import ChatEvent
 from backscroll_sidecar.chat.turns import ChatRequest
-from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext
-from backscroll_sidecar.context.rendered_lines import AnswerCodec
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.edge.call_pipeline import Call
-from backscroll_sidecar.edge.convert.built import JoiningCodec, encode_built
+from backscroll_sidecar.edge.convert.built import encode_built
 from backscroll_sidecar.edge.convert.chat import chat_request, event_to_proto, whole_answer
 from backscroll_sidecar.edge.convert.context import build_request
 from backscroll_sidecar.edge.convert.parsing import parse
@@ -22,9 +21,7 @@ from backscroll_sidecar.edge.convert.parsing import parse
 class Builder(Protocol):
     """Builds the context of one question; `context.builder.ContextBuilder` does."""
 
-    async def answer(
-        self, request: BuildRequest, codec: AnswerCodec
-    ) -> BuiltContext | JoinedContext:
+    async def build(self, request: BuildRequest) -> BuiltContext:
         """Never fails for a part that fails: what it costs stands in the answer."""
 
 
@@ -45,7 +42,6 @@ class ContextServicer:
         self._builder = builder
         self._chat = chat
         self._server_version = server_version
-        self._codec = JoiningCodec()
 
     async def build_context(self, raw: bytes, call: Call) -> bytes:
         """Select and order the messages for one question; the answer is joined from stored bytes."""
@@ -53,8 +49,7 @@ class ContextServicer:
         message = parse(pb.BuildContextRequest, raw)
         request = build_request(message, call.tenant, call.time_left_s)
         parse_us = (time.perf_counter_ns() - began_ns) // 1_000
-        answer = await self._builder.answer(request, self._codec)
-        return encode_built(answer, self._server_version, parse_us)
+        return encode_built(await self._builder.build(request), self._server_version, parse_us)
 
     async def stream_chat(
         self, request: pb.StreamChatRequest, call: Call

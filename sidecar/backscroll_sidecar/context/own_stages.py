@@ -1,4 +1,4 @@
-"""The compressor and the assembler of a build: the profile's own, and the plain ones where these break."""
+"""Compressors and assemblers of the operator's own, and the plain ones where these break."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ from functools import partial
 import structlog
 from msgspec.structs import replace
 
-from backscroll_sidecar.concurrency.deadline import Deadline
+from backscroll_sidecar.concurrency.deadline import OWN_FAULTS, Deadline
 from backscroll_sidecar.concurrency.offload import run
-from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, fit_us
+from backscroll_sidecar.context.budget import (
+    Counted,
+    Fitted,
+    Frame,
+    count_assembled,
+    count_parts,
+    fit,
+    fit_us,
+)
 from backscroll_sidecar.context.compress import (
     CUT_MARK,
     Compressed,
@@ -20,24 +28,18 @@ from backscroll_sidecar.context.compress import (
     Limits,
     SimpleCompressor,
 )
-from backscroll_sidecar.context.layouts import (
-    Assembled,
-    Assembler,
-    Parts,
-    Section,
-    StandardAssembler,
-)
-from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.context.layouts import Assembled, Assembler, Parts, Section
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.selected import Line, Lines
+from backscroll_sidecar.context.selected_lines import Lines
+from backscroll_sidecar.context.rendering import RenderedLine
 from backscroll_sidecar.domain import Degradation, Fate, Layout, NeutralMessage, Role
 from backscroll_sidecar.lines.escaping import escape_new
 from backscroll_sidecar.scripts import shows_nothing
 
 log = structlog.get_logger(__name__)
+_PLAIN = SimpleCompressor()
 PARTS = frozenset(("preferences", "recent", "semantic"))
 """What a section may be: the parts that tokens are counted by."""
-_PLAIN = SimpleCompressor(), StandardAssembler()
 
 
 class CheckedCompressor:
@@ -53,18 +55,20 @@ class CheckedCompressor:
             raise TypeError(f"compress gave {_kind(made)}, a Compressed is wanted")
         if made.lines is lines:
             return Compressed(lines, len(lines))
-        kept = Lines.of(made.lines)
-        left = iter(lines.places)
-        if not all(place in left for place in kept.places):
-            raise TypeError("compress gave other lines than it got, or in another order")
-        for line in kept:
+        left, index_of = iter(lines.places), {place: i for i, place in enumerate(lines.places)}
+        kept, changed = list[int](), dict[int, RenderedLine]()
+        for line in made.lines:
+            if line.place not in left:
+                raise TypeError("compress gave other lines than it got, or in another order")
             _check_text(line.said.text, "a line")
-        given = dict(zip(lines.places, lines.shown.written, strict=True))
-        kept = Lines.of([_without_marks(line, given[line.place].said.text) for line in kept])
+            kept.append(index_of[line.place])
+            given = lines.rendered(kept[-1])
+            if line.written != given:
+                changed[kept[-1]] = _without_marks(line.written, given.said.text)
         for place, fate in made.dropped.items():
             if not isinstance(fate, Fate):
                 raise TypeError(f"compress gave {_kind(fate)} for the fate of line {place}")
-        return Compressed(kept, len(lines), made.dropped)
+        return Compressed(lines.take(kept, changed), len(lines), made.dropped)
 
 
 class CheckedAssembler:
@@ -94,13 +98,13 @@ class CheckedAssembler:
         return replace(made, messages=_without_blank(made.messages), payload_messages=payload)
 
 
-def _without_marks(line: Line, given: str) -> Line:
+def _without_marks(line: RenderedLine, given: str) -> RenderedLine:
     """The line as it was cut; what else it came to say may not look like a mark of the server's either."""
     text = line.said.text
     if text == given or (text[-1:] == CUT_MARK and given.startswith(text[:-1])):
         return line
-    safe = escape_new(text, keep_control=line.written.pen.keep_control)
-    return line if safe == text else line.with_text(safe)
+    safe = escape_new(text, keep_control=line.style.keep_control)
+    return line if safe == text else line.telling(replace(line.said, text=safe, truncated=True))
 
 
 def _check_message(message: NeutralMessage) -> None:
@@ -151,64 +155,66 @@ def _kind(value: object) -> str:
     return type(value).__name__
 
 
+class StageFailed(Exception):
+    """A compressor or an assembler raised; `stage` says which."""
+
+    def __init__(self, stage: str) -> None:
+        super().__init__(stage)
+        self.stage = stage
+
+
+@dataclass(slots=True)
+class _Stages:
+    """The stages of a profile, checked, and which of them was asked last: of one that takes too long nothing else
+    tells.
+    """
+
+    compressor: Compressor
+    assembler: Assembler | None = None
+    asked: str = "compress"
+
+    def compress(self, lines: Lines, limits: Limits) -> Compressed:
+        self.asked = "compress"
+        try:
+            return self.compressor.compress(lines, limits)
+        except OWN_FAULTS as error:
+            raise StageFailed(self.asked) from error
+
+    def count(self, parts: Parts, frame: Frame, asked_by: str) -> Counted:
+        if self.assembler is None:
+            return count_parts(parts, frame, asked_by)
+        self.asked = "assemble"
+        try:
+            made = self.assembler.assemble(parts, frame.layout, include_system=frame.include_system)
+        except OWN_FAULTS as error:
+            raise StageFailed(self.asked) from error
+        return count_assembled(made, parts, frame)
+
+
 async def fit_in_stages(
-    request: BuildRequest, profile: Profile, parts: Parts, deadline: Deadline
+    parts: Parts, frame: Frame, profile: Profile, deadline: Deadline
 ) -> tuple[Fitted, tuple[Degradation, ...]]:
     """Inside the budget; a compressor or assembler that breaks, or takes too long, is replaced by the plain one.
 
     Raises `BudgetTooSmall`.
     """
     limits = Limits(profile.max_messages, profile.max_chars_per_message)
-    frame = Frame(
-        budget=profile.token_budget if request.token_budget is None else request.token_budget,
-        reserve=request.reserve_tokens,
-        tools_json=request.tools_json,
-        layout=request.layout,
-        include_system=request.include_system,
-        with_names=request.include_names,
-        tokenizer=request.tokenizer,
-    )
-    fit_with = partial(fit, parts, limits, frame)
     fitted, lost = None, list[Degradation]()
     if profile.has_own_stages:
-        fitted, lost = await _fitted_by_own(profile, fit_with, deadline)
+        own = _Stages(profile.compressor or _PLAIN, profile.assembler)
+        work = asyncio.to_thread(fit, parts, limits, frame, own)  # whatever anybody's code costs
+        try:
+            fitted = await deadline.bound(work)
+        except StageFailed as failed:
+            log.warning("fitting failed", stage=failed.stage, exc_info=True)
+            lost = [Degradation(failed.stage, "ERROR")]
+        except TimeoutError:
+            lost = [Degradation(own.asked, "TIMEOUT")]
     if fitted is None:
-        fit_plainly = partial(fit_with, *_PLAIN)
-        fitted = await run(fit_us(parts, limits, frame), fit_plainly)
+        plain = partial(fit, parts, limits, frame, _Stages(_PLAIN))
+        fitted = await run(fit_us(parts, limits, frame), plain)
     if fitted.preferences_dropped:
         lost.append(Degradation("compress", "BUDGET", "preferences"))
     if fitted.answered_dropped:
         lost.append(Degradation("compress", "BUDGET", "chain"))
     return fitted, tuple(lost)
-
-
-async def _fitted_by_own(
-    profile: Profile, fit_with: partial[Fitted], deadline: Deadline
-) -> tuple[Fitted | None, list[Degradation]]:
-    """In a thread, whatever anybody's code costs; None where it broke."""
-    both = _Both(profile.compressor or _PLAIN[0], profile.assembler or _PLAIN[1])
-    try:
-        work = asyncio.to_thread(fit_with, both, both)
-        return await deadline.bound(work), []
-    except StageFailed as failed:
-        log.warning("fitting failed", stage=failed.stage, exc_info=True)
-        return None, [Degradation(failed.stage, "ERROR")]
-    except TimeoutError:
-        return None, [Degradation(both.asked, "TIMEOUT")]
-
-
-@dataclass(slots=True)
-class _Both:
-    """Both stages, and which of them was asked last: of one that takes too long nothing else tells."""
-
-    compressor: Compressor
-    assembler: Assembler
-    asked: str = "compress"
-
-    def compress(self, lines: Lines, limits: Limits) -> Compressed:
-        self.asked = "compress"
-        return self.compressor.compress(lines, limits)
-
-    def assemble(self, parts: Parts, layout: Layout, *, include_system: bool) -> Assembled:
-        self.asked = "assemble"
-        return self.assembler.assemble(parts, layout, include_system=include_system)

@@ -1,23 +1,33 @@
-"""The bot's instruction: whose wins, and templates with parameters of the message. Pure."""
+"""The texts of a prompt that are no lines: the bot's instruction, the question, what is known of the asker. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime, tzinfo
+from functools import lru_cache
 
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.layouts import QUESTION_APART, bare_preference
 from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
 from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.rendering import RenderStyle, row_text
 from backscroll_sidecar.context.routing import ContextSettings, Route
+from backscroll_sidecar.domain import Role, SpeakerStyle, StoredSystemRows
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.lines.escaping import escape
 from backscroll_sidecar.lines.line_format import indent
+from backscroll_sidecar.lines.names import escape_name, shown_name, with_mentions
 from backscroll_sidecar.scripts import shows_nothing
+from backscroll_sidecar.texts import Texts
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _JOINERS = "\u200c\u200d"
 """They shape letters of Persian and Indic names, and hold emoji together."""
 _SAME_ALL_ALONG = frozenset({"channel", "thread_id", "session_id"})
 """The parameters that have the same value in the next turn; what the bot itself fills in is not known to."""
+_ASSISTANT, _SYSTEM, _TOOL = int(Role.ASSISTANT), int(Role.SYSTEM), int(Role.TOOL)
+_TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
 
 
 def system_text(
@@ -109,3 +119,67 @@ def _parameters(request: BuildRequest, question: Question, zone: tzinfo) -> dict
         "question": one_line(question.text),
         "asked_at": asked_at,
     }
+
+
+def speaker_style(
+    request: BuildRequest,
+    route: Route,
+    question: Question,
+    view: ChannelView,
+    rows: Iterable[int],
+) -> SpeakerStyle:
+    """As asked; else tagged with two or more people, the asker included; the bot's own tools are nobody, and
+    where their rows are system messages, platforms.
+    """
+    if request.speaker_style is not None:
+        return request.speaker_style
+    own, ids = request.self_ids, view.people.ids
+    somebody = question.asker.id if question.asker else None
+    has_system = route.system_rows is StoredSystemRows.SYSTEM
+    author_of, role_of = view.columns.author.item, view.role.item
+    for row in rows:
+        speaker, role = ids[author_of(row)], role_of(row)
+        if speaker == somebody or (role == _SYSTEM and has_system):
+            continue
+        is_bot = speaker in own
+        if (role == _ASSISTANT and (is_bot or not own)) or (role == _TOOL and is_bot):
+            continue
+        if somebody is not None:
+            return _TAGGED
+        somebody = speaker
+    return _ROLE
+
+
+def shown_preferences(preferences: tuple[str, ...], style: RenderStyle) -> tuple[str, ...]:
+    """What is known of the asker, as it may be shown."""
+    bare = filter(None, map(bare_preference, preferences))
+    return tuple([escape(one, keep_control=style.keep_control) for one in bare])
+
+
+def question_text(
+    request: BuildRequest, question: Question, view: ChannelView, style: RenderStyle, texts: Texts
+) -> str:
+    """The question as it is written: in tagged style with its speaker, like every other line.
+
+    In one message with the context it cannot begin a line of its own, which would pass for somebody else's.
+    """
+    text = (
+        row_text(view, question.trigger_row, keep_control=style.keep_control).strip()
+        if question.is_trigger_text
+        else escape(
+            with_mentions(question.text, request.mentions, view.people),
+            keep_control=style.keep_control,
+        )
+    )
+    if shows_nothing(text):
+        text = texts.no_text  # no vendor takes a blank message
+    if style.speaker is _ROLE or question.asker is None:
+        return text if request.layout in QUESTION_APART else indent(text)
+    return f"{_who(question.asker.name, question.asker.id)}: {indent(text)}"
+
+
+@lru_cache(maxsize=1_024)
+def _who(name: str, author_id: str) -> str:
+    """Who asks."""
+    name, author_id = shown_name(name), escape_name(author_id)
+    return f"{name} <{author_id}>" if name else f"<{author_id}>"

@@ -1,0 +1,210 @@
+"""A table of rendered lines: each message written in one style, in all forms an answer may need, with its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import kernels_line_table as kernels
+from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+from .kernels_line_table import MARK_BITS
+from .layout import COLUMNS, FORMS, KNOWN, NUMBERS, SUMS
+
+_NO_PLACES = np.empty(0, np.int32)
+FIRST_LINES, FIRST_BYTES = 64, 65_536
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """Pieces of bytes, one behind the other. Make them with `of`.
+
+    Attributes
+    ----------
+    joined : bytes
+    ends : int64[n]
+        Where each ends.
+    """
+
+    joined: bytes
+    ends: Int64
+
+    @classmethod
+    def of(cls, pieces: Sequence[bytes]) -> Pieces:
+        """From any number."""
+        return cls(b"".join(pieces), np.cumsum([len(one) for one in pieces], dtype=np.int64))
+
+    def and_more(self, pieces: Sequence[bytes]) -> Pieces:
+        """With some more behind them."""
+        count, at = len(self.ends), len(self.joined)
+        ends = np.empty(count + len(pieces), np.int64)
+        ends[:count] = self.ends
+        for i, one in enumerate(pieces, count):
+            at += len(one)
+            ends[i] = at
+        return Pieces(self.joined + b"".join(pieces), ends)
+
+
+class LineTable:
+    """Rendered lines by key, `key_of` a message and its mark. Grows; for one thread at a time."""
+
+    __slots__ = ("_bounds", "_bytes", "_count", "_keys", "_numbers", "_slots")
+
+    def __init__(self) -> None:
+        self._bytes: UInt8 = np.empty(FIRST_BYTES, np.uint8)
+        self._bounds: Int32 = np.zeros((FIRST_LINES, FORMS + 1), np.int32)
+        self._numbers: Int32 = np.empty((FIRST_LINES, NUMBERS), np.int32)
+        self._count = 0
+        self._new_index(4 * FIRST_LINES)
+
+    def _new_index(self, size: int) -> None:
+        self._keys: Int64 = np.full(size, -1, np.int64)
+        self._slots: Int32 = np.full(size, -1, np.int32)
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of the forms it has."""
+        return int(self._bounds[self._count - 1, FORMS]) if self._count else 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it holds."""
+        arrays = (self._bytes, self._bounds, self._numbers, self._keys, self._slots)
+        return sum(one.nbytes for one in arrays)
+
+    def add(
+        self,
+        keys: Sequence[int],
+        forms: Sequence[Sequence[bytes]],
+        numbers: Sequence[Sequence[int]],
+    ) -> range:
+        """Enter lines, at least one: the forms and numbers of each, in the order of `layout`. Returns their slots."""
+        slots = self.lend(forms, numbers)
+        self._count = slots.stop
+        for key, slot in zip(keys, slots, strict=True):
+            kernels.keep_slot(key, slot, self._keys, self._slots)
+        return slots
+
+    def lend(self, forms: Sequence[Sequence[bytes]], numbers: Sequence[Sequence[int]]) -> range:
+        """Slots for lines, at least one, that nobody will look up: theirs until the next line is entered."""
+        start, first, count = self.used_bytes, self._count, len(forms)
+        pieces = [form for each in forms for form in each]
+        joined = b"".join(pieces)
+        self._make_room(first + count, start + len(joined))
+        self._bytes[start : start + len(joined)] = np.frombuffer(joined, np.uint8)
+        ends = np.cumsum(list(map(len, pieces))).reshape(count, FORMS)
+        bounds = self._bounds[first : first + count]
+        bounds[:, 1:] = ends + start
+        bounds[:1, 0], bounds[1:, 0] = start, bounds[:-1, FORMS]
+        self._numbers[first : first + count] = numbers
+        return range(first, first + count)
+
+    def _make_room(self, count: int, most_bytes: int) -> None:
+        """Room for so many lines and bytes in all."""
+        if most_bytes > len(self._bytes):
+            larger = np.empty(max(2 * len(self._bytes), most_bytes), np.uint8)
+            larger[: self.used_bytes] = self._bytes[: self.used_bytes]
+            self._bytes = larger
+        while count > len(self._bounds):
+            self._bounds = np.concatenate((self._bounds, np.zeros_like(self._bounds)))
+            self._numbers = np.concatenate((self._numbers, np.empty_like(self._numbers)))
+            there = self._keys >= 0
+            keys, slots = self._keys[there], self._slots[there]
+            self._new_index(4 * len(self._bounds))
+            for key, slot in zip(keys.tolist(), slots.tolist(), strict=True):
+                kernels.keep_slot(key, slot, self._keys, self._slots)
+
+    def without(self, seqs: Collection[int]) -> LineTable:
+        """Another table with the same lines but for those of the messages with these numbers."""
+        out = LineTable()
+        out._bytes, out._bounds = self._bytes.copy(), self._bounds.copy()
+        out._numbers, out._count = self._numbers.copy(), self._count
+        out._keys, out._slots = self._keys.copy(), self._slots.copy()
+        out._slots[np.isin(out._keys >> MARK_BITS, list(seqs))] = -1
+        return out
+
+    def lay_out(
+        self,
+        order: Int64,
+        rows: Int32,
+        semantic: Bool,
+        kinds: UInt32,
+        seq: Int64,
+        time_ms: Int64,
+        dated_before_ms: int,
+    ) -> tuple[Int64, list[int]]:
+        """Selected candidates as columns, by place: int64[COLUMNS, k]; and the kinds there are, each once.
+
+        What the table does not have has the slot -1 and no numbers.
+
+        Parameters
+        ----------
+        order : int64[k]
+            Places among the m candidates, best first, each once.
+        rows, semantic, kinds : int32[m], bool[m], uint32[m]
+            The row of each, behind the last for lines of elsewhere; which are references; the kind of each.
+        seq, time_ms : int64[n]
+            Number and time of each row.
+        dated_before_ms
+            Older messages are looked up with their date.
+        """
+        columns: Int64 = np.empty((COLUMNS, len(order)), np.int64)
+        count = kernels.lay_out(
+            order, rows, semantic, kinds, seq, time_ms, dated_before_ms, self._keys, self._slots, self._numbers,
+            columns,
+        )  # fmt: skip
+        known: list[int] = columns[KNOWN, :count].tolist()
+        return columns, known
+
+    def look_up(self, keys: Int64, columns: Int64) -> None:
+        """Enter slots and numbers of the lines with these keys, int64[k]; -1: it is not to be found here."""
+        kernels.look_up(keys, self._keys, self._slots, self._numbers, columns)
+
+    def text(self, slot: int, form: int) -> str:
+        """A form of a line."""
+        bounds = self._bounds[slot]
+        return bytes(self._bytes[bounds[form] : bounds[form + 1]]).decode()
+
+    def assemble(
+        self,
+        columns: Int64,
+        scores: Float64,
+        scored: Int32 | None,
+        tails: Pieces,
+        pieces: Pieces,
+        program: Int64,
+    ) -> UInt8:
+        """What a program writes of lines that all have slots: uint8[n].
+
+        Parameters
+        ----------
+        scores, scored : float64[s], int32[s] or None
+            The scores of the candidates at these ascending places; None: of all.
+        tails
+            What items of each kind end with.
+        pieces
+            The first ones as `layout` says.
+        program : int64[steps, STEP]
+            See `layout`.
+        """
+        assembled: UInt8 = kernels.assemble(
+            self._bytes, self._bounds, columns, scores, _NO_PLACES if scored is None else scored, tails.joined,
+            tails.ends, pieces.joined, pieces.ends, program,
+        )  # fmt: skip
+        return assembled
+
+
+def key_of(seq: int, mark: int, is_shared: bool) -> int:
+    """Under which key a table has the message with this number: with a mark, 0 none, 1 a date, others below 2 ** 19;
+    whether somebody else shown has the name of who speaks.
+    """
+    return seq << MARK_BITS | mark << 1 | is_shared
+
+
+def add_up(columns: Int64, *, has_turns: bool) -> list[int]:
+    """Sums over the columns of lines, as `layout` has them. `has_turns`: the talk's are messages of their own."""
+    sums = np.empty(SUMS, np.int64)
+    kernels.add_up(columns, has_turns, sums)
+    found: list[int] = sums.tolist()
+    return found

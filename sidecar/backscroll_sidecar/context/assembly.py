@@ -1,0 +1,214 @@
+"""The bytes of an answer: its payloads, its text, its items and its messages, put together of rendered lines.
+
+A layout's plan becomes a program of a few steps, the same for all questions that have the same parts. `LineTable` runs
+it over the lines and over the pieces that are no lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring import Pieces
+from backscroll_scoring.layout import (
+    BODY,
+    CLOSE_FIELD,
+    CONTENT_KEY,
+    COPY_LINES,
+    COPY_PIECE,
+    ESCAPED_LINE,
+    ID_FIELD,
+    LINE,
+    LINE_COST,
+    MESSAGE_KEY,
+    OPEN_FIELD,
+    REFERENCES,
+    ROLE_KEY,
+    STEP,
+    TALK,
+    TURN_COST,
+    WRITE_ITEMS,
+    WRITE_MESSAGES,
+)
+from backscroll_sidecar.adapters import Adapter, inside_json
+from backscroll_sidecar.context.budget import Fitted, Frame
+from backscroll_sidecar.context.fallback_ladder import Picked
+from backscroll_sidecar.context.layouts import GAP, QUESTION_APART, Block, Part, Plan, messages_of
+from backscroll_sidecar.context.rendering import AnswerCodec
+from backscroll_sidecar.domain import Layout, NeutralMessage, Role
+
+_GROUPS = {Part.RECENT: TALK, Part.SEMANTIC: REFERENCES}
+_FIRST = ROLE_KEY + len(Role) + 1
+"""Behind the pieces that the codec gives."""
+_STATIC = (Part.SYSTEM, Part.SYSTEM_LINE, Part.RECENT, Part.SEMANTIC)
+"""What is the same from question to question."""
+
+
+class Piece(IntEnum):
+    """The pieces that are no lines. Behind them stand the literals of all parts, each as it is and inside JSON."""
+
+    PAYLOAD, FORMAT, BODY, TEXT, OPENING, CLOSING, COMMA = range(_FIRST, _FIRST + 7)
+    HEAD, SYSTEM_HEAD, TAIL, BREAK, JSON_BREAK, GAP, JSON_GAP = range(_FIRST + 7, _FIRST + 14)
+
+
+_LITERALS = max(Piece) + 1
+_ASKED_TAIL = _LITERALS + 2 * len(Part)
+_GAPS, _BREAKS = (Piece.GAP, Piece.JSON_GAP), (Piece.BREAK, Piece.JSON_BREAK)
+_LINES = LINE, ESCAPED_LINE
+
+
+def _literal(part: Part, *, is_json: bool) -> int:
+    """The number of the piece with a part's text, or title."""
+    return _LITERALS + 2 * part + is_json
+
+
+@lru_cache(maxsize=256)
+def _program(plan: Plan, layout: Layout, formats: int) -> NDArray[np.int64]:
+    """int64[steps, STEP]: what writes an answer with so many payloads."""
+    has_turns = layout is Layout.TURNS
+    steps: list[tuple[int, ...]] = []
+    for _ in range(formats):
+        steps += _payload(plan, has_turns=has_turns)
+    if plan.text:
+        steps += [(OPEN_FIELD, Piece.TEXT), *_text(plan.text, is_json=False), (CLOSE_FIELD,)]
+    steps.append((WRITE_ITEMS, _cost(layout)))
+    for block in plan.messages:
+        steps += _message(block)
+    return _as_rows(steps)
+
+
+def _payload(plan: Plan, *, has_turns: bool) -> Iterator[tuple[int, ...]]:
+    yield from ((OPEN_FIELD, Piece.PAYLOAD), (COPY_PIECE, Piece.FORMAT), (OPEN_FIELD, Piece.BODY))
+    yield COPY_PIECE, Piece.OPENING
+    for at, (role, of) in enumerate(plan.payload):
+        if at and plan.payload[at - 1].parts:
+            yield COPY_PIECE, Piece.COMMA
+        if not of:  # the question is still to come
+            yield COPY_LINES, BODY, TALK, -1, Piece.COMMA
+            continue
+        yield COPY_PIECE, Piece.SYSTEM_HEAD if role is Role.SYSTEM else Piece.HEAD
+        yield from _text(of, is_json=True)
+        is_named = has_turns and of == (Part.QUESTION,)
+        yield COPY_PIECE, _ASKED_TAIL if is_named else Piece.TAIL
+    yield from ((COPY_PIECE, Piece.CLOSING), (CLOSE_FIELD,), (CLOSE_FIELD,))
+
+
+def _text(of: Sequence[Part], *, is_json: bool) -> Iterator[tuple[int, ...]]:
+    """Parts with a gap between them."""
+    for at, part in enumerate(of):
+        if at:
+            yield COPY_PIECE, _GAPS[is_json]
+        yield COPY_PIECE, _literal(part, is_json=is_json)
+        if part in _GROUPS:
+            yield COPY_LINES, _LINES[is_json], _GROUPS[part], _BREAKS[is_json]
+
+
+def _message(block: Block) -> Iterator[tuple[int, ...]]:
+    """A message of the answer."""
+    if not block.parts:
+        yield (WRITE_MESSAGES,)
+        return
+    yield from ((OPEN_FIELD, MESSAGE_KEY), (COPY_PIECE, ROLE_KEY + block.role))
+    yield from ((OPEN_FIELD, CONTENT_KEY), *_text(block.parts, is_json=False), (CLOSE_FIELD,))
+    for part in block.parts:
+        if part in _GROUPS:
+            yield COPY_LINES, ID_FIELD, _GROUPS[part]
+    yield (CLOSE_FIELD,)
+
+
+@lru_cache(maxsize=64)
+def _static(
+    codec: AnswerCodec, adapter: Adapter, model: str, tools_json: str, literals: tuple[str, ...]
+) -> Pieces:
+    """The pieces that are the same from question to question."""
+    head, tail = adapter.around(Role.USER)
+    system_head, _ = adapter.around(Role.SYSTEM)
+    opening, closing = adapter.envelope(model, tools_json)
+    pieces = (
+        *codec.keys, codec.payload, codec.formats[adapter.name], codec.body, codec.text, opening, closing, b",", head,
+        system_head, tail, b"\n", b"\\n", GAP.encode(), inside_json(GAP),
+    )  # fmt: skip
+    return Pieces.of((*pieces, *_both(literals)))
+
+
+def _both(literals: Sequence[str]) -> Iterator[bytes]:
+    """Each as it is, and inside JSON."""
+    for one in literals:
+        yield one.encode()
+        yield inside_json(one)
+
+
+def assemble(
+    fitted: Fitted,
+    picked: Picked,
+    kinds: Sequence[int],
+    frame: Frame,
+    codec: AnswerCodec,
+    model: str,
+    formats: int,
+) -> NDArray[np.uint8]:
+    """The fields of an answer: so many payloads, its text, its items and its messages, as bytes: uint8[n]."""
+    parts, made = fitted.parts, fitted.assembled
+    literals = tuple(map(parts.literal, _STATIC))
+    pieces = _static(codec, frame.adapter, model, frame.tools_json, literals)
+    if made is None:
+        plan = parts.plan(frame.layout, include_system=frame.include_system)
+        program = _program(plan, frame.layout, formats)
+        preferences = parts.literal(Part.PREFERENCES) if parts.preferences else ""
+        asked = "" if frame.layout in QUESTION_APART else parts.literal(Part.LABELLED_QUESTION)
+        _, asked_tail = frame.adapter.around(Role.USER, fitted.asked_by)
+        more = (*_both((preferences, parts.question, asked)), asked_tail)
+    else:
+        program = _own_program(frame.layout, formats, has_text=bool(made.text))
+        body = frame.adapter.payload(
+            made.payload_messages, model=model, tools_json=frame.tools_json, with_names=frame.with_names
+        )  # fmt: skip
+        more = body, made.text.encode(), b"".join(map(codec.message, made.messages))
+    lines = parts.lines
+    if fitted.dropped:
+        lines = lines.ranked(picked.selection.ranks())
+    lines = lines.entered(codec)
+    assert lines.source is not None
+    return lines.source.table.assemble(
+        lines.columns,
+        picked.ranked.scores,
+        picked.ranked.places,
+        codec.sources(picked.gathered.sources, tuple(kinds)),
+        pieces.and_more(more),
+        program,
+    )
+
+
+def payload_messages(fitted: Fitted, frame: Frame) -> tuple[NeutralMessage, ...]:
+    """The messages of a payload as values."""
+    if fitted.assembled is not None:
+        return tuple(fitted.assembled.payload_messages)
+    plan = fitted.parts.plan(frame.layout, include_system=frame.include_system)
+    return tuple(messages_of(fitted.parts, plan.payload, frame.layout))
+
+
+@lru_cache(maxsize=64)
+def _own_program(layout: Layout, formats: int, *, has_text: bool) -> NDArray[np.int64]:
+    """The same where somebody else made payload, text and messages: three pieces."""
+    body, text, messages = range(_literal(Part.PREFERENCES, is_json=False), _ASKED_TAIL)[:3]
+    steps: list[tuple[int, ...]] = []
+    for _ in range(formats):
+        steps += [(OPEN_FIELD, Piece.PAYLOAD), (COPY_PIECE, Piece.FORMAT), (OPEN_FIELD, Piece.BODY)]
+        steps += [(COPY_PIECE, body), (CLOSE_FIELD,), (CLOSE_FIELD,)]
+    if has_text:
+        steps += [(OPEN_FIELD, Piece.TEXT), (COPY_PIECE, text), (CLOSE_FIELD,)]
+    steps += [(WRITE_ITEMS, _cost(layout)), (COPY_PIECE, messages)]
+    return _as_rows(steps)
+
+
+def _cost(layout: Layout) -> int:
+    """The column that the talk's cost is in."""
+    return TURN_COST if layout is Layout.TURNS else LINE_COST
+
+
+def _as_rows(steps: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
+    return np.array([(*step, *(-1,) * (STEP - len(step))) for step in steps], np.int64)

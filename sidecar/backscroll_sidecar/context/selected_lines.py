@@ -1,0 +1,462 @@
+"""The selected messages on their way into a payload: columns of numbers, texts where they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import tzinfo
+from functools import cached_property
+from typing import NamedTuple, overload
+from zoneinfo import ZoneInfo
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring import LineTable, add_up, key_of
+from backscroll_scoring.layout import (
+    COLUMNS,
+    CONTENT,
+    FIRST_NUMBER,
+    GROUP_SUMS,
+    IS_REFERENCE,
+    LAST_LINE,
+    LINE,
+    LINE_COST,
+    LINES_COST,
+    PLACE,
+    RANK,
+    ROLE,
+    SLOT,
+    TURN_COST,
+)
+from backscroll_sidecar.adapters import Adapter, Speaker
+from backscroll_sidecar.channels import ChannelView, shown_id
+from backscroll_sidecar.context.rendering import (
+    NOBODY,
+    RENDER_US,
+    RENDER_US_PER_CHAR,
+    AnswerCodec,
+    RenderedLine,
+    RenderStyle,
+    said_of,
+)
+from backscroll_sidecar.domain import Category, NeutralMessage, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.lines.line_format import MS_PER_DAY, LineStyle, Said, time_mark
+from backscroll_sidecar.texts import ENGLISH, Texts
+
+_ISO_DATE, _RELATIVE = TimeStyle.ISO_DATE, TimeStyle.RELATIVE
+_TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
+_USER = np.uint8(Role.USER)
+_NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
+_CATEGORIES = Category.RECENT, Category.SEMANTIC
+_ROLES = {int(one): one for one in Role}
+_NO_ONE: frozenset[int] = frozenset()
+
+
+class Elsewhere(NamedTuple):
+    """k lines of other channels, in time order.
+
+    Attributes
+    ----------
+    view : the lines as rows; edges are left out.
+    channels : of each row.
+    scores : float64[k], cosines to the question, not below 0.
+    """
+
+    view: ChannelView
+    channels: tuple[str, ...]
+    scores: NDArray[np.float64]
+
+
+class Wanted(NamedTuple):
+    """How a question wants lines rendered: all that their forms depend on but the time it is asked at."""
+
+    style: RenderStyle
+    zone: tzinfo
+    time_style: TimeStyle | None
+
+    @property
+    def table_style(self) -> Hashable:
+        """What the lines of a table have in common: dated and undated ones have keys of their own in it."""
+        return self.style, self.zone
+
+    def line_style(self, asked_at_ms: int, texts: Texts = ENGLISH) -> LineStyle:
+        """How lines are written for a question asked then, in the words of its language."""
+        return LineStyle(self.style.speaker, self.time_style, asked_at_ms, self.zone, texts)
+
+    def dated_before_ms(self, asked_at_ms: int) -> int:
+        """What was said before is written with its date (`line_format.time_mark`)."""
+        if self.time_style is None:
+            return asked_at_ms - MS_PER_DAY
+        return _ALWAYS_MS if self.time_style is _ISO_DATE else _NEVER_MS
+
+
+USUAL = Wanted(RenderStyle(_TAGGED), ZoneInfo("UTC"), None)
+"""What a bot in a group wants that leaves all to us."""
+
+
+class Line(NamedTuple):
+    """One selected message.
+
+    Attributes
+    ----------
+    rank, place : int
+        The order of selection, 1 is the best; which candidate it is.
+    is_turn : bool
+        It will stand alone, as a message of its own.
+    exchange : int or None
+        The same number on the lines of one tool exchange, None on others.
+    is_answered : bool
+        The question replies to it.
+    """
+
+    written: RenderedLine
+    rank: int
+    place: int = 0
+    category: Category = Category.RECENT
+    is_turn: bool = True
+    exchange: int | None = None
+    is_answered: bool = False
+
+    @property
+    def said(self) -> Said:
+        """What it tells."""
+        return self.written.said
+
+    @property
+    def cost(self) -> int:
+        """The most tokens it adds to a payload."""
+        return self.written.turn_cost if self.is_turn else self.written.line_cost
+
+    def with_text(self, text: str) -> Line:
+        """The same line with less of its text."""
+        less = msgspec.structs.replace(self.said, text=text, truncated=True)
+        return self._replace(written=self.written.telling(less))
+
+
+@dataclass(slots=True, eq=False)
+class LineSource:
+    """Where lines come from: rows of a view, and of `elsewhere` behind them, by the places of candidates.
+
+    Attributes
+    ----------
+    rows : int32[m]
+        The row of each candidate.
+    shared : numbers of authors
+        Whose names somebody else shown has, too.
+    additions : texts by place
+        What is written behind a line for this question alone.
+    """
+
+    view: ChannelView
+    rows: NDArray[np.int32]
+    elsewhere: Elsewhere | None
+    wanted: Wanted
+    line_style: LineStyle
+    table: LineTable
+    shared: frozenset[int] = _NO_ONE
+    additions: Mapping[int, str] = field(default_factory=dict)
+
+    def author(self, place: int) -> int:
+        """The number of who speaks at a place; -1 elsewhere."""
+        row = self.rows.item(place)
+        return self.view.columns.author.item(row) if row < self.view.count else -1
+
+    def speaker(self, author: int) -> Speaker:
+        """Somebody by their number."""
+        people = self.view.people
+        return Speaker(people.ids[author], people.names[author] or people.ids[author])
+
+    def speakers(self, rows: NDArray[np.int32]) -> dict[int, Speaker]:
+        """Who says rows of the view, but for the bot itself and for platforms."""
+        style, ids = self.wanted.style, self.view.people.ids
+        pairs = zip(
+            self.view.columns.author[rows].tolist(), self.view.role[rows].tolist(), strict=True
+        )
+        return {
+            author: self.speaker(author)
+            for author, role in set(pairs)
+            if not style.is_own(_ROLES[role], ids[author]) and not style.is_platform(_ROLES[role])
+        }
+
+    def shared_names(
+        self, speakers: Mapping[int, Speaker], asker: Speaker
+    ) -> tuple[frozenset[int], str]:
+        """Who of these, by author number, is not given the name they would be alone; and the asker's name."""
+        adapter = self.wanted.style.adapter
+        *names, asked_by = adapter.names([*speakers.values(), asker])
+        pairs = zip(speakers.items(), names, strict=True)
+        return frozenset(
+            author for (author, one), name in pairs if name != adapter.name_alone(one)
+        ), asked_by
+
+    def render(self, place: int, known: RenderedLine | None = None) -> RenderedLine:
+        """The line at a place; `known`: it, perhaps cut, with another name."""
+        is_shared = self.author(place) in self.shared
+        if known is not None:
+            return known.style.render(known.said, known.mark, known.fragment, is_shared=is_shared)
+        view, row, channel = self.view, self.rows.item(place), ""
+        if row >= view.count:
+            assert self.elsewhere is not None
+            row -= view.count
+            view, channel = self.elsewhere.view, self.elsewhere.channels[row]
+        said = said_of(view, row, self.wanted.style)
+        if place in self.additions:
+            said = msgspec.structs.replace(said, addition=self.additions[place], token_count=0)
+        return self.wanted.style.render(
+            said,
+            time_mark(said.sent_at_ms, self.line_style),
+            view.fragments[row],
+            is_shared=is_shared,
+            channel=channel,
+        )
+
+    def key(self, place: int) -> int:
+        """Under which key the table has the line at a place; -1: nobody else can use it."""
+        view, row = self.view, self.rows.item(place)
+        if row >= view.count or place in self.additions:
+            return -1
+        mark = time_mark(view.columns.time_ms.item(row), self.line_style)
+        number = int(bool(mark))
+        if mark and self.wanted.time_style is _RELATIVE:
+            number = view.lines.mark_number(mark)
+        return key_of(view.seq.item(row), number, self.author(place) in self.shared)
+
+    def render_us(self, place: int) -> float:
+        """Microseconds that rendering the line at a place takes, predicted."""
+        row = self.rows.item(place)
+        text = self.view.texts[row] if row < self.view.count else ""
+        return RENDER_US + RENDER_US_PER_CHAR * len(text)
+
+
+class Lines(Sequence[Line]):
+    """Selected messages in time order, by column.
+
+    Attributes
+    ----------
+    columns : int64[COLUMNS, k]
+        As `layout` has them.
+    own : rendered lines by place
+        Of those that are not to be found in the table.
+    exchanges : exchange by place
+        Of those that belong to one.
+    has_turns : bool
+        The talk's stand alone.
+    answered : int
+        The place of the one that the question replies to; -1 none of them.
+    source : where they come from; None where all are `own`.
+    """
+
+    def __init__(
+        self,
+        columns: NDArray[np.int64],
+        own: Mapping[int, RenderedLine],
+        exchanges: Mapping[int, int],
+        *,
+        has_turns: bool = True,
+        answered: int = -1,
+        source: LineSource | None = None,
+    ) -> None:
+        self.columns, self.own, self.exchanges = columns, own, exchanges
+        self.has_turns, self.answered, self.source = has_turns, answered, source
+
+    @classmethod
+    def of(cls, lines: Iterable[Line]) -> Lines:
+        """Lines as columns; what is that already stays as it is."""
+        if isinstance(lines, Lines):
+            return lines
+        given = list(lines)
+        columns = np.zeros((COLUMNS, len(given)), np.int64)
+        for i, line in enumerate(given):
+            columns[PLACE, i], columns[RANK, i], columns[SLOT, i] = line.place, line.rank, -1
+            columns[IS_REFERENCE, i] = line.category is Category.SEMANTIC
+            columns[FIRST_NUMBER:, i] = line.written.numbers
+        return cls(
+            columns,
+            {line.place: line.written for line in given},
+            {line.place: line.exchange for line in given if line.exchange is not None},
+            has_turns=any(line.is_turn for line in given),
+            answered=next((line.place for line in given if line.is_answered), -1),
+        )
+
+    @cached_property
+    def places(self) -> list[int]:
+        """Which candidate each is."""
+        found: list[int] = self.columns[PLACE].tolist()
+        return found
+
+    @cached_property
+    def ranks(self) -> list[int]:
+        """The order of selection, 1 is the best."""
+        found: list[int] = self.columns[RANK].tolist()
+        return found
+
+    @cached_property
+    def costs(self) -> list[int]:
+        """The most tokens that each adds to a payload."""
+        found = self.columns[LINE_COST]
+        if self.has_turns:
+            found = np.where(self.columns[IS_REFERENCE], found, self.columns[TURN_COST])
+        costs: list[int] = found.tolist()
+        return costs
+
+    @cached_property
+    def sums(self) -> list[int]:
+        """As `layout` has them."""
+        return add_up(self.columns, has_turns=self.has_turns)
+
+    @property
+    def newest(self) -> int:
+        """The index of the newest line of the talk, which is no reference; -1 none."""
+        return self.sums[LAST_LINE]
+
+    @property
+    def cost(self) -> int:
+        """The most tokens that all of them add to a payload."""
+        return self.sums[LINES_COST] + self.sums[LINES_COST + GROUP_SUMS]
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether the text of one was cut."""
+        own = map(self.own.get, self.places) if self.own else ()
+        return any(one is not None and one.said.truncated for one in own)
+
+    def rendered(self, index: int) -> RenderedLine:
+        """A line with its texts."""
+        place = self.places[index]
+        found = self.own.get(place)
+        if found is None:
+            assert self.source is not None
+            found = self.source.render(place)
+        return found
+
+    def line(self, index: int) -> str:
+        """The text of a line."""
+        slot = self.columns.item(SLOT, index)
+        if slot >= 0 and self.source is not None:
+            return self.source.table.text(slot, LINE)
+        return self.rendered(index).line
+
+    def turn(self, index: int) -> NeutralMessage:
+        """A line as a message of its own."""
+        slot = self.columns.item(SLOT, index)
+        if slot < 0 or self.source is None:
+            return self.rendered(index).turn
+        role = _ROLES[self.columns.item(ROLE, index)]
+        author = self.source.author(self.places[index])
+        speaker = self.source.speaker(author) if role is Role.USER else NOBODY
+        content, shown = self.source.table.text(slot, CONTENT), (self.message_id(index),)
+        return NeutralMessage(role, content, speaker.name, shown, author_id=speaker.author_id)
+
+    def message_id(self, index: int) -> str:
+        """The id of the message, as it may be shown."""
+        place = self.places[index]
+        if place in self.own or self.source is None:
+            return self.own[place].said.message_id
+        return shown_id(self.source.view.message_ids[self.source.rows.item(place)])
+
+    def entered(self, codec: AnswerCodec) -> Lines:
+        """The same with slots for all of them, which are theirs until the next line is entered in the table."""
+        there = self.columns[SLOT]
+        missing = (there < 0).nonzero()[0].tolist()
+        if missing and self.source is not None:
+            lines = [self.own[self.places[i]] for i in missing]
+            columns = self.columns.copy()
+            columns[SLOT, missing] = self.source.table.lend(
+                [one.forms(codec) for one in lines], [one.numbers for one in lines]
+            )
+            return self._with(columns, self.own)
+        return self
+
+    def ranked(self, ranks: Mapping[int, int]) -> Lines:
+        """The same with other ranks, by place."""
+        columns = self.columns.copy()
+        columns[RANK] = [ranks[place] for place in self.places]
+        return self._with(columns, self.own)
+
+    def __len__(self) -> int:
+        return self.columns.shape[1]
+
+    @overload
+    def __getitem__(self, index: int) -> Line: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Line]: ...
+    def __getitem__(self, index: int | slice) -> Line | Sequence[Line]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        place, is_reference = self.places[index], self.columns.item(IS_REFERENCE, index)
+        return Line(
+            self.rendered(index),
+            self.ranks[index],
+            place,
+            _CATEGORIES[is_reference],
+            self.has_turns and not is_reference,
+            self.exchanges.get(place),
+            place == self.answered,
+        )
+
+    def __iter__(self) -> Iterator[Line]:
+        return map(self.__getitem__, range(len(self)))
+
+    def take(
+        self, indices: Sequence[int], changed: Mapping[int, RenderedLine] | None = None
+    ) -> Lines:
+        """The lines at these indices, ascending; some of them, by index, `changed`."""
+        columns, own = self.columns.take(indices, axis=1), self.own
+        if changed:
+            own = dict(own)
+            for at, index in enumerate(indices):
+                if index in changed:
+                    columns[SLOT, at], columns[FIRST_NUMBER:, at] = -1, changed[index].numbers
+                    own[self.places[index]] = changed[index]
+        return self._with(columns, own)
+
+    def _with(self, columns: NDArray[np.int64], own: Mapping[int, RenderedLine]) -> Lines:
+        return Lines(
+            columns, own, self.exchanges, has_turns=self.has_turns, answered=self.answered, source=self.source
+        )  # fmt: skip
+
+    def blocks(self, order: Iterable[int]) -> list[list[int]]:
+        """The indices by what is taken or left together: what the question replies to first, then in this order."""
+        if self.exchanges:
+            by_exchange: dict[int, list[int]] = {}
+            for i in order:
+                by_exchange.setdefault(self.block_of(i), []).append(i)
+            blocks = list(by_exchange.values())
+        else:
+            blocks = [[i] for i in order]
+        if self.answered in self.places:
+            answered = self.places.index(self.answered)
+            blocks.sort(key=lambda block: answered not in block)
+        return blocks
+
+    def block_of(self, index: int) -> int:
+        """What a line is taken or left together with: itself, or the first line of its tool exchange; as a place."""
+        place = self.places[index]
+        return self.exchanges.get(place, place)
+
+    def speakers(self) -> dict[int, Speaker]:
+        """Who says messages of the talk that are neither the bot's nor a platform's, by author number."""
+        if self.source is None or not self.has_turns:
+            return {}
+        talk = self.columns[PLACE][self.columns[IS_REFERENCE] == 0]
+        return self.source.speakers(self.source.rows[talk])
+
+    def named_apart(self, asker: Speaker, adapter: Adapter) -> tuple[Lines, str]:
+        """The same with the names that these people, the asker among them, are given together; and the asker's."""
+        source = self.source
+        if source is None:
+            return self, adapter.name_alone(asker)
+        shared, asked_by = source.shared_names(self.speakers(), asker)
+        if shared == source.shared:
+            return self, asked_by
+        changed, source = shared ^ source.shared, replace(source, shared=shared)
+        anew = {
+            i: source.render(place, self.own.get(place))
+            for i, place in enumerate(self.places)
+            if source.author(place) in changed
+        }
+        lines = self.take(range(len(self)), anew)
+        lines.source = source
+        return lines, asked_by
