@@ -23,7 +23,8 @@ from .compile import (
     kernel,
 )
 from .layout import (
-    CHARS,
+    CATEGORIES,
+    CATEGORY_KEY,
     CLOSE_FIELD,
     CONTENT,
     CONTENT_KEY,
@@ -33,6 +34,7 @@ from .layout import (
     COUNT,
     EVERY_LINE,
     FIRST_NUMBER,
+    FORMS,
     GROUP_SUMS,
     ID_FIELD,
     IS_REFERENCE,
@@ -47,27 +49,27 @@ from .layout import (
     LINES_COST,
     LINES_TOKENS,
     MESSAGE_KEY,
+    MISSING,
+    MISSING_SLOT,
     NAME_TOKENS,
+    NAMES_TOKENS,
     NOT_SEAMLESS,
     NUMBERS,
     OPEN_FIELD,
     PLACE,
     RANK,
     RANK_KEY,
-    REFERENCE_KEY,
-    REFERENCES,
     ROLE,
     ROLE_KEY,
+    ROLES,
     SCORE_KEY,
     SLOT,
-    SUM_LONGEST,
-    SUM_MISSING,
-    SUM_NAME_TOKENS,
-    SUM_TURN_TOKENS,
-    TALK_KEY,
     TURN_COST,
     TURN_TOKENS,
+    TURNS_COST,
+    TURNS_TOKENS,
     WRITE_ITEMS,
+    WRITE_MESSAGES,
 )
 
 I64_2D = nb.types.Array(nb.int64, 2, "C")
@@ -79,7 +81,7 @@ ANY_U32 = nb.types.Array(nb.uint32, 1, "A", readonly=True)
 LOW_BITS, MULTIPLIER = 0xFFFFFFFF, 0x5BD1E995
 MARK_BITS, DATED = 20, 2
 """A message is kept under its number and, in these bits, under how it is marked; the mark of a date."""
-VARINT_BYTES, MOST_OPEN = 5, 8
+MOST_OPEN = 8
 
 
 @helper
@@ -131,15 +133,42 @@ def _sort_by_place(places: Int64, ranks: Int64) -> None:
 @helper
 def _enter(slot: int, i: int, numbers: Int32, columns: Int64) -> None:
     """Write the slot of a line, and what the table knows of it."""
-    columns[SLOT, i] = slot
+    columns[SLOT, i] = slot if slot >= 0 else MISSING_SLOT
     if slot >= 0:
         for j in range(NUMBERS):
             columns[FIRST_NUMBER + j, i] = numbers[slot, j]
 
 
+@helper
+def _add_up(columns: Int64, sums: Int64) -> None:
+    for i in range(sums.shape[0]):
+        sums[i] = 0
+    sums[LAST_LINE] = sums[LAST_LINE + GROUP_SUMS] = -1
+    for i in range(columns.shape[1]):
+        if columns[SLOT, i] == MISSING_SLOT:
+            sums[MISSING] += 1
+            continue
+        of = GROUP_SUMS * columns[IS_REFERENCE, i]
+        sums[of + COUNT] += 1
+        sums[of + LINES_TOKENS] += columns[LINE_TOKENS, i]
+        sums[of + LINES_COST] += columns[LINE_COST, i]
+        sums[of + TURNS_TOKENS] += columns[TURN_TOKENS, i]
+        sums[of + TURNS_COST] += columns[TURN_COST, i]
+        sums[of + NAMES_TOKENS] += columns[NAME_TOKENS, i]
+        sums[of + NOT_SEAMLESS] += columns[IS_SEAMLESS, i] == 0
+        sums[of + LAST_LINE] = i
+
+
+@kernel(nb.void(READ_I64_2D, I64))
+def add_up(columns: Int64, sums: Int64) -> None:
+    """See `line_table.add_up`."""
+    _add_up(columns, sums)
+
+
 @kernel(
     nb.int64(
         READ_I64, READ_I32, ANY_BOOL, ANY_U32, READ_I64, READ_I64, nb.int64, READ_I64, READ_I32, READ_I32_2D, I64_2D,
+        I64,
     )
 )  # fmt: skip
 def lay_out(
@@ -154,6 +183,7 @@ def lay_out(
     slots: Int32,
     numbers: Int32,
     columns: Int64,
+    sums: Int64,
 ) -> int:
     """See `line_table.LineTable.lay_out`. Returns how many kinds there are."""
     k, known, n_known = order.shape[0], columns[KNOWN], 0
@@ -173,6 +203,7 @@ def lay_out(
             mark = DATED if time_ms[row] < dated_before_ms else 0
             slot = _slot(seq[row] << MARK_BITS | mark, keys, slots)
         _enter(slot, i, numbers, columns)
+    _add_up(columns, sums)
     return n_known
 
 
@@ -182,30 +213,6 @@ def look_up(wanted: Int64, keys: Int64, slots: Int32, numbers: Int32, columns: I
     for i in range(columns.shape[1]):
         slot = _slot(wanted[i], keys, slots) if wanted[i] >= 0 else -1
         _enter(slot, i, numbers, columns)
-
-
-@kernel(nb.void(READ_I64_2D, nb.boolean, I64))
-def add_up(columns: Int64, has_turns: bool, sums: Int64) -> None:
-    """See `line_table.add_up`."""
-    for i in range(sums.shape[0]):
-        sums[i] = 0
-    sums[LAST_LINE] = sums[LAST_LINE + GROUP_SUMS] = -1
-    for i in range(columns.shape[1]):
-        group = columns[IS_REFERENCE, i]
-        of = GROUP_SUMS * group
-        sums[of + COUNT] += 1
-        sums[of + LINES_TOKENS] += columns[LINE_TOKENS, i]
-        sums[of + NOT_SEAMLESS] += columns[IS_SEAMLESS, i] == 0
-        sums[of + LAST_LINE] = i
-        if group == REFERENCES or not has_turns:
-            sums[of + LINES_COST] += columns[LINE_COST, i]
-        else:
-            sums[of + LINES_COST] += columns[TURN_COST, i]
-        if group != REFERENCES:
-            sums[SUM_TURN_TOKENS] += columns[TURN_TOKENS, i]
-            sums[SUM_NAME_TOKENS] += columns[NAME_TOKENS, i]
-        sums[SUM_MISSING] += columns[SLOT, i] < 0
-        sums[SUM_LONGEST] = max(sums[SUM_LONGEST], columns[CHARS, i])
 
 
 @helper
@@ -247,22 +254,6 @@ def _size(ends: Int64, i: int) -> int:
 def _piece(pieces: bytes, ends: Int64, i: int, out: UInt8, at: np.uint64) -> np.uint64:
     """Copy a piece, or a tail."""
     return _copy(pieces, ends[i - 1] if i else 0, ends[i], out, at)
-
-
-@helper
-def _close(start: np.uint64, out: UInt8, at: np.uint64) -> np.uint64:
-    """Write the size of what stands behind the room for it, and move that up."""
-    body = start + np.uint64(VARINT_BYTES)
-    size = at - body
-    begin = _put(int(size), out, start)
-    for i in range(size):
-        out[begin + i] = out[body + i]
-    return begin + size
-
-
-@helper
-def _is_of(columns: Int64, i: int, group: int) -> bool:
-    return group == EVERY_LINE or columns[IS_REFERENCE, i] == group
 
 
 @helper
@@ -308,6 +299,30 @@ def _find(places: Int32, place: int) -> int:
 
 
 @helper
+def _item_size(bounds: Int32, columns: Int64, i: int, talk_cost: int, tail_ends: Int64) -> int:
+    """Bytes of an item behind its key and its size."""
+    slot, kind = columns[SLOT, i], columns[KIND, i]
+    cost = columns[LINE_COST if columns[IS_REFERENCE, i] else talk_cost, i]
+    size = bounds[slot, ITEM + 1] - bounds[slot, ITEM] + _size(tail_ends, kind)
+    return size + 2 + 1 + _varint_size(cost) + 1 + _varint_size(columns[RANK, i]) + 1 + 8
+
+
+@helper
+def _message_size(bounds: Int32, columns: Int64, i: int) -> int:
+    """Bytes of a message behind its key and its size."""
+    of = bounds[columns[SLOT, i]]
+    content, id_field = of[CONTENT + 1] - of[CONTENT], of[ID_FIELD + 1] - of[ID_FIELD]
+    return 2 + 1 + _varint_size(content) + content + id_field
+
+
+@helper
+def _keyed(key: int, value: int, out: UInt8, at: np.uint64) -> np.uint64:
+    """Write a key and a number behind it."""
+    out[at] = key
+    return _put(value, out, at + np.uint64(1))
+
+
+@helper
 def _write_items(
     stored: UInt8,
     bounds: Int32,
@@ -317,84 +332,103 @@ def _write_items(
     scored: Int32,
     tails: bytes,
     tail_ends: Int64,
-    pieces: bytes,
-    ends: Int64,
+    keys: bytes,
     out: UInt8,
     at: np.uint64,
 ) -> np.uint64:
     """Write each line as an item: what the table has of it, category, cost, rank, score, sources."""
     score_bytes = scores.view(np.uint8)
     for i in range(columns.shape[1]):
-        slot, is_reference, rank = columns[SLOT, i], columns[IS_REFERENCE, i], columns[RANK, i]
-        category = REFERENCE_KEY if is_reference else TALK_KEY
-        cost, kind = columns[LINE_COST if is_reference else talk_cost, i], columns[KIND, i]
-        size = bounds[slot, ITEM + 1] - bounds[slot, ITEM] + _size(ends, category) + 8
-        size += _size(ends, COST_KEY) + _varint_size(cost) + _size(ends, RANK_KEY)
-        size += _varint_size(rank) + _size(ends, SCORE_KEY) + _size(tail_ends, kind)
-        at = _put(size, out, _piece(pieces, ends, ITEM_KEY, out, at))
+        slot, is_reference = columns[SLOT, i], columns[IS_REFERENCE, i]
+        size = _item_size(bounds, columns, i, talk_cost, tail_ends)
+        at = _keyed(keys[ITEM_KEY], size, out, at)
         at = _copy(stored, bounds[slot, ITEM], bounds[slot, ITEM + 1], out, at)
-        at = _piece(pieces, ends, category, out, at)
-        at = _put(cost, out, _piece(pieces, ends, COST_KEY, out, at))
-        at = _put(rank, out, _piece(pieces, ends, RANK_KEY, out, at))
-        at = _piece(pieces, ends, SCORE_KEY, out, at)
+        at = _keyed(keys[CATEGORY_KEY], keys[CATEGORIES + is_reference], out, at)
+        cost = columns[LINE_COST if is_reference else talk_cost, i]
+        at = _keyed(keys[COST_KEY], cost, out, at)
+        at = _keyed(keys[RANK_KEY], columns[RANK, i], out, at)
+        out[at] = keys[SCORE_KEY]
         score = 8 * _find(scored, columns[PLACE, i])
-        at = _copy(score_bytes, score, score + 8, out, at)
-        at = _piece(tails, tail_ends, kind, out, at)
+        at = _copy(score_bytes, score, score + 8, out, at + np.uint64(1))
+        at = _piece(tails, tail_ends, columns[KIND, i], out, at)
     return at
 
 
 @helper
 def _write_messages(
-    stored: UInt8,
-    bounds: Int32,
-    columns: Int64,
-    pieces: bytes,
-    ends: Int64,
-    out: UInt8,
-    at: np.uint64,
+    stored: UInt8, bounds: Int32, columns: Int64, keys: bytes, out: UInt8, at: np.uint64
 ) -> np.uint64:
     """Write each line of the talk as a message of its own."""
     for i in range(columns.shape[1]):
         if columns[IS_REFERENCE, i]:
             continue
-        of, role = bounds[columns[SLOT, i]], ROLE_KEY + columns[ROLE, i]
-        content, id_field = of[CONTENT + 1] - of[CONTENT], of[ID_FIELD + 1] - of[ID_FIELD]
-        size = _size(ends, role) + _size(ends, CONTENT_KEY) + _varint_size(content)
-        at = _put(size + content + id_field, out, _piece(pieces, ends, MESSAGE_KEY, out, at))
-        at = _piece(pieces, ends, role, out, at)
-        at = _put(content, out, _piece(pieces, ends, CONTENT_KEY, out, at))
+        of = bounds[columns[SLOT, i]]
+        at = _keyed(keys[MESSAGE_KEY], _message_size(bounds, columns, i), out, at)
+        at = _keyed(keys[ROLE_KEY], keys[ROLES + columns[ROLE, i]], out, at)
+        at = _keyed(keys[CONTENT_KEY], of[CONTENT + 1] - of[CONTENT], out, at)
         at = _copy(stored, of[CONTENT], of[CONTENT + 1], out, at)
         at = _copy(stored, of[ID_FIELD], of[ID_FIELD + 1], out, at)
     return at
 
 
 @helper
-def _most_bytes(
-    bounds: Int32, columns: Int64, tail_ends: Int64, ends: Int64, program: Int64
+def _form_sizes(bounds: Int32, columns: Int64) -> Int64:
+    """int64[2, FORMS + 1]: bytes of each form of the lines of both groups; how many lines."""
+    sizes = np.zeros((2, FORMS + 1), np.int64)
+    for i in range(columns.shape[1]):
+        group, of = columns[IS_REFERENCE, i], bounds[columns[SLOT, i]]
+        for form in range(FORMS):
+            sizes[group, form] += of[form + 1] - of[form]
+        sizes[group, FORMS] += 1
+    return sizes
+
+
+@helper
+def _lines_size(forms: Int64, step: Int64, ends: Int64) -> int:
+    """Bytes of a form of the lines of a group, with the pieces around each."""
+    size, more = 0, 0
+    for piece in (step[3], step[4]):
+        if piece >= 0:
+            more += _size(ends, piece)
+    for group in range(2):
+        if step[2] in (EVERY_LINE, group):
+            size += forms[group, step[1]] + forms[group, FORMS] * more
+    return size
+
+
+@helper
+def _measure(
+    bounds: Int32, columns: Int64, tail_ends: Int64, ends: Int64, program: Int64, sizes: Int64
 ) -> int:
-    """So many bytes a program writes at most."""
-    most, k = 0, columns.shape[1]
-    longest = 0
-    for i in range(tail_ends.shape[0]):
-        longest = max(longest, _size(tail_ends, i))
-    fields = ends[ROLE_KEY + 1]
+    """The size of the field that each step opens; of all together."""
+    at, depth = 0, 0
+    opened, starts = np.zeros(MOST_OPEN, np.int64), np.zeros(MOST_OPEN, np.int64)
+    forms = _form_sizes(bounds, columns)
     for row in range(program.shape[0]):
         step = program[row]
-        if step[0] == COPY_PIECE or step[0] == OPEN_FIELD:
-            most += _size(ends, step[1]) + VARINT_BYTES
-        elif step[0] != CLOSE_FIELD:
-            first, last, more = step[1], step[1] + 1, 0
-            if step[0] == COPY_LINES:
-                for piece in (step[3], step[4]):
-                    more += _size(ends, piece) if piece >= 0 else 0
-            elif step[0] == WRITE_ITEMS:
-                first, last, more = ITEM, ITEM + 1, fields + 3 * VARINT_BYTES + 8 + longest
-            else:
-                first, last, more = CONTENT, ID_FIELD + 1, fields + 2 * VARINT_BYTES
-            for i in range(k):
-                slot = columns[SLOT, i]
-                most += bounds[slot, last] - bounds[slot, first] + more
-    return most
+        if step[0] == COPY_PIECE:
+            at += _size(ends, step[1])
+        elif step[0] == OPEN_FIELD:
+            at += _size(ends, step[1])
+            opened[depth], starts[depth] = row, at
+            depth += 1
+        elif step[0] == CLOSE_FIELD:
+            depth -= 1
+            size = at - starts[depth]
+            sizes[opened[depth]] = size
+            at += _varint_size(size)
+        elif step[0] == COPY_LINES:
+            at += _lines_size(forms, step, ends)
+        else:
+            for i in range(columns.shape[1]):
+                if step[0] == WRITE_ITEMS:
+                    size = _item_size(bounds, columns, i, step[1], tail_ends)
+                elif columns[IS_REFERENCE, i]:
+                    continue
+                else:
+                    size = _message_size(bounds, columns, i)
+                at += 1 + _varint_size(size) + size
+    return at
 
 
 @kernel(
@@ -415,27 +449,21 @@ def assemble(
     program: Int64,
 ) -> UInt8:
     """See `line_table.LineTable.assemble`."""
-    out = np.empty(_most_bytes(bounds, columns, tail_ends, ends, program), np.uint8)
-    at, depth = np.uint64(0), 0
-    starts = np.zeros(MOST_OPEN, np.uint64)
+    sizes = np.zeros(program.shape[0], np.int64)
+    out = np.empty(_measure(bounds, columns, tail_ends, ends, program, sizes), np.uint8)
+    at = np.uint64(0)
     for row in range(program.shape[0]):
         step = program[row]
         if step[0] == COPY_PIECE:
             at = _piece(pieces, ends, step[1], out, at)
         elif step[0] == OPEN_FIELD:
-            at = _piece(pieces, ends, step[1], out, at)
-            starts[depth] = at
-            depth += 1
-            at += np.uint64(VARINT_BYTES)
-        elif step[0] == CLOSE_FIELD:
-            depth -= 1
-            at = _close(starts[depth], out, at)
+            at = _put(sizes[row], out, _piece(pieces, ends, step[1], out, at))
         elif step[0] == COPY_LINES:
             at = _copy_lines(stored, bounds, columns, step, pieces, ends, out, at)
         elif step[0] == WRITE_ITEMS:
             at = _write_items(
-                stored, bounds, columns, step[1], scores, scored, tails, tail_ends, pieces, ends, out, at,
+                stored, bounds, columns, step[1], scores, scored, tails, tail_ends, pieces, out, at,
             )  # fmt: skip
-        else:
-            at = _write_messages(stored, bounds, columns, pieces, ends, out, at)
-    return out[: np.int64(at)]
+        elif step[0] == WRITE_MESSAGES:
+            at = _write_messages(stored, bounds, columns, pieces, out, at)
+    return out

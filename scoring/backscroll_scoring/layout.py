@@ -13,9 +13,10 @@ FORMS = 6
 
 # The columns of lines on their way into an answer.
 PLACE, RANK, SLOT, IS_REFERENCE, KIND, KNOWN = range(6)
-"""Its place among the candidates, its rank from 1 on, its slot in the table (-1: it is not there), whether it is a
-reference, its kind. In the first places of the last stand the kinds there are, each once, in the order in which they
-come."""
+MISSING_SLOT, OWN_SLOT = -1, -2
+"""Its place among the candidates, its rank from 1 on, its slot in the table (-1: it is not there, and nothing known of it;
+-2: it is this answer's alone), whether it is a reference, its kind. In the first places of the last stand the kinds
+there are, each once, in the order in which they come."""
 (
     TURN_TOKENS,
     TURN_COST,
@@ -36,32 +37,25 @@ COLUMNS, FIRST_NUMBER, NUMBERS = 16, 6, 10
 
 # Sums over lines, of the talk and of the references.
 TALK, REFERENCES, EVERY_LINE = 0, 1, 2
-COUNT, LINES_TOKENS, LINES_COST, LAST_LINE, NOT_SEAMLESS = range(5)
-GROUP_SUMS = 5
-"""How many; tokens of their lines, each with a break behind it; the most that they may cost in this layout; the last of
-them (-1: none); how many are not seamless."""
-SUMS, SUM_TURN_TOKENS, SUM_NAME_TOKENS, SUM_MISSING, SUM_LONGEST = 14, 10, 11, 12, 13
-"""Five of each, then the tokens of the talk as messages of their own, and of their names; how many lines are not in the
-table; the characters of the longest text."""
+COUNT, LINES_TOKENS, LINES_COST, TURNS_TOKENS, TURNS_COST, NAMES_TOKENS, LAST_LINE, NOT_SEAMLESS = (
+    range(8)
+)
+"""How many; tokens of their lines, each with a break behind it, and the most that may be; of them as messages of their
+own, and the most; of their names; the last of them (-1: none); how many are not seamless."""
+GROUP_SUMS, MISSING, SUMS = 8, 16, 17
+"""Eight of each, then how many lines are not in the table."""
 
 # The steps of a program that puts an answer together: rows of five numbers.
 COPY_PIECE, OPEN_FIELD, CLOSE_FIELD, COPY_LINES, WRITE_ITEMS, WRITE_MESSAGES = range(6)
-"""A piece; a piece and room for a size; that size; a form of the lines of a group, with a piece before and behind each
-(-1: none); the lines as items, with the column that the talk's cost is in; the talk as messages."""
+"""A piece; a piece, behind it the size of what follows; its end; a form of the lines of a group, with a piece before and
+behind each (-1: none); the lines as items, with the column that the talk's cost is in; the talk as messages."""
 STEP = 5
-(
-    ITEM_KEY,
-    TALK_KEY,
-    REFERENCE_KEY,
-    COST_KEY,
-    RANK_KEY,
-    SCORE_KEY,
-    MESSAGE_KEY,
-    CONTENT_KEY,
-    ROLE_KEY,
-) = range(9)
-"""The pieces that items and messages are made with: keys of fields, two of them with their value; behind the last one
-those of all roles, with their values."""
+
+# The first piece of all: single bytes that items and messages are made with.
+ITEM_KEY, CATEGORY_KEY, COST_KEY, RANK_KEY, SCORE_KEY, MESSAGE_KEY, ROLE_KEY, CONTENT_KEY = range(8)
+"""Keys of fields: of an item, its category, its cost, its rank, its score; of a message, its role, its text."""
+CATEGORIES, ROLES = 8, 10
+"""Behind them the values of the talk's and the references' category, and those of all roles by their number, from 0."""
 
 # The sources of rows that are added to the candidates.
 OWN, OTHERS, BY_WORDS, BY_MEANING, BY_NEITHER = range(5)

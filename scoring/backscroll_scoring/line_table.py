@@ -24,26 +24,28 @@ class Pieces:
     ----------
     joined : bytes
     ends : int64[n]
-        Where each ends.
+        Where each ends, and room for more behind them.
+    count : int
     """
 
     joined: bytes
     ends: Int64
+    count: int
 
     @classmethod
-    def of(cls, pieces: Sequence[bytes]) -> Pieces:
-        """From any number."""
-        return cls(b"".join(pieces), np.cumsum([len(one) for one in pieces], dtype=np.int64))
+    def of(cls, pieces: Sequence[bytes], room: int = 0) -> Pieces:
+        """From any number, with room for some more."""
+        ends = np.zeros(len(pieces) + room, np.int64)
+        np.cumsum([len(one) for one in pieces], out=ends[: len(pieces)])
+        return cls(b"".join(pieces), ends, len(pieces))
 
     def and_more(self, pieces: Sequence[bytes]) -> Pieces:
-        """With some more behind them."""
-        count, at = len(self.ends), len(self.joined)
-        ends = np.empty(count + len(pieces), np.int64)
-        ends[:count] = self.ends
-        for i, one in enumerate(pieces, count):
+        """With some more behind them, as many as there is room for."""
+        ends, at = self.ends.copy(), len(self.joined)
+        for i, one in enumerate(pieces, self.count):
             at += len(one)
             ends[i] = at
-        return Pieces(self.joined + b"".join(pieces), ends)
+        return Pieces(b"".join((self.joined, *pieces)), ends, self.count + len(pieces))
 
 
 class LineTable:
@@ -133,8 +135,8 @@ class LineTable:
         seq: Int64,
         time_ms: Int64,
         dated_before_ms: int,
-    ) -> tuple[Int64, list[int]]:
-        """Selected candidates as columns, by place: int64[COLUMNS, k]; and the kinds there are, each once.
+    ) -> tuple[Int64, list[int], list[int]]:
+        """Selected candidates as columns, by place: int64[COLUMNS, k]; their sums; the kinds there are, each once.
 
         What the table does not have has the slot -1 and no numbers.
 
@@ -150,12 +152,12 @@ class LineTable:
             Older messages are looked up with their date.
         """
         columns: Int64 = np.empty((COLUMNS, len(order)), np.int64)
+        sums: Int64 = np.empty(SUMS, np.int64)
         count = kernels.lay_out(
             order, rows, semantic, kinds, seq, time_ms, dated_before_ms, self._keys, self._slots, self._numbers,
-            columns,
+            columns, sums,
         )  # fmt: skip
-        known: list[int] = columns[KNOWN, :count].tolist()
-        return columns, known
+        return columns, sums.tolist(), columns[KNOWN, :count].tolist()
 
     def look_up(self, keys: Int64, columns: Int64) -> None:
         """Enter slots and numbers of the lines with these keys, int64[k]; -1: it is not to be found here."""
@@ -184,7 +186,7 @@ class LineTable:
         tails
             What items of each kind end with.
         pieces
-            The first ones as `layout` says.
+            The first one as `layout` says.
         program : int64[steps, STEP]
             See `layout`.
         """
@@ -202,9 +204,9 @@ def key_of(seq: int, mark: int, is_shared: bool) -> int:
     return seq << MARK_BITS | mark << 1 | is_shared
 
 
-def add_up(columns: Int64, *, has_turns: bool) -> list[int]:
-    """Sums over the columns of lines, as `layout` has them. `has_turns`: the talk's are messages of their own."""
+def add_up(columns: Int64) -> list[int]:
+    """Sums over the columns of lines, as `layout` has them."""
     sums = np.empty(SUMS, np.int64)
-    kernels.add_up(columns, has_turns, sums)
+    kernels.add_up(columns, sums)
     found: list[int] = sums.tolist()
     return found

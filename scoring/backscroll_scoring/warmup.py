@@ -85,9 +85,9 @@ def _warm_table() -> None:
     table, at, tails = LineTable(), np.zeros(1, np.int64), Pieces.of([b"e"])
     table.add([0], [[b"f"] * FORMS], [[1] * NUMBERS])
     rows, kinds = at.astype(np.int32), at.astype(np.uint32)
-    columns, _ = table.lay_out(at, rows, at.astype(np.bool_), kinds, at, at, 0)
+    columns, *_ = table.lay_out(at, rows, at.astype(np.bool_), kinds, at, at, 0)
     table.look_up(at, columns)
-    add_up(columns, has_turns=True)
+    add_up(columns)
     program = np.array([[WRITE_ITEMS, TURN_COST, 0, 0, 0]], np.int64)
     table.assemble(columns, np.zeros(1), None, tails, Pieces.of([b"p"] * 16), program)
 

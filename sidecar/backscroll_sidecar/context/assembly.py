@@ -17,17 +17,14 @@ from backscroll_scoring import Pieces
 from backscroll_scoring.layout import (
     BODY,
     CLOSE_FIELD,
-    CONTENT_KEY,
     COPY_LINES,
     COPY_PIECE,
     ESCAPED_LINE,
     ID_FIELD,
     LINE,
     LINE_COST,
-    MESSAGE_KEY,
     OPEN_FIELD,
     REFERENCES,
-    ROLE_KEY,
     STEP,
     TALK,
     TURN_COST,
@@ -37,33 +34,43 @@ from backscroll_scoring.layout import (
 from backscroll_sidecar.adapters import Adapter, inside_json
 from backscroll_sidecar.context.budget import Fitted, Frame
 from backscroll_sidecar.context.fallback_ladder import Picked
-from backscroll_sidecar.context.layouts import GAP, QUESTION_APART, Block, Part, Plan, messages_of
+from backscroll_sidecar.context.layouts import (
+    GAP,
+    QUESTION_APART,
+    Block,
+    Part,
+    Plan,
+    messages_of,
+    system_line,
+)
 from backscroll_sidecar.context.rendering import AnswerCodec
 from backscroll_sidecar.domain import Layout, NeutralMessage, Role
 
 _GROUPS = {Part.RECENT: TALK, Part.SEMANTIC: REFERENCES}
-_FIRST = ROLE_KEY + len(Role) + 1
-"""Behind the pieces that the codec gives."""
-_STATIC = (Part.SYSTEM, Part.SYSTEM_LINE, Part.RECENT, Part.SEMANTIC)
-"""What is the same from question to question."""
 
 
 class Piece(IntEnum):
-    """The pieces that are no lines. Behind them stand the literals of all parts, each as it is and inside JSON."""
+    """The pieces that are no lines. Behind them stand the literals of parts, each as it is and inside JSON."""
 
-    PAYLOAD, FORMAT, BODY, TEXT, OPENING, CLOSING, COMMA = range(_FIRST, _FIRST + 7)
-    HEAD, SYSTEM_HEAD, TAIL, BREAK, JSON_BREAK, GAP, JSON_GAP = range(_FIRST + 7, _FIRST + 14)
+    KEYS, PAYLOAD, FORMAT, BODY, TEXT, MESSAGE, USER, SYSTEM, CONTENT = range(9)
+    OPENING, CLOSING, COMMA, HEAD, SYSTEM_HEAD, TAIL, BREAK, JSON_BREAK, GAP, JSON_GAP = range(
+        9, 19
+    )
 
 
-_LITERALS = max(Piece) + 1
-_ASKED_TAIL = _LITERALS + 2 * len(Part)
+_STATIC = max(Piece) + 1
+"""The first of what is the same from question to question: of the parts up to `Part.SEMANTIC`."""
+_DYNAMIC = _STATIC + 2 * (Part.SEMANTIC + 1)
+"""The first of what is not: behind what the question's message ends with."""
+_MORE = 1 + 2 * (len(Part) - Part.QUESTION)
 _GAPS, _BREAKS = (Piece.GAP, Piece.JSON_GAP), (Piece.BREAK, Piece.JSON_BREAK)
 _LINES = LINE, ESCAPED_LINE
 
 
 def _literal(part: Part, *, is_json: bool) -> int:
     """The number of the piece with a part's text, or title."""
-    return _LITERALS + 2 * part + is_json
+    first = _STATIC if part <= Part.SEMANTIC else _DYNAMIC + 1
+    return first + 2 * (part if part <= Part.SEMANTIC else part - Part.QUESTION) + is_json
 
 
 @lru_cache(maxsize=256)
@@ -93,7 +100,7 @@ def _payload(plan: Plan, *, has_turns: bool) -> Iterator[tuple[int, ...]]:
         yield COPY_PIECE, Piece.SYSTEM_HEAD if role is Role.SYSTEM else Piece.HEAD
         yield from _text(of, is_json=True)
         is_named = has_turns and of == (Part.QUESTION,)
-        yield COPY_PIECE, _ASKED_TAIL if is_named else Piece.TAIL
+        yield COPY_PIECE, _DYNAMIC if is_named else Piece.TAIL
     yield from ((COPY_PIECE, Piece.CLOSING), (CLOSE_FIELD,), (CLOSE_FIELD,))
 
 
@@ -112,8 +119,9 @@ def _message(block: Block) -> Iterator[tuple[int, ...]]:
     if not block.parts:
         yield (WRITE_MESSAGES,)
         return
-    yield from ((OPEN_FIELD, MESSAGE_KEY), (COPY_PIECE, ROLE_KEY + block.role))
-    yield from ((OPEN_FIELD, CONTENT_KEY), *_text(block.parts, is_json=False), (CLOSE_FIELD,))
+    role = Piece.SYSTEM if block.role is Role.SYSTEM else Piece.USER
+    yield from ((OPEN_FIELD, Piece.MESSAGE), (COPY_PIECE, role))
+    yield from ((OPEN_FIELD, Piece.CONTENT), *_text(block.parts, is_json=False), (CLOSE_FIELD,))
     for part in block.parts:
         if part in _GROUPS:
             yield COPY_LINES, ID_FIELD, _GROUPS[part]
@@ -121,21 +129,29 @@ def _message(block: Block) -> Iterator[tuple[int, ...]]:
 
 
 @lru_cache(maxsize=64)
-def _static(
-    codec: AnswerCodec, adapter: Adapter, model: str, tools_json: str, literals: tuple[str, ...]
+def static_pieces(
+    codec: AnswerCodec,
+    adapter: Adapter,
+    model: str,
+    tools_json: str,
+    system: str,
+    recent_title: str,
+    semantic_title: str,
 ) -> Pieces:
     """The pieces that are the same from question to question."""
     head, tail = adapter.around(Role.USER)
     system_head, _ = adapter.around(Role.SYSTEM)
     opening, closing = adapter.envelope(model, tools_json)
     pieces = (
-        *codec.keys, codec.payload, codec.formats[adapter.name], codec.body, codec.text, opening, closing, b",", head,
-        system_head, tail, b"\n", b"\\n", GAP.encode(), inside_json(GAP),
+        codec.keys, codec.payload, codec.formats[adapter.name], codec.body, codec.text, codec.messages,
+        codec.roles[Role.USER], codec.roles[Role.SYSTEM], codec.content,
+        opening, closing, b",", head, system_head, tail, b"\n", b"\\n", GAP.encode(), inside_json(GAP),
+        *_both(system, system_line(system), recent_title, semantic_title),
     )  # fmt: skip
-    return Pieces.of((*pieces, *_both(literals)))
+    return Pieces.of(pieces, room=_MORE)
 
 
-def _both(literals: Sequence[str]) -> Iterator[bytes]:
+def _both(*literals: str) -> Iterator[bytes]:
     """Each as it is, and inside JSON."""
     for one in literals:
         yield one.encode()
@@ -153,15 +169,21 @@ def assemble(
 ) -> NDArray[np.uint8]:
     """The fields of an answer: so many payloads, its text, its items and its messages, as bytes: uint8[n]."""
     parts, made = fitted.parts, fitted.assembled
-    literals = tuple(map(parts.literal, _STATIC))
-    pieces = _static(codec, frame.adapter, model, frame.tools_json, literals)
+    pieces = static_pieces(
+        codec, frame.adapter, model, frame.tools_json, parts.system, parts.texts.recent_title,
+        parts.texts.semantic_title,
+    )  # fmt: skip
+    more: tuple[bytes, ...]
     if made is None:
         plan = parts.plan(frame.layout, include_system=frame.include_system)
         program = _program(plan, frame.layout, formats)
-        preferences = parts.literal(Part.PREFERENCES) if parts.preferences else ""
-        asked = "" if frame.layout in QUESTION_APART else parts.literal(Part.LABELLED_QUESTION)
         _, asked_tail = frame.adapter.around(Role.USER, fitted.asked_by)
-        more = (*_both((preferences, parts.question, asked)), asked_tail)
+        more = (asked_tail, parts.question.encode(), inside_json(parts.question))
+        if parts.preferences or frame.layout not in QUESTION_APART:
+            more += (
+                *_both(parts.literal(Part.LABELLED_QUESTION)),
+                *_both(parts.literal(Part.PREFERENCES)),
+            )
     else:
         program = _own_program(frame.layout, formats, has_text=bool(made.text))
         body = frame.adapter.payload(
@@ -194,7 +216,7 @@ def payload_messages(fitted: Fitted, frame: Frame) -> tuple[NeutralMessage, ...]
 @lru_cache(maxsize=64)
 def _own_program(layout: Layout, formats: int, *, has_text: bool) -> NDArray[np.int64]:
     """The same where somebody else made payload, text and messages: three pieces."""
-    body, text, messages = range(_literal(Part.PREFERENCES, is_json=False), _ASKED_TAIL)[:3]
+    body, text, messages = _DYNAMIC, _DYNAMIC + 1, _DYNAMIC + 2
     steps: list[tuple[int, ...]] = []
     for _ in range(formats):
         steps += [(OPEN_FIELD, Piece.PAYLOAD), (COPY_PIECE, Piece.FORMAT), (OPEN_FIELD, Piece.BODY)]

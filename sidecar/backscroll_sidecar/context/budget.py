@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -17,9 +17,9 @@ from backscroll_scoring.layout import (
     LAST_TOKENS,
     LINE_TOKENS,
     LINES_TOKENS,
+    NAMES_TOKENS,
     NOT_SEAMLESS,
-    SUM_NAME_TOKENS,
-    SUM_TURN_TOKENS,
+    TURNS_TOKENS,
 )
 from backscroll_sidecar.adapters import OPENAI_CHAT, Adapter, speaker_of
 from backscroll_sidecar.analyze import begins_anew, exact_tokens, repeated_tokens, token_counter
@@ -52,6 +52,17 @@ FIT_US = 1.0
 """Rough microseconds a line takes."""
 
 _O200K, _TURNS = TokenizerName.O200K, Layout.TURNS
+_RECENT, _SEMANTIC = Part.RECENT, Part.SEMANTIC
+_NAMES = {
+    Part.SYSTEM: "system",
+    Part.RECENT: "recent",
+    Part.SEMANTIC: "semantic",
+    Part.QUESTION: "question",
+    Part.LABELLED_QUESTION: "question",
+    Part.PREFERENCES: "preferences",
+}
+_FRAMED = {Part.SYSTEM, Part.QUESTION, Part.LABELLED_QUESTION}
+"""They count with the framing of a message, whether they are one of their own or not."""
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -120,11 +131,11 @@ class Fitted(msgspec.Struct, frozen=True):
     assembled: Assembled | None = None
 
 
-class Counted(msgspec.Struct, frozen=True):
-    """Tokens of a context: of all its payload, and of its parts by name."""
+class Counted(NamedTuple):
+    """Tokens of a context: of its payload, and of its parts by name; what somebody's own assembler made of it."""
 
     total: int
-    by_part: Mapping[str, int]
+    by_part: dict[str, int]
     assembled: Assembled | None = None
 
 
@@ -134,8 +145,8 @@ class Stages(Protocol):
     def compress(self, lines: Lines, limits: Limits) -> Compressed:
         """Keep to `limits`."""
 
-    def count(self, parts: Parts, frame: Frame, asked_by: str) -> Counted:
-        """Its tokens; `asked_by`: the name that the asker has in the payload."""
+    def count(self, parts: Parts, asked_by: str) -> Counted:
+        """Its tokens where the asker has this name in the payload."""
 
 
 def fit_us(parts: Parts, limits: Limits, frame: Frame) -> float:
@@ -170,42 +181,46 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
         room = frame.budget - fixed - _titles_cost(lines, frame) - _askers_cost(parts, lines, frame)
         return stages.compress(lines, replace(limits, max_tokens=room))
 
-    def counted(lines: Lines, preferences: Sequence[str]) -> tuple[Parts, str, Counted]:
-        shown, asked_by = _named_apart(parts.showing(lines, preferences), frame)
-        return shown, asked_by, stages.count(shown, frame, asked_by)
+    def count(lines: Lines, preferences: Sequence[str]) -> tuple[Counted, Parts, str]:
+        shown, asked_by = parts, ""
+        if lines is not parts.lines or preferences is not parts.preferences:
+            shown = parts.showing(lines, preferences)
+        if frame.has_names:
+            shown, asked_by = _named_apart(shown, frame)
+        return stages.count(shown, asked_by), shown, asked_by
 
     given, preferences = parts.lines, parts.preferences
-    fixed = counted(NO_LINES, preferences)[2].total
+    fixed = count(NO_LINES, preferences)[0].total
     if fixed > frame.budget:
         preferences = ()
-        fixed = counted(NO_LINES, preferences)[2].total
+        fixed = count(NO_LINES, preferences)[0].total
         if fixed > frame.budget:
             raise BudgetTooSmall(frame.budget, fixed)
     first = made_of = compressed(given, fixed)
     needed = _needed(given)
     if needed >= 0 and first.dropped.get(given.places[needed]) is Fate.BUDGET:
         for some, others in _attempts(given, preferences, needed):
-            tried = compressed(some, counted(NO_LINES, others)[2].total)
+            tried = compressed(some, count(NO_LINES, others)[0].total)
             if given.places[needed] not in tried.dropped:
                 made_of, preferences = tried, others
                 break
     lines = whole_blocks(Lines.of(made_of.lines), given)
-    shown, asked_by, found = counted(lines, preferences)
-    while lines and found.total > frame.budget:
+    counted, shown, asked_by = count(lines, preferences)
+    while lines and counted.total > frame.budget:
         lines = _without_worst(lines)
-        shown, asked_by, found = counted(lines, preferences)
+        counted, shown, asked_by = count(lines, preferences)
     was_cut = len(lines) < first.original_count or (made_of.lines is not given and made_of.was_cut)
     dropped = _dropped(lines, {**first.dropped, **made_of.dropped}, given)
     return Fitted(
         shown,
-        _by_part(found, frame),
+        _token_counts(counted, frame),
         first.original_count,
         was_cut,
         dropped,
         preferences_dropped=len(preferences) < len(parts.preferences),
         answered_dropped=dropped.get(given.answered) is Fate.BUDGET,
         asked_by=asked_by,
-        assembled=found.assembled,
+        assembled=counted.assembled,
     )
 
 
@@ -217,9 +232,7 @@ def _without_worst(lines: Lines) -> Lines:
 
 
 def _named_apart(parts: Parts, frame: Frame) -> tuple[Parts, str]:
-    """The same with names that tell who speaks apart, where the payload has names; and the asker's."""
-    if not frame.has_names:
-        return parts, ""
+    """The same with names that tell who speaks apart; and the asker's."""
     lines, asked_by = parts.lines.named_apart(speaker_of(parts.asked_by), frame.adapter)
     return (parts if lines is parts.lines else parts.showing(lines, parts.preferences)), asked_by
 
@@ -265,72 +278,80 @@ def _titles_cost(lines: Lines, frame: Frame) -> int:
 
 def _askers_cost(parts: Parts, lines: Lines, frame: Frame) -> int:
     """What the asker's name adds where somebody else shown has it, too."""
-    asked_by = _named_apart(parts.showing(lines, ()), frame)[1]
-    if not asked_by:
+    if not frame.has_names:
         return 0
+    asked_by = _named_apart(parts.showing(lines, ()), frame)[1]
     alone = frame.adapter.name_alone(speaker_of(parts.asked_by))
     return max(0, frame.name_tokens(asked_by) - frame.name_tokens(alone))
 
 
-def count_parts(parts: Parts, frame: Frame, asked_by: str = "") -> Counted:
-    """The tokens of a context in one of the layouts, added up of what its lines are known to have."""
-    plan = parts.plan(frame.layout, include_system=frame.include_system)
-    lines, message_tokens = parts.lines, frame.adapter.framing.message_tokens
-    sums = lines.sums
-    total = frame.fixed_tokens + frame.name_tokens(asked_by)
-    if frame.has_names:
-        total += sums[SUM_NAME_TOKENS]
-    for _, of in plan.payload:
-        total += _message_tokens(parts, of, frame) + message_tokens if of else sums[SUM_TURN_TOKENS]
-    by_part = {}
-    for part in plan.text:
-        if part is Part.RECENT and frame.layout is _TURNS:
-            by_part["recent"] = sums[SUM_TURN_TOKENS]
-        elif part is not Part.SYSTEM_LINE:
-            by_part[part.name.lower()] = _message_tokens(parts, (part,), frame)
-    asked = Part.QUESTION if frame.layout in QUESTION_APART else Part.LABELLED_QUESTION
-    by_part["question"] = _message_tokens(parts, (asked,), frame) + message_tokens
-    if parts.system:
-        by_part["system"] = _message_tokens(parts, (Part.SYSTEM,), frame) + message_tokens
-    return Counted(total, by_part)
+class PartCounter:
+    """Counts the contexts of one request in its layout, adding up what lines are known to have.
 
-
-def _message_tokens(parts: Parts, of: Sequence[Part], frame: Frame) -> int:
-    """Tokens of the parts of a message, with a gap between them.
-
-    By o200k_base the parts and their lines count as much together as they do one by one, each with the line breaks
-    behind it (`analyze.begins_anew`).
+    By o200k_base the parts of a message and their lines count as much together as they do one by one, each with the
+    line breaks behind it (`analyze.begins_anew`).
     """
-    last = len(of) - 1
-    if frame.tokenizer is _O200K:
-        total = 0
-        for at, part in enumerate(of):
-            counted = _part_tokens(parts, part, is_last=at == last)
-            if counted < 0 or (at and not begins_anew(parts.literal(part))):
-                break
-            total += counted
-        else:
-            return total
-    return token_counter(frame.tokenizer).count(GAP.join(map(parts.text, of)))
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._literals: dict[Part, int] = {}
+
+    def count(self, parts: Parts, asked_by: str) -> Counted:
+        """Of the payload, where the asker has this name; and of its parts."""
+        frame, lines, found = self._frame, parts.lines, dict[str, int]()
+        framing, total = frame.adapter.framing.message_tokens, frame.fixed_tokens
+        if frame.has_names:
+            total += lines.sums[NAMES_TOKENS] + frame.name_tokens(asked_by)
+        for _, of in parts.plan(frame.layout, include_system=frame.include_system).payload:
+            if not of:
+                tokens = found["recent"] = lines.sums[TURNS_TOKENS]
+            else:
+                tokens = framing + self._message(parts, of)
+                for one in of:
+                    part = Part.SYSTEM if one is Part.SYSTEM_LINE else one
+                    alone = self._message(parts, (part,))
+                    found[_NAMES[part]] = alone + framing if part in _FRAMED else alone
+            total += tokens
+        return Counted(total, found)
+
+    def _message(self, parts: Parts, of: Sequence[Part]) -> int:
+        """Of parts with a gap between them."""
+        if self._frame.tokenizer is _O200K:
+            total, last = 0, len(of) - 1
+            for at, part in enumerate(of):
+                counted = self._part(parts, part, is_last=at == last)
+                if counted < 0 or (at and not begins_anew(parts.literal(part))):
+                    break
+                total += counted
+            else:
+                return total
+        return token_counter(self._frame.tokenizer).count(GAP.join(map(parts.text, of)))
+
+    def _part(self, parts: Parts, part: Part, *, is_last: bool) -> int:
+        """Of a part with the gap behind it, without if it is the last; -1: its lines must be counted together."""
+        if part is _RECENT or part is _SEMANTIC:
+            return _lines_tokens(parts, part, is_last=is_last)
+        if not is_last:
+            return repeated_tokens(parts.literal(part) + GAP, _O200K)
+        found = self._literals.get(part)
+        if found is None:
+            literal = parts.literal(part)
+            is_new = part in (Part.QUESTION, Part.LABELLED_QUESTION)
+            found = exact_tokens(literal) if is_new else repeated_tokens(literal, _O200K)
+            self._literals[part] = found
+        return found
 
 
-def _part_tokens(parts: Parts, part: Part, *, is_last: bool) -> int:
-    """Tokens of a part with the gap behind it, without if it is the last; -1: its lines must be counted together."""
-    literal = parts.literal(part)
-    if part in (Part.RECENT, Part.SEMANTIC):
-        columns, sums = parts.lines.columns, parts.lines.sums
-        of = GROUP_SUMS * (part is Part.SEMANTIC)
-        if sums[of + NOT_SEAMLESS]:
-            return -1
-        last = sums[of + LAST_LINE]
-        behind = columns.item(LAST_TOKENS if is_last else GAP_TOKENS, last)
-        tokens = repeated_tokens(literal + "\n", _O200K) + sums[of + LINES_TOKENS]
-        return tokens + behind - columns.item(LINE_TOKENS, last)
-    if not is_last:
-        return repeated_tokens(literal + GAP, _O200K)
-    if part in (Part.QUESTION, Part.LABELLED_QUESTION):
-        return exact_tokens(literal)
-    return repeated_tokens(literal, _O200K)
+def _lines_tokens(parts: Parts, part: Part, *, is_last: bool) -> int:
+    """Of a title with its lines, and with the gap behind them; -1: they must be counted together."""
+    columns, sums = parts.lines.columns, parts.lines.sums
+    of = GROUP_SUMS if part is _SEMANTIC else 0
+    if sums[of + NOT_SEAMLESS]:
+        return -1
+    last = sums[of + LAST_LINE]
+    behind = columns.item(LAST_TOKENS if is_last else GAP_TOKENS, last)
+    tokens = repeated_tokens(parts.literal(part) + "\n", _O200K) + sums[of + LINES_TOKENS]
+    return tokens + behind - columns.item(LINE_TOKENS, last)
 
 
 def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame) -> int:
@@ -345,29 +366,24 @@ def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame) -> int:
 
 
 def count_assembled(made: Assembled, parts: Parts, frame: Frame) -> Counted:
-    """The tokens of what an assembler made, counted as text."""
-    count, message_tokens = (
-        token_counter(frame.tokenizer).count,
-        frame.adapter.framing.message_tokens,
-    )
-    by_part = {
+    """Tokens of what an assembler made, counted as text."""
+    count, framing = token_counter(frame.tokenizer).count, frame.adapter.framing.message_tokens
+    found = {
         one.part: count(one.text) if one.tokens is None else one.tokens for one in made.sections
     }
-    payload = made.payload_messages
-    asked = parts.question if frame.layout not in QUESTION_APART else payload[-1].content
-    if frame.layout not in QUESTION_APART:
-        asked = parts.question_label + asked
-    by_part["question"] = count(asked) + message_tokens
-    if parts.system and begins_with_system(payload[0].content, parts.system):
-        by_part["system"] = count(parts.system) + message_tokens
-    return Counted(payload_tokens(payload, frame), by_part, assembled=made)
+    has_own = frame.layout in QUESTION_APART
+    asked = made.payload_messages[-1].content if has_own else parts.literal(Part.LABELLED_QUESTION)
+    found["question"] = count(asked) + framing
+    if parts.system and begins_with_system(made.payload_messages[0].content, parts.system):
+        found["system"] = count(parts.system) + framing
+    return Counted(payload_tokens(made.payload_messages, frame), found, made)
 
 
-def _by_part(counted: Counted, frame: Frame) -> TokenCounts:
+def _token_counts(counted: Counted, frame: Frame) -> TokenCounts:
     """Where the tokens went. Framing is what no part accounts for, so the sum is exact."""
-    by_part = dict(counted.by_part)
-    system = by_part.pop("system", 0)
-    framing = counted.total - system - frame.tools_tokens - frame.reserve - sum(by_part.values())
+    by_part = counted.by_part
+    system, tools = by_part.pop("system", 0), frame.tools_tokens
+    framing = counted.total - system - tools - frame.reserve - sum(by_part.values())
     # Pieces can count more than their join, and an own assembler may leave some out: the largest give it back.
     for part in sorted(by_part, key=lambda part: -by_part[part]) if framing < 0 else ():
         back = min(-framing, by_part[part])
@@ -375,6 +391,6 @@ def _by_part(counted: Counted, frame: Frame) -> TokenCounts:
         framing += back
     share = by_part.get
     return TokenCounts(
-        frame.tokenizer, frame.budget, system, frame.tools_tokens, share("preferences", 0), share("recent", 0),
+        frame.tokenizer, frame.budget, system, tools, share("preferences", 0), share("recent", 0),
         share("semantic", 0), share("question", 0), framing, frame.reserve,
     )  # fmt: skip

@@ -58,6 +58,7 @@ from backscroll_sidecar.domain import (
     Event,
     Layout,
     ResponsePart,
+    Role,
     SpeakerStyle,
     StoredSystemRows,
 )
@@ -123,7 +124,7 @@ class ContextBuilder:
         self._settings = settings
         self._clock = clock
         self._events = events
-        self._adapters = adapters
+        self._adapters = _working(adapters)
         self._codec = codec
         self._preferences = preferences
         self._semantic = strategies.get(SEMANTIC)
@@ -184,7 +185,7 @@ class ContextBuilder:
     async def _written(self, begun: _Begun, *, as_values: bool) -> BuiltContext:
         """Render, fit, assemble, record: the picked candidates as an answer."""
         request, unread, route, opened, question, picked, deadline, context_id, watch = begun
-        adapter, formats, not_adapted = self._adapter(request, route)
+        adapter, formats, not_adapted = self._adapter(request)
         parts, kinds = await self._parts(request, route, opened.view, question, picked, adapter)
         watch.lap("write")
         frame = frame_of(request, picked.profile, adapter)
@@ -248,23 +249,14 @@ class ContextBuilder:
             skips_system=question.skips_system,
         )  # fmt: skip
 
-    def _adapter(
-        self, request: BuildRequest, route: Route
-    ) -> tuple[Adapter, int, tuple[Degradation, ...]]:
-        """The vendor's adapter, how often its payload is wanted, and what is lost: a format whose adapter breaks."""
-        found, times, lost = None, 0, list[Degradation]()
-        for name in () if ResponsePart.PAYLOADS in request.omit else request.payload_formats:
-            try:
-                adapter = self._adapters[name]
-                adapter.envelope(route.model, request.tools_json)
-                found = found or adapter
-                times += adapter is found
-            except Exception as error:  # one vendor's format costs only itself
-                log.warning(
-                    "adapter failed", format=name, error=type(error).__name__, exc_info=True
-                )
-                lost.append(Degradation("adapt", "ERROR", name))
-        return found or OPENAI_CHAT, times, tuple(lost)
+    def _adapter(self, request: BuildRequest) -> tuple[Adapter, int, tuple[Degradation, ...]]:
+        """The vendor's adapter, how often its payload is wanted, and what is lost: a format without a working one."""
+        if ResponsePart.PAYLOADS in request.omit:
+            return OPENAI_CHAT, 0, ()
+        there = [name for name in request.payload_formats if name in self._adapters]
+        lost = [name for name in request.payload_formats if name not in there]
+        adapter = self._adapters[there[0]] if there else OPENAI_CHAT
+        return adapter, len(there), tuple([Degradation("adapt", "ERROR", name) for name in lost])
 
     async def _parts(
         self,
@@ -335,3 +327,16 @@ class ContextBuilder:
         events = compression_events(context_id, began_ms, now_ms, asked, fitted, limits)
         self._events.emit(request.key, context_id, events)
         return events
+
+
+def _working(adapters: Mapping[str, Adapter]) -> Mapping[str, Adapter]:
+    """Those that do not break: one vendor's format costs only itself."""
+    found = {}
+    for name, adapter in adapters.items():
+        try:
+            adapter.envelope("", "")
+            adapter.around(Role.USER, "name")
+            found[name] = adapter
+        except Exception as error:
+            log.warning("adapter failed", format=name, error=type(error).__name__, exc_info=True)
+    return found

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from backscroll_scoring.layout import COUNT, GROUP_SUMS, IS_REFERENCE, SUM_TURN_TOKENS
+from backscroll_scoring.layout import COUNT, GROUP_SUMS, IS_REFERENCE, TURNS_TOKENS
 from backscroll_sidecar.context.selected_lines import Lines
 from backscroll_sidecar.domain import Layout, NeutralMessage, Role, SpeakerStyle
 from backscroll_sidecar.lines.line_format import indent
@@ -38,7 +38,7 @@ class Part(IntEnum):
     behind it.
     """
 
-    SYSTEM, SYSTEM_LINE, RECENT, SEMANTIC, PREFERENCES, QUESTION, LABELLED_QUESTION = range(7)
+    SYSTEM, SYSTEM_LINE, RECENT, SEMANTIC, QUESTION, LABELLED_QUESTION, PREFERENCES = range(7)
 
 
 class Block(NamedTuple):
@@ -129,7 +129,7 @@ class Parts(msgspec.Struct, frozen=True):
             case Part.SYSTEM:
                 return self.system
             case Part.SYSTEM_LINE:
-                return SYSTEM_LABEL + indent(self.system)
+                return system_line(self.system)
             case Part.RECENT:
                 return self.texts.recent_title
             case Part.SEMANTIC:
@@ -207,7 +207,7 @@ class StandardAssembler:
         for part in plan.text:
             if part is not Part.SYSTEM_LINE:
                 turns = part is Part.RECENT and layout is _TURNS
-                tokens = parts.lines.sums[SUM_TURN_TOKENS] if turns else None
+                tokens = parts.lines.sums[TURNS_TOKENS] if turns else None
                 sections.append(Section(part.name.lower(), parts.text(part), tokens))
         return Assembled(
             tuple(messages_of(parts, plan.messages, layout)),
@@ -231,7 +231,12 @@ def messages_of(parts: Parts, blocks: Sequence[Block], layout: Layout) -> Iterat
 
 def begins_with_system(text: str, system: str) -> bool:
     """Whether a message begins with the system text, as the layouts put it first."""
-    return text == system or text.startswith(SYSTEM_LABEL + indent(system))
+    return text == system or text.startswith(system_line(system))
+
+
+def system_line(system: str) -> str:
+    """The system text where it stands before the context in one message."""
+    return SYSTEM_LABEL + indent(system)
 
 
 def preferences_line(preferences: Sequence[str], texts: Texts) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import structlog
@@ -16,8 +15,8 @@ from backscroll_sidecar.context.budget import (
     Counted,
     Fitted,
     Frame,
+    PartCounter,
     count_assembled,
-    count_parts,
     fit,
     fit_us,
 )
@@ -30,8 +29,8 @@ from backscroll_sidecar.context.compress import (
 )
 from backscroll_sidecar.context.layouts import Assembled, Assembler, Parts, Section
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.selected_lines import Lines
 from backscroll_sidecar.context.rendering import RenderedLine
+from backscroll_sidecar.context.selected_lines import Lines
 from backscroll_sidecar.domain import Degradation, Fate, Layout, NeutralMessage, Role
 from backscroll_sidecar.lines.escaping import escape_new
 from backscroll_sidecar.scripts import shows_nothing
@@ -163,29 +162,34 @@ class StageFailed(Exception):
         self.stage = stage
 
 
-@dataclass(slots=True)
 class _Stages:
     """The stages of a profile, checked, and which of them was asked last: of one that takes too long nothing else
     tells.
     """
 
-    compressor: Compressor
-    assembler: Assembler | None = None
-    asked: str = "compress"
+    def __init__(
+        self, frame: Frame, compressor: Compressor, assembler: Assembler | None = None
+    ) -> None:
+        self._frame, self._counter = frame, PartCounter(frame)
+        self._compressor, self._assembler = compressor, assembler
+        self.asked = "compress"
 
     def compress(self, lines: Lines, limits: Limits) -> Compressed:
         self.asked = "compress"
         try:
-            return self.compressor.compress(lines, limits)
+            return self._compressor.compress(lines, limits)
         except OWN_FAULTS as error:
             raise StageFailed(self.asked) from error
 
-    def count(self, parts: Parts, frame: Frame, asked_by: str) -> Counted:
-        if self.assembler is None:
-            return count_parts(parts, frame, asked_by)
+    def count(self, parts: Parts, asked_by: str) -> Counted:
+        frame = self._frame
+        if self._assembler is None:
+            return self._counter.count(parts, asked_by)
         self.asked = "assemble"
         try:
-            made = self.assembler.assemble(parts, frame.layout, include_system=frame.include_system)
+            made = self._assembler.assemble(
+                parts, frame.layout, include_system=frame.include_system
+            )
         except OWN_FAULTS as error:
             raise StageFailed(self.asked) from error
         return count_assembled(made, parts, frame)
@@ -201,7 +205,7 @@ async def fit_in_stages(
     limits = Limits(profile.max_messages, profile.max_chars_per_message)
     fitted, lost = None, list[Degradation]()
     if profile.has_own_stages:
-        own = _Stages(profile.compressor or _PLAIN, profile.assembler)
+        own = _Stages(frame, profile.compressor or _PLAIN, profile.assembler)
         work = asyncio.to_thread(fit, parts, limits, frame, own)  # whatever anybody's code costs
         try:
             fitted = await deadline.bound(work)
@@ -211,7 +215,7 @@ async def fit_in_stages(
         except TimeoutError:
             lost = [Degradation(own.asked, "TIMEOUT")]
     if fitted is None:
-        plain = partial(fit, parts, limits, frame, _Stages(_PLAIN))
+        plain = partial(fit, parts, limits, frame, _Stages(frame, _PLAIN))
         fitted = await run(fit_us(parts, limits, frame), plain)
     if fitted.preferences_dropped:
         lost.append(Degradation("compress", "BUDGET", "preferences"))

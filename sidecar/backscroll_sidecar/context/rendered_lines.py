@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from backscroll_scoring.layout import (
     FIRST_NUMBER,
+    MISSING,
+    OWN_SLOT,
     PLACE,
     SLOT,
 )
@@ -61,7 +63,7 @@ async def lines_of(
     view.lines.wanted = wanted
     table, order = view.lines.table(wanted.table_style), picked.selection.chosen
     times_ms = view.columns.time_ms
-    columns, kinds = table.lay_out(
+    columns, sums, kinds = table.lay_out(
         order, gathered.rows, gathered.semantic, gathered.source_bits, view.seq, times_ms,
         wanted.dated_before_ms(line_style.asked_at_ms),
     )  # fmt: skip
@@ -76,19 +78,22 @@ async def lines_of(
         among = columns[PLACE][gathered.rows[columns[PLACE]] == answered_row].tolist()
         answered = among[0] if among else -1
     lines = Lines(
-        columns, {}, gathered.exchanges.members, has_turns=has_turns, answered=answered, source=source
+        columns, {}, gathered.exchanges.members, has_turns=has_turns, answered=answered, source=source,
+        sums=sums if there is None else None,
     )  # fmt: skip
-    source.additions = {
-        place: synthetic_results(tools)
-        for place, tools in gathered.exchanges.unanswered.items()
-        if place in lines.places
-    }
+    if gathered.exchanges.unanswered:
+        source.additions = {
+            place: synthetic_results(tools)
+            for place, tools in gathered.exchanges.unanswered.items()
+            if place in lines.places
+        }
     if wanted.style.with_names:
         source.shared, _ = source.shared_names(lines.speakers(), asker)
     if source.shared or source.additions or wanted.time_style is _RELATIVE:
         table.look_up(np.array(list(map(source.key, lines.places)), np.int64), columns)
-    missing = [lines.places[i] for i in (columns[SLOT] < 0).nonzero()[0].tolist()]
-    if missing:
+        lines.add_up()
+    if lines.sums[MISSING]:
+        missing = [lines.places[i] for i in (columns[SLOT] < 0).nonzero()[0].tolist()]
         work = partial(_rendered, source, missing, codec)
         _enter(lines, await run(sum(map(source.render_us, missing)), work))
     return lines, kinds
@@ -119,9 +124,8 @@ def _enter(lines: Lines, found: Mapping[int, _Rendered]) -> None:
     source, columns = lines.source, lines.columns
     assert source is not None
     cache, style = source.view.lines, source.wanted.table_style
-    is_current = (
-        cache.table(style) is source.table
-    )  # else it began anew meanwhile: names may have changed
+    # Else it began anew meanwhile: names may have changed.
+    is_current = cache.table(style) is source.table
     kept = {place: one for place, one in found.items() if one.key >= 0 and is_current}
     slots: dict[int, int] = {}
     if kept:
@@ -135,8 +139,9 @@ def _enter(lines: Lines, found: Mapping[int, _Rendered]) -> None:
     for i, place in enumerate(lines.places):
         if place in found:
             columns[FIRST_NUMBER:, i] = found[place].line.numbers
-            columns[SLOT, i] = slots.get(place, -1)
+            columns[SLOT, i] = slots.get(place, OWN_SLOT)
     lines.own = {place: one.line for place, one in found.items() if place not in kept}
+    lines.add_up()
 
 
 def first_wanted(view: ChannelView, elsewhere: Wanted) -> Wanted:
@@ -158,7 +163,7 @@ def missing_lately(
     newest = np.arange(max(0, view.count - WINDOW), view.count, dtype=np.int32)
     rows = np.concatenate((older, newest[view.state[newest] == LIVE]))
     none = np.zeros(len(rows), np.uint32)
-    columns, _ = view.lines.table(wanted.table_style).lay_out(
+    columns, *_ = view.lines.table(wanted.table_style).lay_out(
         np.arange(len(rows)), rows, none.astype(np.bool_), none, view.seq, view.columns.time_ms,
         wanted.dated_before_ms(asked_at_ms),
     )  # fmt: skip

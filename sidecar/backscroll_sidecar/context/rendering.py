@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -36,16 +36,27 @@ NOBODY = Speaker("", "")
 class AnswerCodec(Hashable, Protocol):
     """How the edge encodes what answers are put together of; the fields are those of the contract.
 
-    `keys`: the pieces that items and messages are made with (`layout.ITEM_KEY` and what follows), those of roles by the
-    number of the role; `payload`, `body`, `text`: keys of fields, behind which their size is written; `formats`: the
-    field that names a payload's format.
+    `keys`: the bytes that items and messages are made with (`layout.ITEM_KEY` and what follows); `payload`, `body`,
+    `text`, `messages`, `content`: keys of fields, behind which their size is written; `formats`, `roles`: the fields
+    that name a payload's format, and a message's role.
     """
 
-    keys: tuple[bytes, ...]
-    payload: bytes
-    formats: dict[str, bytes]
-    body: bytes
-    text: bytes
+    @property
+    def keys(self) -> bytes: ...
+    @property
+    def payload(self) -> bytes: ...
+    @property
+    def body(self) -> bytes: ...
+    @property
+    def text(self) -> bytes: ...
+    @property
+    def messages(self) -> bytes: ...
+    @property
+    def content(self) -> bytes: ...
+    @property
+    def formats(self) -> Mapping[str, bytes]: ...
+    @property
+    def roles(self) -> Mapping[Role, bytes]: ...
 
     def item(self, line: RenderedLine) -> bytes:
         """The fields that the item of a line begins with."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
-from functools import cached_property
 from typing import NamedTuple, overload
 from zoneinfo import ZoneInfo
 
@@ -24,11 +23,13 @@ from backscroll_scoring.layout import (
     LINE,
     LINE_COST,
     LINES_COST,
+    OWN_SLOT,
     PLACE,
     RANK,
     ROLE,
     SLOT,
     TURN_COST,
+    TURNS_COST,
 )
 from backscroll_sidecar.adapters import Adapter, Speaker
 from backscroll_sidecar.channels import ChannelView, shown_id
@@ -248,6 +249,10 @@ class Lines(Sequence[Line]):
     source : where they come from; None where all are `own`.
     """
 
+    __slots__ = (
+        "_costs", "_places", "_ranks", "_sums", "answered", "columns", "exchanges", "has_turns", "own", "source",
+    )  # fmt: skip
+
     def __init__(
         self,
         columns: NDArray[np.int64],
@@ -257,9 +262,14 @@ class Lines(Sequence[Line]):
         has_turns: bool = True,
         answered: int = -1,
         source: LineSource | None = None,
+        sums: list[int] | None = None,
     ) -> None:
         self.columns, self.own, self.exchanges = columns, own, exchanges
         self.has_turns, self.answered, self.source = has_turns, answered, source
+        self._sums = sums
+        self._places: list[int] | None = None
+        self._ranks: list[int] | None = None
+        self._costs: list[int] | None = None
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> Lines:
@@ -269,7 +279,7 @@ class Lines(Sequence[Line]):
         given = list(lines)
         columns = np.zeros((COLUMNS, len(given)), np.int64)
         for i, line in enumerate(given):
-            columns[PLACE, i], columns[RANK, i], columns[SLOT, i] = line.place, line.rank, -1
+            columns[PLACE, i], columns[RANK, i], columns[SLOT, i] = line.place, line.rank, OWN_SLOT
             columns[IS_REFERENCE, i] = line.category is Category.SEMANTIC
             columns[FIRST_NUMBER:, i] = line.written.numbers
         return cls(
@@ -280,31 +290,39 @@ class Lines(Sequence[Line]):
             answered=next((line.place for line in given if line.is_answered), -1),
         )
 
-    @cached_property
+    @property
     def places(self) -> list[int]:
         """Which candidate each is."""
-        found: list[int] = self.columns[PLACE].tolist()
-        return found
+        if self._places is None:
+            self._places = self.columns[PLACE].tolist()
+        return self._places
 
-    @cached_property
+    @property
     def ranks(self) -> list[int]:
         """The order of selection, 1 is the best."""
-        found: list[int] = self.columns[RANK].tolist()
-        return found
+        if self._ranks is None:
+            self._ranks = self.columns[RANK].tolist()
+        return self._ranks
 
-    @cached_property
+    @property
     def costs(self) -> list[int]:
         """The most tokens that each adds to a payload."""
-        found = self.columns[LINE_COST]
-        if self.has_turns:
-            found = np.where(self.columns[IS_REFERENCE], found, self.columns[TURN_COST])
-        costs: list[int] = found.tolist()
-        return costs
+        if self._costs is None:
+            found = self.columns[LINE_COST]
+            if self.has_turns:
+                found = np.where(self.columns[IS_REFERENCE], found, self.columns[TURN_COST])
+            self._costs = found.tolist()
+        return self._costs
 
-    @cached_property
+    @property
     def sums(self) -> list[int]:
         """As `layout` has them."""
-        return add_up(self.columns, has_turns=self.has_turns)
+        return self._sums or self.add_up()
+
+    def add_up(self) -> list[int]:
+        """The sums of the columns as they are now."""
+        self._sums = add_up(self.columns)
+        return self._sums
 
     @property
     def newest(self) -> int:
@@ -314,7 +332,9 @@ class Lines(Sequence[Line]):
     @property
     def cost(self) -> int:
         """The most tokens that all of them add to a payload."""
-        return self.sums[LINES_COST] + self.sums[LINES_COST + GROUP_SUMS]
+        sums = self.sums
+        talk = sums[TURNS_COST] if self.has_turns else sums[LINES_COST]
+        return talk + sums[LINES_COST + GROUP_SUMS]
 
     @property
     def is_shortened(self) -> bool:
@@ -358,9 +378,10 @@ class Lines(Sequence[Line]):
 
     def entered(self, codec: AnswerCodec) -> Lines:
         """The same with slots for all of them, which are theirs until the next line is entered in the table."""
-        there = self.columns[SLOT]
-        missing = (there < 0).nonzero()[0].tolist()
-        if missing and self.source is not None:
+        if not self.own or self.source is None:
+            return self
+        missing = (self.columns[SLOT] < 0).nonzero()[0].tolist()
+        if missing:
             lines = [self.own[self.places[i]] for i in missing]
             columns = self.columns.copy()
             columns[SLOT, missing] = self.source.table.lend(
@@ -408,7 +429,7 @@ class Lines(Sequence[Line]):
             own = dict(own)
             for at, index in enumerate(indices):
                 if index in changed:
-                    columns[SLOT, at], columns[FIRST_NUMBER:, at] = -1, changed[index].numbers
+                    columns[SLOT, at], columns[FIRST_NUMBER:, at] = OWN_SLOT, changed[index].numbers
                     own[self.places[index]] = changed[index]
         return self._with(columns, own)
 

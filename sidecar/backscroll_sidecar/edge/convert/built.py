@@ -50,10 +50,7 @@ _ROLE = {
 }
 _RANK = tag(pb.Item, "rank", VARINT)
 _SCORE = tag(pb.Item, "score", FIXED64)
-_CATEGORY = {
-    category: tag(pb.Item, "category", VARINT) + varint(number)
-    for category, number in CATEGORY_NUMBERS.items()
-}
+_CATEGORY = tag(pb.Item, "category", VARINT)
 _TOKEN_COUNT = tag(pb.Item, "token_count", VARINT)
 _TRUNCATED = tag(pb.Item, "truncated", VARINT) + varint(1)
 _CHANNEL = tag(pb.Item, "channel", LENGTH)
@@ -65,10 +62,7 @@ _FORMAT = {
 _BODY = tag(pb.Payload, "body", LENGTH)
 _TEXT = tag(pb.BuildContextResponse, "text", LENGTH)
 _MESSAGES = tag(pb.BuildContextResponse, "messages", LENGTH)
-_RENDERED_ROLE = {
-    role: tag(pb.RenderedMessage, "role", VARINT) + varint(number)
-    for role, number in ROLE_NUMBERS.items()
-}
+_RENDERED_ROLE = tag(pb.RenderedMessage, "role", VARINT)
 _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
 _EXPLANATION = tag(pb.BuildContextResponse, "explanation", LENGTH)
@@ -107,11 +101,17 @@ def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) ->
 class AnswerFields:
     """What of the contract is needed to put an answer together: `context.rendering.AnswerCodec`."""
 
-    keys = (
-        _ITEMS, _CATEGORY[Category.RECENT], _CATEGORY[Category.SEMANTIC], _TOKEN_COUNT, _RANK, _SCORE, _MESSAGES,
-        _CONTENT, b"", *(_RENDERED_ROLE[role] for role in sorted(Role)),
+    keys = bytes((
+        *_ITEMS, *_CATEGORY, *_TOKEN_COUNT, *_RANK, *_SCORE, *_MESSAGES, *_RENDERED_ROLE, *_CONTENT,
+        CATEGORY_NUMBERS[Category.RECENT], CATEGORY_NUMBERS[Category.SEMANTIC],
+        0, *(ROLE_NUMBERS[role] for role in sorted(Role)),
+    ))  # fmt: skip
+    payload, formats, body, text, messages, content = (
+        _PAYLOADS, _FORMAT, _BODY, _TEXT, _MESSAGES, _CONTENT,
     )  # fmt: skip
-    payload, formats, body, text = _PAYLOADS, _FORMAT, _BODY, _TEXT
+    roles = {
+        role: _RENDERED_ROLE + varint(number) for role, number in ROLE_NUMBERS.items()
+    }
 
     def item(self, line: RenderedLine) -> bytes:
         """The message, its role, whether it is all there, and where it was said."""
@@ -131,7 +131,7 @@ class AnswerFields:
         """One message of the neutral list."""
         content = lengthed(_CONTENT, message.content.encode())
         ids = b"".join(map(_message_id, message.message_ids))
-        return lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + ids)
+        return lengthed(_MESSAGES, self.roles[message.role] + content + ids)
 
     def sources(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Pieces:
         """What proposed the lines of each kind."""
