@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,11 +34,31 @@ EVERY_PAGE = [
 
 def test_the_reference_pages_are_fresh(tmp_path):
     subprocess.run([sys.executable, ROOT / "tools/generate-reference", tmp_path], check=True)
-    for page in ("cli.md", "settings.md", "model-words.md", "errors.md"):
+    for page in ("cli.md", "settings.md", "model-words.md", "errors.md", "contract.md"):
         fresh, committed = (tmp_path / page).read_text("utf-8"), ROOT / "docs/reference" / page
         assert fresh == committed.read_text("utf-8"), (
             "run: .venv/bin/python tools/generate-reference"
         )
+
+
+def test_the_page_of_the_contract_holds_every_name_of_it():
+    page = (ROOT / "docs/reference/contract.md").read_text("utf-8")
+    tables = {
+        name: re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+        for name, table in re.findall(
+            r"^### (\w+)\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL
+        )
+    }
+    for proto in (ROOT / "proto/backscroll/v1").glob("*.proto"):
+        file = import_module(f"backscroll.v1.{proto.stem}_pb2").DESCRIPTOR
+        for one in file.message_types_by_name.values():
+            told = [name for name in tables.pop(one.name) if name not in one.oneofs_by_name]
+            assert told == [field.name for field in one.fields], one.name
+        for one in file.enum_types_by_name.values():
+            assert tables.pop(one.name) == [value.name for value in one.values], one.name
+        for one in file.services_by_name.values():
+            assert tables.pop(one.name) == [method.name for method in one.methods], one.name
+    assert not tables
 
 
 def python_blocks(page):
