@@ -205,15 +205,12 @@ class United(NamedTuple):
     ----------
     rows, marks, references : int32[n], uint32[n], bool[n]
         Ascending rows; bit i: proposed by source i; shown as a reference.
-    far_places : int32[k]
-        Where the rows of the history are among them.
     present : which of the added sources have rows, bits numbered as in `layout`.
     """
 
     rows: Int32
     marks: UInt32
     references: Bool
-    far_places: Int32
     present: int
 
 
@@ -252,12 +249,12 @@ def unite(
     rows, marks, references = candidates
     most = len(rows) + len(older) + len(far)
     out, out_marks = np.empty(most, np.int32), np.empty(most, np.uint32)
-    out_references, far_places = np.empty(most, np.bool_), np.empty(len(far), np.int32)
+    out_references = np.empty(most, np.bool_)
     count, present = kernels_fusion.unite(
         rows, marks, references, author, older, far, found_by, _how(*known, asker, first),
-        out, out_marks, out_references, far_places,
+        out, out_marks, out_references,
     )  # fmt: skip
-    return United(out[:count], out_marks[:count], out_references[:count], far_places, present)
+    return United(out[:count], out_marks[:count], out_references[:count], present)
 
 
 @lru_cache(maxsize=4_096)

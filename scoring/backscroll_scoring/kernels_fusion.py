@@ -61,7 +61,7 @@ def _presence(
 @kernel(
     nb.types.UniTuple(nb.intp, 2)(
         READ_I32, READ_U32, READ_BOOL, READ_I32, READ_I32, READ_I32, ANY_BOOL_2D, READ_I64,
-        I32, U32, BOOL, I32,
+        I32, U32, BOOL,
     )
 )  # fmt: skip
 def unite(
@@ -76,7 +76,6 @@ def unite(
     out: Int32,
     out_marks: UInt32,
     out_references: Bool,
-    far_places: Int32,
 ) -> tuple[int, int]:
     """See `fusion.unite`. One walk along all three."""
     asker = how[ADDED]
@@ -106,7 +105,6 @@ def unite(
             out_marks[count] |= bits[OWN] if author[row] == asker else bits[OTHERS]
         if has_far:
             k = order[c]
-            far_places[k] = count
             out_marks[count] |= bits[BY_WORDS] if found_by[0, k] else np.uint32(0)
             out_marks[count] |= bits[BY_MEANING] if found_by[1, k] else np.uint32(0)
             if not (found_by[0, k] or found_by[1, k]):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.adapters import ADAPTERS, Adapter
 from backscroll_sidecar.analyze import Analyzer
@@ -15,11 +16,11 @@ from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.compress import Limits
 from backscroll_sidecar.context.elsewhere import SEMANTIC, drafted, with_elsewhere
-from backscroll_sidecar.context.fallback_ladder import Picked, Picker, without_history
+from backscroll_sidecar.context.fallback_ladder import Picked, Picker
 from backscroll_sidecar.context.joining import can_be_joined, join_content
 from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
-from backscroll_sidecar.context.opening import Asked, Opening, StoredPreferences, Views
+from backscroll_sidecar.context.opening import Opening, StoredPreferences, Views
 from backscroll_sidecar.context.parts import (
     in_time_order,
     lines_of,
@@ -62,7 +63,7 @@ log = structlog.get_logger(__name__)
 class _Begun(NamedTuple):
     """A build whose candidates are picked.
 
-    `request` has the asker's stored preferences, too; `lost` says what of it could not be had.
+    `lost`: which preferences could not be had.
     """
 
     request: BuildRequest
@@ -120,7 +121,6 @@ class ContextBuilder:
         self._picker = picker or Picker(
             strategies,
             fallback_on_error=settings.fallback_on_error,
-            fallback_messages=settings.fallback_messages,
             orphan_calls=settings.orphan_calls,
             now_us=lambda: clock.monotonic_s() * 1e6,
         )
@@ -157,11 +157,19 @@ class ContextBuilder:
         watch.lap("route")
         opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
-        asked = await self.opening.ask(request, route, opened, deadline)
-        request, lost, opened, question, _ = asked
+        question = await self.opening.question_of(request, route, opened.view)
         route = route.asked(self._settings.wordings.of(request.language, question.text))
+        lost, query = await self.opening.query_of(request, route.profile, question, deadline)
+        if question.view is not opened.view:
+            opened = replace(opened, view=question.view)
         watch.lap("question")
-        picked = await self._pick(asked, route.profile, deadline)
+        picked = await self._picker.pick(
+            query, question, route, deadline, has_history=not opened.degradations
+        )
+        picked = await with_elsewhere(
+            picked, request, query, self._semantic, self.opening.views, deadline,
+            skips_system=question.skips_system,
+        )  # fmt: skip
         watch.lap("pick")
         context_id = self._ids.next()
         return _Begun(
@@ -228,16 +236,6 @@ class ContextBuilder:
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         self.numbers.tell(built.rung, built.degradations)
         log_built(built)
-
-    async def _pick(self, asked: Asked, profile: Profile, deadline: Deadline) -> Picked:
-        request, _, opened, question, query = asked
-        if opened.degradations:
-            return await without_history(query, profile, deadline)
-        picked = await self._picker.pick(query, question, profile, deadline)
-        return await with_elsewhere(
-            picked, request, profile, query, self._semantic, self.opening.views, deadline,
-            skips_system=question.skips_system,
-        )  # fmt: skip
 
     async def _parts(
         self,

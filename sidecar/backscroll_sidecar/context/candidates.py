@@ -52,6 +52,8 @@ LONG_RUN_ROWS = 2048
 """So many candidates are a part of a longer run that is kept; fewer are put together each time."""
 _SEMANTIC = Category.SEMANTIC
 _NO_ROWS, _FOUND_BY_NOTHING = np.empty(0, np.int32), np.empty((2, 0), np.bool_)
+NO_CANDIDATES = _NO_ROWS, np.empty(0, np.uint32), np.empty(0, np.bool_)
+"""Rows, their sources and which are references, of none."""
 
 
 class Proposed(msgspec.Struct, frozen=True, eq=False):
@@ -116,16 +118,6 @@ class Gathered(msgspec.Struct, frozen=True, eq=False):
     def sources_in(self, bits: int) -> tuple[str, ...]:
         """The names of the sources that `source_bits` of this value stand for."""
         return _names(self.sources, bits)
-
-
-def no_candidates(
-    sources: tuple[str, ...],
-    preferences: tuple[str, ...] = (),
-    degradations: tuple[Degradation, ...] = (),
-) -> Gathered:
-    """What sources without messages come to."""
-    none = _NO_ROWS, np.empty(0, np.uint32), np.empty(0, np.bool_)
-    return Gathered(*none, sources, preferences, degradations)
 
 
 @lru_cache(maxsize=1024)
@@ -277,11 +269,11 @@ def _with_answered(gathered: Gathered, row: int) -> Gathered:
 
 def with_found(
     gathered: Gathered, query: StrategyQuery, older: NDArray[np.int32], recalled: Recalled | None
-) -> tuple[Gathered, NDArray[np.int32]]:
+) -> Gathered:
     """The candidates with the older messages that the reply model looked at, and with the best of the history.
 
     The older ones are of the asker, of who is named, and of who names the asker: part of the talk. What of the history
-    nobody else proposes is shown as a reference. And int32[k]: where each row of the history is among the candidates.
+    nobody else proposes is shown as a reference.
     """
     sources = gathered.sources
     if Recent.name not in sources:
@@ -293,8 +285,8 @@ def with_found(
         degradations += recalled.degradations
         exhaustive = exhaustive and recalled.exhaustive
     elif not len(older):
-        return gathered, _NO_ROWS
-    rows, bits, semantic, places, present = unite(
+        return gathered
+    rows, bits, semantic, present = unite(
         (gathered.rows, gathered.source_bits, gathered.semantic),
         query.view.columns.author,
         older,
@@ -304,11 +296,10 @@ def with_found(
         query.view.people.index.get(query.user_id, -1),
         len(sources),
     )
-    united = Gathered(
+    return Gathered(
         rows, bits, semantic, _with_added(sources, present), gathered.preferences, degradations,
         gathered.exchanges, exhaustive, gathered.proposed,
     )  # fmt: skip
-    return united, places
 
 
 @lru_cache(maxsize=256)
@@ -359,7 +350,7 @@ def _united(
     degradations: tuple[Degradation, ...],
 ) -> Gathered:
     if not proposed:
-        return no_candidates(sources, preferences, degradations)
+        return Gathered(*NO_CANDIDATES, sources, preferences, degradations)
     if len(proposed) == 1 and proposed[0].ascending:
         (only,) = proposed
         rows = only.rows

@@ -16,21 +16,27 @@ from backscroll_scoring.links import Ranking
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.candidates import (
+    NO_CANDIDATES,
     Gathered,
     gather,
-    no_candidates,
     with_exchanges,
     with_found,
 )
 from backscroll_sidecar.context.history_router import Reach
-from backscroll_sidecar.context.history_search import Meaning, look_up, recall
-from backscroll_sidecar.context.profiles import PREFERENCES, Profile, plain
+from backscroll_sidecar.context.history_search import Meaning, Recalled, look_up, recall
+from backscroll_sidecar.context.profiles import PREFERENCES, Profile
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.ranking import Ranked, rank, rank_by_recency, rank_by_replies
+from backscroll_sidecar.context.ranking import (
+    UNRANKED,
+    Ranked,
+    rank,
+    rank_by_recency,
+    rank_by_replies,
+)
 from backscroll_sidecar.context.reply_ranker import catch_up, rank_replies
+from backscroll_sidecar.context.routing import Route
 from backscroll_sidecar.context.selection import Selection, select, select_nothing
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
-from backscroll_sidecar.context.trigger import NO_ROW
 from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.strategies import BUILTIN, Strategy, StrategyQuery
 from backscroll_sidecar.strategies.memory import Sought
@@ -114,7 +120,6 @@ class Picker:
         *,
         ranker: Ranker = rank,
         fallback_on_error: bool = True,
-        fallback_messages: int = 20,
         orphan_calls: OrphanCalls = OrphanCalls.SYNTHETIC,
         now_us: Callable[[], float],
     ) -> None:
@@ -123,7 +128,6 @@ class Picker:
         self._semantic = semantic if isinstance(semantic, Meaning) else None  # costs 20 us a look
         self._ranker = ranker
         self._fallback_on_error = fallback_on_error
-        self._fallback_messages = fallback_messages
         self._orphan_calls = orphan_calls
         self._now_us = now_us
         self._cost = RankCost()
@@ -132,24 +136,41 @@ class Picker:
         self,
         query: StrategyQuery,
         question: Question,
-        profile: Profile,
+        route: Route,
         deadline: Deadline,
+        *,
+        has_history: bool = True,
     ) -> Picked:
-        """The best rung that works. Raises nothing."""
-        answered = question.explicit_parent_row
+        """The best rung that works. Raises nothing.
+
+        The lowest where the history cannot be read: what the request itself brings is still there.
+        """
+        profile, answered = route.profile, question.explicit_parent_row
+        missing = self._missing(profile)
+        if not has_history:
+            given = tuple(name for name in profile.sources if name == PREFERENCES)
+            profile = dataclasses.replace(profile, sources=given)
+            gathered = await gather(profile, BUILTIN, query, answered, deadline)
+            return Picked(Rung.EMPTY, gathered, UNRANKED, select_nothing(), route.profile)
         gathered = await gather(profile, self._strategies, query, answered, deadline)
-        if missing := self._missing(profile):
+        if missing:
             gathered = replace(gathered, degradations=gathered.degradations + missing)
         stage = "rank"
         failed: tuple[Degradation, ...] = ()
         try:
             if profile.falls_back and gathered.lost_sources.issuperset(profile.message_sources):
                 raise NoSourceLeft
-            if profile.replies and self._ranker is rank:  # another ranker ranks everything
-                gathered, ranked = await self._unite(query, question, gathered, profile, deadline)
-            else:
+            if not profile.replies or self._ranker is not rank:  # another ranker ranks everything
                 gathered = with_exchanges(gathered, query, self._orphan_calls)
                 ranked = self._rank(query, question, gathered, profile, deadline)
+            else:
+                replies, reach, recalled = await self._found(
+                    query, question, gathered.rows, profile, deadline
+                )
+                gathered = with_found(gathered, query, replies.older, recalled)
+                gathered = with_exchanges(gathered, query, self._orphan_calls)
+                memory = None if recalled is None else recalled.memory
+                ranked = rank_by_replies(gathered.rows, replies, reach, memory)
             stage = "select"
             selection = select(query.view, question, gathered, ranked, profile)
             return Picked(_RANKED, gathered, ranked, selection, profile, gathered.degradations)
@@ -163,10 +184,11 @@ class Picker:
         lost = (*gathered.degradations, *failed)
         if self._fallback_on_error:
             try:
-                return await self._recent(query, question, profile, deadline, lost)
+                return await self._recent(query, question, route.fallback, deadline, lost)
             except Exception as error:
                 log.warning("recent fallback failed", error=type(error).__name__, exc_info=True)
-        return nothing(profile, *lost)
+        gathered = Gathered(*NO_CANDIDATES, profile.sources)
+        return Picked(Rung.EMPTY, gathered, UNRANKED, select_nothing(), profile, lost)
 
     def _rank(
         self,
@@ -185,28 +207,23 @@ class Picker:
         self._cost.observe(count, self._now_us() - started_us)
         return ranked
 
-    async def _unite(
+    async def _found(
         self,
         query: StrategyQuery,
         question: Question,
-        gathered: Gathered,
+        rows: NDArray[np.int32],
         profile: Profile,
         deadline: Deadline,
-    ) -> tuple[Gathered, Ranked]:
-        """The reply model's ranking and, where the gate opens, that of the whole history; with what they found."""
+    ) -> tuple[Ranking, Reach, Recalled | None]:
+        """The reply model's ranking of the newest rows and these, how far the question reaches, and what is there."""
         if not deadline.allows(RANK_REPLIES_US):
             raise OutOfTime
-        looking = _looked(query, question, gathered.rows, profile)
-        replies, far, sought = await deadline.bound(looking)
-        recalled, memory = None, None
-        if sought is not None and far is not Reach.NEAR:
-            recalled = await recall(query, sought, self._semantic, deadline, profile.memory_sources)
-            memory = recalled.memory
-        gathered, places = with_found(gathered, query, replies.older, recalled)
-        whole = with_exchanges(gathered, query, self._orphan_calls)
-        if memory is not None and whole is not gathered:
-            places = whole.rows.searchsorted(memory.rows).astype(np.int32)
-        return whole, rank_by_replies(whole.rows, replies, far, memory, places)
+        looking = _looked(query, question, rows, profile)
+        replies, reach, sought = await deadline.bound(looking)
+        if sought is None or reach is Reach.NEAR:
+            return replies, reach, None
+        sources = profile.memory_sources
+        return replies, reach, await recall(query, sought, self._semantic, deadline, sources)
 
     def _missing(self, profile: Profile) -> tuple[Degradation, ...]:
         """What the request asked for by name, and the server does not have; `gather` names the other sources."""
@@ -219,12 +236,11 @@ class Picker:
         self,
         query: StrategyQuery,
         question: Question,
-        profile: Profile,
+        last: Profile,
         deadline: Deadline,
         lost: tuple[Degradation, ...],
     ) -> Picked:
         """Rung two: the last messages and the preferences, unranked."""
-        last = plain(profile, min(profile.max_context, self._fallback_messages))
         query = replace(query, recent_limit=last.recent_limit)
         gathered = await gather(last, BUILTIN, query, question.explicit_parent_row, deadline)
         gathered = with_exchanges(gathered, query, self._orphan_calls)
@@ -242,20 +258,3 @@ async def _looked(
     replies = rank_replies(query.view, question, query.eligible, more, state)
     far, sought = await look_up(query, question, replies.starts_new, profile)
     return replies, far, sought
-
-
-def nothing(profile: Profile, *lost: Degradation) -> Picked:
-    """Rung three: no history."""
-    return _empty(no_candidates(profile.sources), profile, lost)
-
-
-async def without_history(query: StrategyQuery, profile: Profile, deadline: Deadline) -> Picked:
-    """Rung three for a history that cannot be read: what the request itself brings is still there."""
-    given = tuple(name for name in profile.sources if name == PREFERENCES)
-    asked = dataclasses.replace(profile, sources=given)
-    return _empty(await gather(asked, BUILTIN, query, NO_ROW, deadline), profile)
-
-
-def _empty(gathered: Gathered, profile: Profile, lost: tuple[Degradation, ...] = ()) -> Picked:
-    ranked = rank_by_recency(gathered.rows)
-    return Picked(Rung.EMPTY, gathered, ranked, select_nothing(), profile, lost)

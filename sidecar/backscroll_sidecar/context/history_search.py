@@ -114,25 +114,30 @@ async def look_up(
     is_answer = question.explicit_parent_row >= 0 and is_gated
     if is_answer or not (profile.memory_sources and question.text):
         return _NEAR, None
-    cost_us = look_up_us(query, question)
+    numbers = question.numbers()
+    asked = _asked(query.view, question, numbers)
+    plain_us, scored_us = look_up_us(query, question, numbers)
     if not is_gated:
-        seeking = partial(seek, query.view, _asked(query.view, question), query.eligible)
-        return _FAR, await run(cost_us, seeking)
-    far, sought = None, None
-    if cost_us > INLINE_US and _is_short_work(query, question):
-        far, sought = _look_up(query, question, starts_new, old_rows=False)
-    if far is None:
-        far, sought = await run(cost_us, partial(_look_up, query, question, starts_new))
+        seeking = partial(seek, query.view, asked, query.eligible)
+        return _FAR, await run(plain_us + scored_us, seeking)
+    looking = partial(_look_up, query, asked, starts_new)
+    # Else who looks for the newest row that has a word may have to pass over all that have it and do not count.
+    is_plain = query.excluded is not None and query.view.count - query.end <= MOST_NEWER_ROWS
+    if is_plain and plain_us <= INLINE_US < plain_us + scored_us:
+        far, sought = looking(old_rows=False)
+        if far is not None:
+            return far, sought
+    far, sought = await run(plain_us + scored_us, looking)
     assert far is not None
     return far, sought
 
 
 def _look_up(
-    query: StrategyQuery, question: Question, starts_new: float, *, old_rows: bool = True
+    query: StrategyQuery, asked: MemoryQuestion, starts_new: float, *, old_rows: bool = True
 ) -> tuple[Reach | None, Sought | None]:
     """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
-    view, eligible, asked = query.view, query.eligible, _asked(query.view, question)
-    moment = moment_of(view, eligible, question.asked_at_ms, all_count=_all_count_lately(query))
+    view, eligible = query.view, query.eligible
+    moment = moment_of(view, eligible, query.asked_at_ms, all_count=_all_count_lately(query))
     far, sounding = reaches(starts_new, moment)
     named, sought = named_in(asked.text, view.people.by_name_part), None
     if far is not sounding:
@@ -155,15 +160,14 @@ def _all_count_lately(query: StrategyQuery) -> bool:
     return excluded is not None and (not excluded or excluded[-1] < query.end - SITTING_ROWS)
 
 
-def look_up_us(query: StrategyQuery, question: Question) -> float:
-    """Microseconds `look_up` takes, predicted from its text, the rows, and how often its words were said.
+def look_up_us(query: StrategyQuery, question: Question, numbers: list[int]) -> tuple[float, float]:
+    """Microseconds `look_up` takes, predicted: without a look at the old rows, and scoring them.
 
-    One hop to a thread and back costs 30 to 180 us, so it must save more: what is predicted to take less than
-    `INLINE_US` is done at once. The number of rows alone does not tell: a word that every row has costs ten times what
-    the rows do, and a near question in a channel of 10,000 rows has rare words.
+    `numbers` are those of the question's words. One hop to a thread and back costs 30 to 180 us, so it must save more:
+    what is predicted to take less than `INLINE_US` is done at once. The number of rows alone does not tell: a word that
+    every row has costs ten times what the rows do, and a near question in a channel of 10,000 rows has rare words.
     """
-    lexicon = query.view.lexicon
-    numbers = question.numbers(query.view)[:MAX_QUERY_TERMS]
+    lexicon, numbers = query.view.lexicon, numbers[:MAX_QUERY_TERMS]
     if numbers and min(numbers) < 0:
         words = question.keywords[:MAX_QUERY_TERMS]
         missing = [word for word, number in zip(words, numbers, strict=True) if number < 0]
@@ -171,28 +175,9 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
         # what the channel does not have is sought by its characters
         numbers += lexicon.ids.numbers(parts)
     said = _said(lexicon.postings.counts, numbers)
-    scored_us = SEEK_US_PER_POSTING * said + SEEK_US_PER_CHUNK * min(said, query.end / CHUNK)
-    return _read_us(question) + _count_us(query) + scored_us
-
-
-def _is_short_work(query: StrategyQuery, question: Question) -> bool:
-    """Whether a question is soon read where no old row is: all rows count, and hardly any came after it.
-
-    Else whoever looks for the newest row that has a word may have to pass over all that have it and do not count.
-    """
-    newer = query.view.count - query.end
-    us = _read_us(question) + _count_us(query)
-    return query.excluded is not None and newer <= MOST_NEWER_ROWS and us <= INLINE_US
-
-
-def _count_us(query: StrategyQuery) -> float:
-    """What counting the rows that count takes of that."""
-    return query.end * (SEEK_US_PER_MARKED_ROW if query.excluded is None else SEEK_US_PER_ROW)
-
-
-def _read_us(question: Question) -> float:
-    """What reading the question itself takes of that."""
-    return SEEK_US + SEEK_TEXT * text_us(question.text)
+    row_us = SEEK_US_PER_MARKED_ROW if query.excluded is None else SEEK_US_PER_ROW
+    plain_us = SEEK_US + SEEK_TEXT * text_us(question.text) + query.end * row_us
+    return plain_us, SEEK_US_PER_POSTING * said + SEEK_US_PER_CHUNK * min(said, query.end / CHUNK)
 
 
 def _said(counts: NDArray[np.int32], numbers: Sequence[int]) -> int:
@@ -203,11 +188,12 @@ def _said(counts: NDArray[np.int32], numbers: Sequence[int]) -> int:
 
 def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Memory:
     """The candidates' scores, in their order. All rows before the question count for what is rare and what is best."""
-    eligible = question.eligible(view)
-    return rank_memory(view, seek(view, _asked(view, question), eligible), rows=rows)
+    eligible = question.eligible()
+    asked = _asked(view, question, question.numbers())
+    return rank_memory(view, seek(view, asked, eligible), rows=rows)
 
 
-def _asked(view: ChannelView, question: Question) -> MemoryQuestion:
+def _asked(view: ChannelView, question: Question, numbers: list[int]) -> MemoryQuestion:
     asker, self_ids, read = question.asker, question.self_ids, question.read
     text, calls_bot = _without_call(read, view.people, self_ids)
     return MemoryQuestion(
@@ -216,7 +202,7 @@ def _asked(view: ChannelView, question: Question) -> MemoryQuestion:
         asker.id if asker else "",
         asker.name if asker else "",
         question.keywords if text is read else None,
-        question.numbers(view) if text is read else None,
+        numbers if text is read else None,
         calls_bot or any(map(question.mentioned.__contains__, self_ids)),
     )
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-import numpy as np
 import structlog
-from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
@@ -23,13 +20,12 @@ from backscroll_sidecar.context.question import Question, resolve_question, reso
 from backscroll_sidecar.context.response import Opened, reason_of
 from backscroll_sidecar.context.routing import ContextSettings, Route
 from backscroll_sidecar.context.trigger import moment_of, now_or_newest
-from backscroll_sidecar.context.visibility import (
-    HIDE_US_PER_ROW,
-    PartialReplies,
-    as_seen_by,
-    with_partials,
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    Degradation,
+    StoredMessage,
+    StoredSystemRows,
 )
-from backscroll_sidecar.domain import ChannelKey, Degradation, StoredMessage, StoredSystemRows
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Clock, HistoryReader
 from backscroll_sidecar.strategies import StrategyQuery
@@ -68,20 +64,6 @@ class StoredPreferences(Protocol):
 
     async def read(self, key: ChannelKey, user_id: str) -> tuple[str, ...]:
         """The same, read. Raises `StoreUnavailable`."""
-
-
-class Asked(NamedTuple):
-    """A question, and what strategies are asked with.
-
-    `request` has the asker's stored preferences, too; `lost` says what of them could not be had. `opened` has of the
-    channel what the question sees.
-    """
-
-    request: BuildRequest
-    lost: tuple[Degradation, ...]
-    opened: Opened
-    question: Question
-    query: StrategyQuery
 
 
 class Opening:
@@ -131,65 +113,74 @@ class Opening:
             limit = max(limit, MOST_OF_USER)
         return await self.views.view_of_user(request.key.tenant, request.asker.id, limit)
 
-    async def ask(
-        self, request: BuildRequest, route: Route, opened: Opened, deadline: Deadline
-    ) -> Asked:
-        """What is asked; a long text is read in a thread. No deadline for that: it is bounded, and all wait for it."""
-        profile, skips_system = route.profile, route.system_rows is StoredSystemRows.SKIP
-        cost_us = resolve_us(request, opened.view)
-        if request.visible_since_membership:
-            cost_us += HIDE_US_PER_ROW * opened.view.count
+    async def question_of(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
+        """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
         resolve = partial(
-            self._resolved, request, opened.view, self._clock.now_ms(), profile,
-            skips_system=skips_system,
-        )  # fmt: skip
-        question, view = await run(cost_us, resolve)
-        lost: tuple[Degradation, ...] = ()
-        stored, asker = self._preferences, question.asker
-        if stored is not None and asker is not None and PREFERENCES in profile.sources:
-            lines = stored.known(request.key, asker.id)
-            if lines is None:
-                try:
-                    reading = stored.read(request.key, asker.id)
-                    lines = await deadline.bound(reading, SOURCE_SHARE)
-                except Exception as error:  # it costs only itself
-                    reason = reason_of(error)
-                    log.warning(
-                        "preferences unavailable", reason=reason, exc_info=reason == "ERROR"
-                    )
-                    lost = (Degradation("gather", reason, PREFERENCES),)
-            if lines:
-                united = dict.fromkeys(map(str.strip, (*lines, *request.preferences)))
-                request = replace(request, preferences=tuple(united))
-        if view is not opened.view:
-            opened = replace(opened, view=view)
-        query = strategy_query(self._store, request, profile, view, question)
-        return Asked(request, lost, opened, question, await query)
-
-    def _resolved(
-        self,
-        request: BuildRequest,
-        view: ChannelView,
-        now_ms: int,
-        profile: Profile,
-        *,
-        skips_system: bool,
-    ) -> tuple[Question, ChannelView]:
-        """The question, and of the view what it sees."""
-        partial_replies = self._settings.partial_replies
-        question = resolve_question(
+            resolve_question,
             request,
             view,
             self._analyzer,
-            now_ms,
-            keep_thread=profile.keep_thread,
-            keep_partial=partial_replies is not PartialReplies.NEVER,
-            skips_system=skips_system,
+            self._clock.now_ms(),
+            keep_thread=route.profile.keep_thread,
+            partial_replies=self._settings.partial_replies,
+            skips_system=route.system_rows is StoredSystemRows.SKIP,
         )
-        view = with_partials(request, view, partial_replies, question.continued_row, question.end)
-        if request.visible_since_membership:
-            view = as_seen_by(question.asker, view)
-        return question, view
+        return await run(resolve_us(request, view), resolve)
+
+    async def query_of(
+        self, request: BuildRequest, profile: Profile, question: Question, deadline: Deadline
+    ) -> tuple[tuple[Degradation, ...], StrategyQuery]:
+        """What strategies are asked with; before it what could not be had of that.
+
+        The stored preferences of the asker stand before those of the request, each once. The marks of rows that may be
+        candidates are made already, in a thread, where that takes long; mostly nobody asks for them.
+        """
+        asker, stored = question.asker, self._preferences
+        lost: tuple[Degradation, ...] = ()
+        preferences, make_eligible = request.preferences, question.eligible
+        if stored is not None and asker is not None and PREFERENCES in profile.sources:
+            try:
+                lines = stored.known(request.key, asker.id)
+                if lines is None:
+                    lines = await deadline.bound(stored.read(request.key, asker.id), SOURCE_SHARE)
+                if lines:
+                    preferences = tuple(dict.fromkeys(map(str.strip, (*lines, *preferences))))
+            except Exception as error:  # it costs only itself
+                reason = reason_of(error)
+                log.warning("preferences unavailable", reason=reason, exc_info=reason == "ERROR")
+                lost = (Degradation("gather", reason, PREFERENCES),)
+        if (cost_us := question.eligible_us()) > INLINE_US:
+            marks = await run(cost_us, make_eligible)
+            make_eligible = lambda: marks  # noqa: E731
+        query = StrategyQuery(
+            store=self._store,
+            key=request.key,
+            view=question.view,
+            end=question.end,
+            excluded=question.excluded(),
+            make_eligible=make_eligible,
+            user_id=question.asker.id if question.asker else "",
+            question=question.text,
+            asked_at_ms=question.asked_at_ms,
+            parent_row=question.parent_row
+            if profile.follow_inferred
+            else question.explicit_parent_row,
+            preferences=preferences,
+            recent_limit=profile.recent_limit,
+            window_limit=profile.window_limit,
+            window_hours=profile.window_hours,
+            thread_limit=profile.thread_limit,
+            semantic_limit=profile.semantic_limit,
+            recall_limit=profile.recall_limit,
+            follow_inferred=profile.follow_inferred,
+            query_embedding=request.query_embedding,
+            trigger_row=question.trigger_row,
+            self_ids=request.self_ids,
+            thread_id=question.thread_id,
+            lost_parent=question.lost_parent,
+            mentioned=question.mentioned,
+        )
+        return lost, query
 
     async def asked_now_ms(self, key: ChannelKey) -> int:
         """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
@@ -213,49 +204,3 @@ class Opening:
             with contextlib.suppress(Exception):
                 view = await deadline.bound(self.views.view(key))
         return view
-
-
-async def strategy_query(
-    store: HistoryReader,
-    request: BuildRequest,
-    profile: Profile,
-    view: ChannelView,
-    question: Question,
-) -> StrategyQuery:
-    """What strategies are asked with."""
-    return StrategyQuery(
-        store=store,
-        key=request.key,
-        view=view,
-        end=question.end,
-        excluded=question.excluded(view),
-        make_eligible=await _eligible_rows(question, view),
-        user_id=question.asker.id if question.asker else "",
-        question=question.text,
-        asked_at_ms=question.asked_at_ms,
-        parent_row=question.parent_row if profile.follow_inferred else question.explicit_parent_row,
-        preferences=request.preferences,
-        recent_limit=profile.recent_limit,
-        window_limit=profile.window_limit,
-        window_hours=profile.window_hours,
-        thread_limit=profile.thread_limit,
-        semantic_limit=profile.semantic_limit,
-        recall_limit=profile.recall_limit,
-        follow_inferred=profile.follow_inferred,
-        query_embedding=request.query_embedding,
-        trigger_row=question.trigger_row,
-        self_ids=request.self_ids,
-        thread_id=question.thread_id,
-        lost_parent=question.lost_parent,
-        mentioned=question.mentioned,
-    )
-
-
-async def _eligible_rows(question: Question, view: ChannelView) -> Callable[[], NDArray[np.bool_]]:
-    """Makes the marks of rows that may be candidates; they are made already, in a thread, where that takes long."""
-    make = partial(question.eligible, view)
-    cost_us = question.eligible_us(view)
-    if cost_us <= INLINE_US:
-        return make  # mostly nobody asks
-    marks = await run(cost_us, make)
-    return lambda: marks

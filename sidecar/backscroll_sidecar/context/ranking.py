@@ -116,7 +116,7 @@ def rank(view: ChannelView, question: Question, gathered: Gathered, profile: Pro
     columns = view.columns if profile.follow_inferred else view.explicit_columns
     if question.lost_parent >= 0:
         columns = view.with_lost_parents(columns)
-    features = question.features(view, follow_inferred=profile.follow_inferred)
+    features = question.features(follow_inferred=profile.follow_inferred)
     parameters = profile.parameters
     contributions = partial(_contributions, columns, features, rows, parameters)
     all_scores = partial(score_only, columns, features, rows, parameters)
@@ -176,20 +176,25 @@ def rank_by_recency(rows: NDArray[np.int32]) -> Ranked:
     )
 
 
+UNRANKED = rank_by_recency(NO_ROWS)
+"""No candidates' scores."""
+
+
 def rank_by_replies(
     rows: NDArray[np.int32],
     found: Ranking,
     reach: Reach = Reach.NEAR,
     memory: Memory | None = None,
-    memory_places: NDArray[np.int32] = NO_ROWS,
 ) -> Ranked:
     """The reply model's ranking and, where there is one, that of the whole history, in one order.
 
     The model has the likeliest links first, a parent known from the platform before all, then the rest of the
     conversation. Candidates that neither looked at (recalled, partial, far too many) score 0. Each has the score and
-    shares of the ranking that gave it its place. `memory_places`: where the history's rows are among the candidates.
+    shares of the ranking that gave it its place.
     """
-    far = (memory_places, _NO_SCORES if memory is None else memory.scores)
+    far = NO_ROWS, _NO_SCORES
+    if memory is not None:
+        far = rows.searchsorted(memory.rows).astype(np.int32), memory.scores
     best, near = found.order, (found.rows, found.order, found.scores, found.stages)
     both = take_turns(rows, near, far, PATTERNS[reach], MEMORY_LINK)
     if both is None:

@@ -151,7 +151,7 @@ def rank_replies(
 
     `state` is what `catch_up` gave for the question's end. Pure.
     """
-    end = question.end
+    end, asked = question.end, link_question(view, question)
     seen_from = search_from(end)
     allowed = eligible[seen_from:end]
     if not view.all_live:
@@ -160,7 +160,7 @@ def rank_replies(
     return rank(
         _arrays(view, state),
         state.links,
-        link_question(view, question),
+        asked,
         end,
         allowed.view(np.uint8),
         shipped(),
@@ -191,7 +191,7 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
             named.append(user)
     return LinkQuestion(
         question.asked_at_ms, asker, int(question.message_type), flags_of(question.text), called, shortened,
-        np.array(named, np.int32) if named else NO_ROWS, question.keyword_ids(view), question.token_count,
+        np.array(named, np.int32) if named else NO_ROWS, question.keyword_ids(), question.token_count,
     )  # fmt: skip
 
 

@@ -204,7 +204,8 @@ def test_what_looking_up_costs_is_predicted():
             BuildRequest(KEY, "x", asker=ANN, asked_at_ms=NOON_MS), view, Analyzer(), NOON_MS
         )
         query = type("Query", (), {"view": view, "end": end, "excluded": excluded})
-        return history_search.look_up_us(query, replace(question, keywords=words))
+        asked = replace(question, keywords=words, _numbers=[])
+        return sum(history_search.look_up_us(query, asked, asked.numbers()))
 
     assert us("猫鱼") == us("猫", "鱼") > us("猫") > us("zebra")
     assert us("zebra") < INLINE_US
@@ -231,9 +232,9 @@ def test_marking_a_million_rows_is_predicted_to_take_long():
     )  # fmt: skip
     asked = resolve_question(BuildRequest(KEY, "x"), live, Analyzer(), NOON_MS)
     asked = replace(asked, end=1_000_000)
-    assert asked.eligible_us(partial) > INLINE_US
-    assert replace(asked, thread_id="t", is_narrow=True).eligible_us(live) > INLINE_US
-    assert asked.eligible_us(live) == 0
+    assert replace(asked, view=partial).eligible_us() > INLINE_US
+    assert replace(asked, thread_id="t", is_narrow=True).eligible_us() > INLINE_US
+    assert asked.eligible_us() == 0
 
 
 def test_shortened_names_are_sought_in_the_beginnings_of_lines():

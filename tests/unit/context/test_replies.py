@@ -67,7 +67,7 @@ def ranked(view, text="which driver?", asker=CAT, **fields):
         NOON_MS,
     )
     state = linked(view, question.end)
-    eligible = question.eligible(view)
+    eligible = question.eligible()
     found = rank_replies(view, question, eligible, np.empty(0, np.int32), state)
     return (
         [view.message_ids[row] for row in found.rows], found.link.tolist(), found.together.tolist(),
@@ -141,9 +141,7 @@ def test_a_question_about_the_past_ranks_as_it_did_then():
     )
     assert question.end == 320
     state = linked(hot.view(), question.end)
-    found = rank_replies(
-        hot.view(), question, question.eligible(hot.view()), np.empty(0, np.int32), state
-    )
+    found = rank_replies(hot.view(), question, question.eligible(), np.empty(0, np.int32), state)
     assert [hot.view().message_ids[row] for row in found.rows] == then[0]
     assert hot.view().replies.state is kept
 
@@ -167,7 +165,7 @@ def test_older_rows_of_who_spoke_lately_are_those_they_would_be_ranked_with():
             BuildRequest(KEY, "and?", person, asked_at_ms=NOON_MS), view, Analyzer(), NOON_MS
         )
         state, nobody = linked(view, 400), np.empty(0, np.int32)
-        found = rank_replies(view, question, question.eligible(view), nobody, state)
+        found = rank_replies(view, question, question.eligible(), nobody, state)
         older[person.id] = set(found.older.tolist())
     expected = set().union(*(older[one] for one in lately))
     assert older_of_speakers(view).tolist() == sorted(expected)
