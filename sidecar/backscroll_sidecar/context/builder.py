@@ -15,14 +15,19 @@ from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.budget import Fitted
-from backscroll_sidecar.context.candidates import strategy_query
 from backscroll_sidecar.context.compress import Limits
 from backscroll_sidecar.context.elsewhere import SEMANTIC, drafted, with_elsewhere
 from backscroll_sidecar.context.fallback_ladder import Picked, Picker, without_history
 from backscroll_sidecar.context.joining import can_be_joined, join_content
 from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
-from backscroll_sidecar.context.opening import Opening, StoredPreferences, Views, with_preferences
+from backscroll_sidecar.context.opening import (
+    Opening,
+    StoredPreferences,
+    Views,
+    strategy_query,
+    with_preferences,
+)
 from backscroll_sidecar.context.parts import (
     in_time_order,
     lines_of,

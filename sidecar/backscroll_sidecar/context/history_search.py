@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import MAX_QUERY_TERMS
 from backscroll_scoring.layout import CHUNK
-from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.history_router import Reach, decisive_score, reaches
+from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question, text_us
 from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Comparison
@@ -102,28 +102,27 @@ class Recalled(msgspec.Struct, frozen=True, eq=False):
 
 
 async def look_up(
-    query: StrategyQuery,
-    question: Question,
-    starts_new: float,
-    deadline: Deadline,
-    *,
-    is_gated: bool = True,
+    query: StrategyQuery, question: Question, starts_new: float, profile: Profile
 ) -> tuple[Reach, Sought | None]:
-    """How far the question reaches and, unless that is near, its words in the history; ungated: as far as it goes.
+    """How far the question reaches and, unless that is near, its words in the history.
 
-    `starts_new` is the reply model's word (`gate.reaches`). What is predicted to take long is done in a thread, unless
-    it is plain without a look at the old rows: mostly it is, and they are what takes long.
+    `starts_new` is the reply model's word (`reaches`). Where nothing but the history was asked for it is as far as it
+    goes. What is predicted to take long is done in a thread, unless it is plain without a look at the old rows: mostly
+    it is, and they are what takes long.
     """
+    is_gated = not profile.asks_memory_alone
+    is_answer = question.explicit_parent_row >= 0 and is_gated
+    if is_answer or not (profile.memory_sources and question.text):
+        return _NEAR, None
+    cost_us = look_up_us(query, question)
     if not is_gated:
         seeking = partial(seek, query.view, _asked(query.view, question), query.eligible)
-        return _FAR, await deadline.bound(run(look_up_us(query, question), seeking))
-    cost_us = look_up_us(query, question)
+        return _FAR, await run(cost_us, seeking)
     far, sought = None, None
     if cost_us > INLINE_US and _is_short_work(query, question):
         far, sought = _look_up(query, question, starts_new, old_rows=False)
     if far is None:
-        looking = partial(_look_up, query, question, starts_new)
-        far, sought = await deadline.bound(run(cost_us, looking))
+        far, sought = await run(cost_us, partial(_look_up, query, question, starts_new))
     assert far is not None
     return far, sought
 
@@ -209,8 +208,7 @@ def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.
 
 
 def _asked(view: ChannelView, question: Question) -> MemoryQuestion:
-    asker, self_ids = question.asker, question.self_ids
-    read = ends_of(question.text, QUESTION_CHARS)
+    asker, self_ids, read = question.asker, question.self_ids, question.read
     text, calls_bot = _without_call(read, view.people, self_ids)
     return MemoryQuestion(
         text,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
+import numpy as np
 import structlog
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
+from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.candidates import SOURCE_SHARE
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
@@ -20,8 +24,8 @@ from backscroll_sidecar.context.routing import Route
 from backscroll_sidecar.context.trigger import moment_of, now_or_newest
 from backscroll_sidecar.domain import ChannelKey, Degradation, StoredMessage
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.ports import Clock
-from backscroll_sidecar.strategies import GivenPreferences
+from backscroll_sidecar.ports import Clock, HistoryReader
+from backscroll_sidecar.strategies import GivenPreferences, StrategyQuery
 
 MOST_OF_USER = 1_000
 """Of what somebody said in all channels so many messages are looked through, the newest."""
@@ -145,3 +149,49 @@ async def with_preferences(
         return request, ()
     united = dict.fromkeys(map(str.strip, (*lines, *request.preferences)))
     return replace(request, preferences=tuple(united)), ()
+
+
+async def strategy_query(
+    store: HistoryReader,
+    request: BuildRequest,
+    profile: Profile,
+    view: ChannelView,
+    question: Question,
+) -> StrategyQuery:
+    """What strategies are asked with."""
+    return StrategyQuery(
+        store=store,
+        key=request.key,
+        view=view,
+        end=question.end,
+        excluded=question.excluded(view),
+        make_eligible=await _eligible_rows(question, view),
+        user_id=question.asker.id if question.asker else "",
+        question=question.text,
+        asked_at_ms=question.asked_at_ms,
+        parent_row=question.parent_row if profile.follow_inferred else question.explicit_parent_row,
+        preferences=request.preferences,
+        recent_limit=profile.recent_limit,
+        window_limit=profile.window_limit,
+        window_hours=profile.window_hours,
+        thread_limit=profile.thread_limit,
+        semantic_limit=profile.semantic_limit,
+        recall_limit=profile.recall_limit,
+        follow_inferred=profile.follow_inferred,
+        query_embedding=request.query_embedding,
+        trigger_row=question.trigger_row,
+        self_ids=request.self_ids,
+        thread_id=question.thread_id,
+        lost_parent=question.lost_parent,
+        mentioned=question.mentioned,
+    )
+
+
+async def _eligible_rows(question: Question, view: ChannelView) -> Callable[[], NDArray[np.bool_]]:
+    """Makes the marks of rows that may be candidates; they are made already, in a thread, where that takes long."""
+    make = partial(question.eligible, view)
+    cost_us = question.eligible_us(view)
+    if cost_us <= INLINE_US:
+        return make  # mostly nobody asks
+    marks = await run(cost_us, make)
+    return lambda: marks

@@ -35,6 +35,9 @@ class Question(msgspec.Struct, frozen=True, eq=False):
 
     Attributes
     ----------
+    read : str
+        What is read of the text: of one longer than `QUESTION_CHARS` its ends. The tokens of all of it are reckoned
+        from theirs.
     end : int
         Rows of the view before it were there when the question was asked.
     trigger_row : int
@@ -61,11 +64,10 @@ class Question(msgspec.Struct, frozen=True, eq=False):
         The request brought no text: it is the trigger's.
     skips_system : bool
         Rows of ROLE_SYSTEM are no candidates.
-    keywords, token_count
-        Read off the ends of a text longer than `QUESTION_CHARS`; its tokens are reckoned from those of the ends.
     """
 
     text: str
+    read: str
     asker: Author | None
     asked_at_ms: int
     end: int
@@ -221,6 +223,7 @@ def resolve_question(
     words, token_count = analyzer.features(read)
     return Question(
         text=text,
+        read=read,
         asker=asker,
         asked_at_ms=moment.asked_at_ms,
         end=end,

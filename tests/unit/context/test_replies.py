@@ -16,7 +16,6 @@ from backscroll_sidecar.context.reply_ranker import (
     LATELY_SPOKE,
     catch_up,
     linked,
-    missing_rows,
     older_of_speakers,
     rank_replies,
 )
@@ -179,14 +178,14 @@ async def test_many_missing_rows_are_linked_by_a_thread_once():
     """Law 9: more than a few rows never hold the event loop; who comes meanwhile waits for the same work."""
     stored = chat(300)
     hot = channel(stored[:-2])
-    assert missing_rows(hot.view(), 298) > INLINE_ROWS
+    assert hot.view().replies.missing(298) > INLINE_ROWS
     one = asyncio.create_task(catch_up(hot.view(), 298))
     await asyncio.sleep(0)
     assert hot.view().replies.work is not None
     hot.publish(Applied(stored=tuple(stored[-2:])))
     other = await catch_up(hot.view(), 300)
     assert await one is other
-    assert missing_rows(hot.view(), 300) == 0
+    assert hot.view().replies.missing(300) == 0
     assert ranked(hot.view()) == ranked(channel(stored).view())
 
 
