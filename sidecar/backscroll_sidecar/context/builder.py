@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import NamedTuple
 
 import structlog
-from msgspec.structs import replace
 
 from backscroll_sidecar.adapters import ADAPTERS, Adapter
 from backscroll_sidecar.analyze import Analyzer
@@ -21,13 +19,7 @@ from backscroll_sidecar.context.fallback_ladder import Picked, Picker, without_h
 from backscroll_sidecar.context.joining import can_be_joined, join_content
 from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
-from backscroll_sidecar.context.opening import (
-    Opening,
-    StoredPreferences,
-    Views,
-    strategy_query,
-    with_preferences,
-)
+from backscroll_sidecar.context.opening import Asked, Opening, StoredPreferences, Views
 from backscroll_sidecar.context.parts import (
     in_time_order,
     lines_of,
@@ -36,7 +28,7 @@ from backscroll_sidecar.context.parts import (
     speaker_style,
 )
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.question import Question, resolve_question, resolve_us
+from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rendered_lines import AnswerCodec
 from backscroll_sidecar.context.rendering import Pen
 from backscroll_sidecar.context.response import (
@@ -53,13 +45,11 @@ from backscroll_sidecar.context.response import (
 from backscroll_sidecar.context.routing import ContextSettings, Route, Routes
 from backscroll_sidecar.context.stages import fit_in_stages
 from backscroll_sidecar.context.system_text import system_text
-from backscroll_sidecar.context.visibility import PartialReplies, as_seen_by, with_partials
 from backscroll_sidecar.domain import (
     Degradation,
     Event,
     ResponsePart,
     SpeakerStyle,
-    StoredSystemRows,
 )
 from backscroll_sidecar.lines.line_format import LineStyle
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
@@ -117,15 +107,12 @@ class ContextBuilder:
         preferences: StoredPreferences | None = None,
         dims_of: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        self.opening = Opening(views, clock, settings.timeout_s)
-        self._store = store
-        self._analyzer = analyzer
+        self.opening = Opening(views, store, analyzer, settings, clock, preferences)
         self._settings = settings
         self._clock = clock
         self._events = events
         self._adapters = adapters
         self._joins = adapters is ADAPTERS
-        self._preferences = preferences
         self._semantic = strategies.get(SEMANTIC)
         self._ids = RandomIds()
         self.build_count = 0
@@ -170,21 +157,11 @@ class ContextBuilder:
         watch.lap("route")
         opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
-        question = await self._resolve(request, route, opened.view)
+        asked = await self.opening.ask(request, route, opened, deadline)
+        request, lost, opened, question, _ = asked
         route = route.asked(self._settings.wordings.of(request.language, question.text))
-        lost: tuple[Degradation, ...] = ()
-        if self._preferences is not None:
-            request, lost = await with_preferences(
-                self._preferences, request, route.profile, question, deadline
-            )
-        policy = self._settings.partial_replies
-        view = with_partials(request, opened.view, policy, question.continued_row, question.end)
-        if request.visible_since_membership:
-            view = await as_seen_by(question.asker, view)
-        if view is not opened.view:
-            opened = replace(opened, view=view)
         watch.lap("question")
-        picked = await self._pick(request, route, opened, question, deadline)
+        picked = await self._pick(asked, route.profile, deadline)
         watch.lap("pick")
         context_id = self._ids.next()
         return _Begun(
@@ -252,28 +229,8 @@ class ContextBuilder:
         self.numbers.tell(built.rung, built.degradations)
         log_built(built)
 
-    async def _resolve(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
-        """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
-        asked = request, view, self._analyzer, self._clock.now_ms()
-        resolve = partial(
-            resolve_question,
-            *asked,
-            keep_thread=route.profile.keep_thread,
-            keep_partial=self._settings.partial_replies is not PartialReplies.NEVER,
-            skips_system=route.system_rows is StoredSystemRows.SKIP,
-        )
-        return await run(resolve_us(request, view), resolve)
-
-    async def _pick(
-        self,
-        request: BuildRequest,
-        route: Route,
-        opened: Opened,
-        question: Question,
-        deadline: Deadline,
-    ) -> Picked:
-        profile = route.profile
-        query = await strategy_query(self._store, request, profile, opened.view, question)
+    async def _pick(self, asked: Asked, profile: Profile, deadline: Deadline) -> Picked:
+        request, _, opened, question, query = asked
         if opened.degradations:
             return await without_history(query, profile, deadline)
         picked = await self._picker.pick(query, question, profile, deadline)

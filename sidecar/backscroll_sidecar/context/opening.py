@@ -1,31 +1,38 @@
-"""The channel that a build reads, and what of it a question needs to know before it is stored."""
+"""What a build begins with: the channel, the question in it, the asker's preferences. What it waits for is here."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import structlog
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.candidates import SOURCE_SHARE
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.profiles import PREFERENCES, Profile
+from backscroll_sidecar.context.question import Question, resolve_question, resolve_us
 from backscroll_sidecar.context.response import Opened, reason_of
-from backscroll_sidecar.context.routing import Route
+from backscroll_sidecar.context.routing import ContextSettings, Route
 from backscroll_sidecar.context.trigger import moment_of, now_or_newest
-from backscroll_sidecar.domain import ChannelKey, Degradation, StoredMessage
+from backscroll_sidecar.context.visibility import (
+    HIDE_US_PER_ROW,
+    PartialReplies,
+    as_seen_by,
+    with_partials,
+)
+from backscroll_sidecar.domain import ChannelKey, Degradation, StoredMessage, StoredSystemRows
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Clock, HistoryReader
-from backscroll_sidecar.strategies import GivenPreferences, StrategyQuery
+from backscroll_sidecar.strategies import StrategyQuery
 
 MOST_OF_USER = 1_000
 """Of what somebody said in all channels so many messages are looked through, the newest."""
@@ -53,13 +60,48 @@ class Views(Protocol):
         """A channel with nothing in it."""
 
 
-class Opening:
-    """Opens channels as views. `timeout_s`: how long a build waits for one at most."""
+class StoredPreferences(Protocol):
+    """Where a build gets preferences from."""
 
-    def __init__(self, views: Views, clock: Clock, timeout_s: float) -> None:
+    def known(self, key: ChannelKey, user_id: str) -> tuple[str, ...] | None:
+        """The lines about a user that hold in a channel; None: they must be read."""
+
+    async def read(self, key: ChannelKey, user_id: str) -> tuple[str, ...]:
+        """The same, read. Raises `StoreUnavailable`."""
+
+
+class Asked(NamedTuple):
+    """A question, and what strategies are asked with.
+
+    `request` has the asker's stored preferences, too; `lost` says what of them could not be had. `opened` has of the
+    channel what the question sees.
+    """
+
+    request: BuildRequest
+    lost: tuple[Degradation, ...]
+    opened: Opened
+    question: Question
+    query: StrategyQuery
+
+
+class Opening:
+    """Opens channels as views, and finds in them what is asked. `preferences`: of askers; None: nothing is stored."""
+
+    def __init__(
+        self,
+        views: Views,
+        store: HistoryReader,
+        analyzer: Analyzer,
+        settings: ContextSettings,
+        clock: Clock,
+        preferences: StoredPreferences | None,
+    ) -> None:
         self.views = views
+        self._store = store
+        self._analyzer = analyzer
+        self._settings = settings
         self._clock = clock
-        self._timeout_s = timeout_s
+        self._preferences = preferences
 
     async def open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
         """The channel as of now; an empty one, with the reason, when it cannot be had."""
@@ -89,14 +131,74 @@ class Opening:
             limit = max(limit, MOST_OF_USER)
         return await self.views.view_of_user(request.key.tenant, request.asker.id, limit)
 
+    async def ask(
+        self, request: BuildRequest, route: Route, opened: Opened, deadline: Deadline
+    ) -> Asked:
+        """What is asked; a long text is read in a thread. No deadline for that: it is bounded, and all wait for it."""
+        profile, skips_system = route.profile, route.system_rows is StoredSystemRows.SKIP
+        cost_us = resolve_us(request, opened.view)
+        if request.visible_since_membership:
+            cost_us += HIDE_US_PER_ROW * opened.view.count
+        resolve = partial(
+            self._resolved, request, opened.view, self._clock.now_ms(), profile,
+            skips_system=skips_system,
+        )  # fmt: skip
+        question, view = await run(cost_us, resolve)
+        lost: tuple[Degradation, ...] = ()
+        stored, asker = self._preferences, question.asker
+        if stored is not None and asker is not None and PREFERENCES in profile.sources:
+            lines = stored.known(request.key, asker.id)
+            if lines is None:
+                try:
+                    reading = stored.read(request.key, asker.id)
+                    lines = await deadline.bound(reading, SOURCE_SHARE)
+                except Exception as error:  # it costs only itself
+                    reason = reason_of(error)
+                    log.warning(
+                        "preferences unavailable", reason=reason, exc_info=reason == "ERROR"
+                    )
+                    lost = (Degradation("gather", reason, PREFERENCES),)
+            if lines:
+                united = dict.fromkeys(map(str.strip, (*lines, *request.preferences)))
+                request = replace(request, preferences=tuple(united))
+        if view is not opened.view:
+            opened = replace(opened, view=view)
+        query = strategy_query(self._store, request, profile, view, question)
+        return Asked(request, lost, opened, question, await query)
+
+    def _resolved(
+        self,
+        request: BuildRequest,
+        view: ChannelView,
+        now_ms: int,
+        profile: Profile,
+        *,
+        skips_system: bool,
+    ) -> tuple[Question, ChannelView]:
+        """The question, and of the view what it sees."""
+        partial_replies = self._settings.partial_replies
+        question = resolve_question(
+            request,
+            view,
+            self._analyzer,
+            now_ms,
+            keep_thread=profile.keep_thread,
+            keep_partial=partial_replies is not PartialReplies.NEVER,
+            skips_system=skips_system,
+        )
+        view = with_partials(request, view, partial_replies, question.continued_row, question.end)
+        if request.visible_since_membership:
+            view = as_seen_by(question.asker, view)
+        return question, view
+
     async def asked_now_ms(self, key: ChannelKey) -> int:
         """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
-        deadline = Deadline(self._clock, self._timeout_s, None)
+        deadline = Deadline(self._clock, self._settings.timeout_s, None)
         return now_or_newest(await self._view_if_any(key, deadline), self._clock.now_ms())
 
     async def stored_question(self, request: BuildRequest) -> tuple[str, int] | None:
         """The id of the stored message that is the request's question though it names none, and when it is asked."""
-        deadline = Deadline(self._clock, self._timeout_s, request.time_left_s)
+        deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
         view = await self._view_if_any(request.key, deadline)
         if view is None or not request.question.strip():
             return None
@@ -111,44 +213,6 @@ class Opening:
             with contextlib.suppress(Exception):
                 view = await deadline.bound(self.views.view(key))
         return view
-
-
-SOURCE = GivenPreferences.name
-
-
-class StoredPreferences(Protocol):
-    """Where a build gets preferences from."""
-
-    def known(self, key: ChannelKey, user_id: str) -> tuple[str, ...] | None:
-        """The lines about a user that hold in a channel; None: they must be read."""
-
-    async def read(self, key: ChannelKey, user_id: str) -> tuple[str, ...]:
-        """The same, read. Raises `StoreUnavailable`."""
-
-
-async def with_preferences(
-    stored: StoredPreferences,
-    request: BuildRequest,
-    profile: Profile,
-    question: Question,
-    deadline: Deadline,
-) -> tuple[BuildRequest, tuple[Degradation, ...]]:
-    """The stored preferences of the asker before those of the request, each once; and what could not be had."""
-    asker = question.asker
-    if asker is None or SOURCE not in profile.sources:
-        return request, ()
-    lines = stored.known(request.key, asker.id)
-    if lines is None:
-        try:
-            lines = await deadline.bound(stored.read(request.key, asker.id), SOURCE_SHARE)
-        except Exception as error:  # it costs only itself
-            reason = reason_of(error)
-            log.warning("preferences unavailable", reason=reason, exc_info=reason == "ERROR")
-            return request, (Degradation("gather", reason, SOURCE),)
-    if not lines:
-        return request, ()
-    united = dict.fromkeys(map(str.strip, (*lines, *request.preferences)))
-    return replace(request, preferences=tuple(united)), ()
 
 
 async def strategy_query(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.analyze import asks_to_go_on
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.trigger import NO_ROW, Moment, names_called
 from backscroll_sidecar.domain import Author, MessageState, Role, Stay
@@ -19,9 +17,12 @@ from backscroll_sidecar.scripts import shows_nothing
 
 HIDE_US_PER_ROW = 0.005
 """Looking at the rows of a channel: 100,000 take some 500 microseconds."""
+LOOKED_BACK = 64
+"""So many rows before the question are looked at for a reply that broke off."""
+_LIVE, _PARTIAL, _RECALLED = MessageState.LIVE, MessageState.PARTIAL, MessageState.RECALLED
 
 
-async def as_seen_by(asker: Author | None, view: ChannelView) -> ChannelView:
+def as_seen_by(asker: Author | None, view: ChannelView) -> ChannelView:
     """The view in which what was said while the asker was no member is hidden; itself where nothing is.
 
     All of it is for who never was one; nothing for a member whose stays are not known.
@@ -33,10 +34,6 @@ async def as_seen_by(asker: Author | None, view: ChannelView) -> ChannelView:
         stays = ()
     if stays is None:
         return view
-    return await run(HIDE_US_PER_ROW * view.count, partial(_hiding, view, stays))
-
-
-def _hiding(view: ChannelView, stays: Iterable[Stay]) -> ChannelView:
     return view.hiding(~_seen_in(stays, view.columns.time_ms))
 
 
@@ -49,11 +46,6 @@ def _seen_in(stays: Iterable[Stay], times_ms: NDArray[np.int64]) -> NDArray[np.b
         )
         seen |= here if left_at_ms is None else here & (times_ms < left_at_ms)
     return seen
-
-
-LOOKED_BACK = 64
-"""So many rows before the question are looked at for a reply that broke off."""
-_LIVE, _PARTIAL, _RECALLED = MessageState.LIVE, MessageState.PARTIAL, MessageState.RECALLED
 
 
 class PartialReplies(StrEnum):

@@ -15,7 +15,7 @@ from backscroll_sidecar.analyze.reply_cues import RARE_CHARS, NamesLately, names
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.concurrency.offload import INLINE_US
-from backscroll_sidecar.context import builder, history_search, selection, stages
+from backscroll_sidecar.context import history_search, opening, selection, stages
 from backscroll_sidecar.context import question as question_module
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import resolve_question
@@ -120,7 +120,7 @@ def test_up_to_the_bound_nothing_is_left_out():
 )  # fmt: skip
 async def test_long_questions_leave_the_loop(question, inline, monkeypatch):
     """Reading the question and looking it up: at once for short ones, in a thread for long ones."""
-    resolving = watched(monkeypatch, builder, "resolve_question")
+    resolving = watched(monkeypatch, opening, "resolve_question")
     seeking = watched(monkeypatch, history_search, "seek")
     built = await Room(LINES).build(question, token_budget=200_000)
     assert (resolving, seeking) == ([inline], [inline])
@@ -143,7 +143,7 @@ async def test_long_lines_are_written_off_the_loop(times, inline, monkeypatch):
 
 async def test_a_trigger_counts_like_a_question(monkeypatch):
     """A stored message of 64 KiB that is the question is long, too."""
-    resolving = watched(monkeypatch, builder, "resolve_question")
+    resolving = watched(monkeypatch, opening, "resolve_question")
     room = Room([*LINES, say("long", ANN, "cat " * 16_000, 500)])
     await room.build("", trigger_message_id="long", token_budget=200_000)
     assert resolving == [False]
