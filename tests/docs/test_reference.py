@@ -1,5 +1,6 @@
 """The pages say what the code does."""
 
+import functools
 import re
 import subprocess
 import sys
@@ -109,8 +110,18 @@ def test_commands_and_variables_on_a_page_exist(page):
 
 @pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_inside_the_repository_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, place in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", page.read_text("utf-8")):
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        if place:
+            assert place in places(path), f"{target}#{place}"
+
+
+@functools.cache
+def places(page):
+    """What its headings are called in links."""
+    headings = re.findall(r"^#+ (.*)", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
 @pytest.fixture(scope="module")
