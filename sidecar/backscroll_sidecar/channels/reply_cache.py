@@ -95,12 +95,6 @@ class ReplyCache:
             return end - first
         return max(0, end - self.state.upto)
 
-    def ready(self, end: int) -> LinkState | None:
-        """The state for a question at row `end` where no row is missing."""
-        state = self.state
-        is_ready = state and state.upto >= end and state.links.first == first_row(end)
-        return state if is_ready else None
-
     def begun(self, end: int) -> LinkState:
         """The state to be filled in for a question at row `end`: the one that is kept unless it looks far back."""
         first, state = first_row(end), self.state

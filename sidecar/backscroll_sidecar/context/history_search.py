@@ -22,7 +22,7 @@ from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.history_router import Reach, decisive_score, reaches
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.question import Question, text_us
+from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Comparison
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
@@ -50,7 +50,7 @@ MEANING_SHARE = 0.5
 """Of the time left, what getting ready for meaning may take; without it the words decide."""
 
 SEEK_TEXT = 1.6
-"""Names, words and signs of a question, against words, tokens and type of it (`text_us`)."""
+"""Names, words and signs of a question, against words, tokens and type of it (`Question.read_us`)."""
 SEEK_US, SEEK_US_PER_POSTING = 60.0, 0.042
 """Measured at 10,000 and 100,000 rows: at all; counting and scoring one posting."""
 SEEK_US_PER_CHUNK = 0.1
@@ -176,7 +176,7 @@ def look_up_us(query: StrategyQuery, question: Question, numbers: list[int]) -> 
         numbers += lexicon.ids.numbers(parts)
     said = _said(lexicon.postings.counts, numbers)
     row_us = SEEK_US_PER_MARKED_ROW if query.excluded is None else SEEK_US_PER_ROW
-    plain_us = SEEK_US + SEEK_TEXT * text_us(question.text) + query.end * row_us
+    plain_us = SEEK_US + SEEK_TEXT * question.read_us + query.end * row_us
     return plain_us, SEEK_US_PER_POSTING * said + SEEK_US_PER_CHUNK * min(said, query.end / CHUNK)
 
 

@@ -115,6 +115,7 @@ class Opening:
 
     async def question_of(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
         """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
+        cost_us = resolve_us(request, view)
         resolve = partial(
             resolve_question,
             request,
@@ -125,7 +126,7 @@ class Opening:
             partial_replies=self._settings.partial_replies,
             skips_system=route.system_rows is StoredSystemRows.SKIP,
         )
-        return await run(resolve_us(request, view), resolve)
+        return await run(cost_us, resolve)
 
     async def query_of(
         self, request: BuildRequest, profile: Profile, question: Question, deadline: Deadline

@@ -43,6 +43,8 @@ class Question(msgspec.Struct, frozen=True, eq=False):
     read : str
         What is read of the text: of one longer than `QUESTION_CHARS` its ends. The tokens of all of it are reckoned
         from theirs.
+    read_us : float
+        Microseconds it takes to read it for one purpose, predicted.
     end : int
         Rows of the view before it were there when the question was asked.
     trigger_row : int
@@ -74,6 +76,7 @@ class Question(msgspec.Struct, frozen=True, eq=False):
     view: ChannelView
     text: str
     read: str
+    read_us: float
     asker: Author | None
     asked_at_ms: int
     end: int
@@ -232,6 +235,7 @@ def resolve_question(
         view=seen_by(request, asker, view, partial_replies, continued, end),
         text=text,
         read=read,
+        read_us=_read_us(text),
         asker=asker,
         asked_at_ms=moment.asked_at_ms,
         end=end,
@@ -266,10 +270,10 @@ def resolve_us(request: BuildRequest, view: ChannelView) -> float:
         row = view.row_of(request.trigger_message_id)
         text = view.texts[row] if row >= 0 else ""
     hide_us = HIDE_US_PER_ROW * view.count if request.visible_since_membership else 0.0
-    return text_us(text) + hide_us
+    return _read_us(text) + hide_us
 
 
-def text_us(text: str) -> float:
+def _read_us(text: str) -> float:
     """Microseconds it takes to read a question for one purpose: measured, new words each time."""
     per_char = US_PER_ASCII_CHAR if text.isascii() else US_PER_CHAR
     return per_char * min(len(text), QUESTION_CHARS)

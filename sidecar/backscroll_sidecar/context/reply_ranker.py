@@ -44,8 +44,6 @@ async def catch_up(view: ChannelView, end: int) -> LinkState:
     cache = view.replies
     while cache.work is not None and not cache.work.done():
         await asyncio.shield(cache.work)
-    if (state := cache.ready(end)) is not None:
-        return state
     if cache.missing(end) <= INLINE_ROWS:
         return linked(view, end)
     cache.work = asyncio.ensure_future(asyncio.to_thread(linked, view, end))
