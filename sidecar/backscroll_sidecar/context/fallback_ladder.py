@@ -22,7 +22,6 @@ from backscroll_sidecar.context.candidates import (
     with_exchanges,
     with_found,
 )
-from backscroll_sidecar.context.history_router import Reach
 from backscroll_sidecar.context.history_search import Meaning, Recalled, look_up, recall
 from backscroll_sidecar.context.profiles import PREFERENCES, Profile
 from backscroll_sidecar.context.question import Question
@@ -39,6 +38,7 @@ from backscroll_sidecar.context.selection import Selection, select, select_nothi
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.strategies import BUILTIN, Strategy, StrategyQuery
+from backscroll_sidecar.strategies.history_router import Reach
 from backscroll_sidecar.strategies.memory import Sought
 
 log = structlog.get_logger(__name__)

@@ -20,18 +20,20 @@ from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
-from backscroll_sidecar.context.history_router import Reach, decisive_score, reaches
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Comparison
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
-from backscroll_sidecar.strategies.long_ago import (
+from backscroll_sidecar.strategies.history_router import (
     SITTING_ROWS,
-    moment_of,
+    Reach,
+    decisive_score,
     most_long_ago,
+    reaches,
     said_of_long_ago,
     sounds_long_ago,
+    talk_before,
 )
 from backscroll_sidecar.strategies.memory import (
     Memory,
@@ -137,12 +139,12 @@ def _look_up(
 ) -> tuple[Reach | None, Sought | None]:
     """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
     view, eligible = query.view, query.eligible
-    moment = moment_of(view, eligible, query.asked_at_ms, all_count=_all_count_lately(query))
-    far, sounding = reaches(starts_new, moment)
+    talk = talk_before(view, eligible, query.asked_at_ms, all_count=_all_count_lately(query))
+    far, sounding = reaches(starts_new, talk)
     named, sought = named_in(asked.text, view.people.by_name_part), None
     if far is not sounding:
         said = said_of_long_ago(asked.text, speaks_of=named.speaks_of)
-        score = decisive_score(moment.pause_ms, calls_bot=asked.calls_bot)
+        score = decisive_score(talk.pause_ms, calls_bot=asked.calls_bot)
         if most_long_ago(said) >= score:
             sought = seek(view, asked, eligible, named)
             if sounds_long_ago(sought, said, score if old_rows else math.inf) >= score:
@@ -155,7 +157,7 @@ def _look_up(
 
 
 def _all_count_lately(query: StrategyQuery) -> bool:
-    """Whether the rows that tell the moment of a question are the last ones of all."""
+    """Whether the rows that tell the talk before a question are the last ones of all."""
     excluded = query.excluded
     return excluded is not None and (not excluded or excluded[-1] < query.end - SITTING_ROWS)
 

@@ -35,11 +35,11 @@ from backscroll_scoring.layout import BY_CHAIN, BY_LINK, BY_SCORE
 from backscroll_scoring.links import FIRST_LINKS, NO_ROWS, SHARES, Ranking, reply_order
 from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.context.candidates import Gathered, Proposed
-from backscroll_sidecar.context.history_router import PATTERNS, Reach
 from backscroll_sidecar.context.history_search import rank_rows_by_memory
 from backscroll_sidecar.context.profiles import Fusion, Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.strategies import Pinned
+from backscroll_sidecar.strategies.history_router import PATTERNS, Reach
 from backscroll_sidecar.strategies.memory import MEMORY_LINK, Memory, link
 
 RECENCY_FACTORS = ("recency",)
