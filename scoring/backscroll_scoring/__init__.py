@@ -20,7 +20,6 @@ from .fusion import (
     take_turns,
     turns,
     unite,
-    with_marked,
 )
 from .graph import NEAR, GraphParameters, graph_scores
 from .lexical import (
@@ -108,5 +107,4 @@ __all__ = [
     "turns",
     "unite",
     "warm",
-    "with_marked",
 ]

@@ -205,15 +205,12 @@ class United(NamedTuple):
     ----------
     rows, marks, references : int32[n], uint32[n], bool[n]
         Ascending rows; bit i: proposed by source i; shown as a reference.
-    far_places : int32[k]
-        Where the rows of the history are among them.
     present : which of the added sources have rows, bits numbered as in `layout`.
     """
 
     rows: Int32
     marks: UInt32
     references: Bool
-    far_places: Int32
     present: int
 
 
@@ -252,58 +249,17 @@ def unite(
     rows, marks, references = candidates
     most = len(rows) + len(older) + len(far)
     out, out_marks = np.empty(most, np.int32), np.empty(most, np.uint32)
-    out_references, far_places = np.empty(most, np.bool_), np.empty(len(far), np.int32)
+    out_references = np.empty(most, np.bool_)
     count, present = kernels_fusion.unite(
         rows, marks, references, author, older, far, found_by, _how(*known, asker, first),
-        out, out_marks, out_references, far_places,
+        out, out_marks, out_references,
     )  # fmt: skip
-    return United(out[:count], out_marks[:count], out_references[:count], far_places, present)
+    return United(out[:count], out_marks[:count], out_references[:count], present)
 
 
 @lru_cache(maxsize=4_096)
 def _how(*numbers: int) -> Int64:
     return np.array(numbers, np.int64)
-
-
-def with_marked(
-    rows: Int32,
-    marks: UInt32,
-    flags: Bool,
-    more: Int32,
-    more_marks: UInt32,
-    *,
-    flag: bool,
-) -> tuple[Int32, UInt32, Bool]:
-    """Add rows to marked rows: both ascending and each row once, as the result is.
-
-    Parameters
-    ----------
-    marks : uint32[m], more_marks : uint32[k]
-        Bits of the rows and of those that are added; rows that are among both get both.
-    flags : bool[m]
-        Of the rows; new ones get `flag`.
-
-    Returns
-    -------
-    int32[], uint32[], bool[]
-        Rows, marks and flags.
-
-    Raises
-    ------
-    ValueError
-        Marks or flags of another length.
-    """
-    m, k = len(require("rows", rows, np.int32)), len(require("more", more, np.int32))
-    if not len(require("marks", marks, np.uint32)) == len(require("flags", flags, np.bool_)) == m:
-        raise ValueError(f"marks and flags must have one entry a row: {m}")
-    if len(require("more_marks", more_marks, np.uint32)) != k:
-        raise ValueError(f"marks must have one entry a row: {k}")
-    out, out_marks = np.empty(m + k, np.int32), np.empty(m + k, np.uint32)
-    out_flags = np.empty(m + k, np.bool_)
-    count = kernels_fusion.add_marked(
-        rows, marks, flags, more, more_marks, flag, out, out_marks, out_flags
-    )
-    return out[:count], out_marks[:count], out_flags[:count]
 
 
 def _weights(weights: Sequence[float] | None, count: int) -> list[float]:

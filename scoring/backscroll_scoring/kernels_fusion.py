@@ -27,39 +27,6 @@ I64_2D = nb.types.Array(nb.int64, 2, "C")
 ANY_BOOL_2D = nb.types.Array(nb.boolean, 2, "A", readonly=True)
 
 
-@kernel(
-    nb.intp(
-        *(READ_I32, READ_U32, READ_BOOL, READ_I32, READ_U32, nb.boolean),
-        *(I32, U32, BOOL),
-    )
-)
-def add_marked(
-    rows: Int32,
-    marks: UInt32,
-    flags: Bool,
-    more: Int32,
-    more_marks: UInt32,
-    flag: bool,
-    out: Int32,
-    out_marks: UInt32,
-    out_flags: Bool,
-) -> int:
-    """See `fusion.with_marked`. One walk along both."""
-    a = b = count = 0
-    while a < rows.shape[0] or b < more.shape[0]:
-        has_row = b == more.shape[0] or (a < rows.shape[0] and rows[a] <= more[b])
-        has_more = a == rows.shape[0] or (b < more.shape[0] and more[b] <= rows[a])
-        out[count] = rows[a] if has_row else more[b]
-        out_marks[count] = marks[a] if has_row else np.uint32(0)
-        if has_more:
-            out_marks[count] |= more_marks[b]
-        out_flags[count] = flags[a] if has_row else flag
-        a += has_row
-        b += has_more
-        count += 1
-    return count
-
-
 @helper
 def _ascending(rows: Int32) -> Int32:
     """int32[k]: the places of a few rows in their ascending order."""
@@ -94,7 +61,7 @@ def _presence(
 @kernel(
     nb.types.UniTuple(nb.intp, 2)(
         READ_I32, READ_U32, READ_BOOL, READ_I32, READ_I32, READ_I32, ANY_BOOL_2D, READ_I64,
-        I32, U32, BOOL, I32,
+        I32, U32, BOOL,
     )
 )  # fmt: skip
 def unite(
@@ -109,7 +76,6 @@ def unite(
     out: Int32,
     out_marks: UInt32,
     out_references: Bool,
-    far_places: Int32,
 ) -> tuple[int, int]:
     """See `fusion.unite`. One walk along all three."""
     asker = how[ADDED]
@@ -139,7 +105,6 @@ def unite(
             out_marks[count] |= bits[OWN] if author[row] == asker else bits[OTHERS]
         if has_far:
             k = order[c]
-            far_places[k] = count
             out_marks[count] |= bits[BY_WORDS] if found_by[0, k] else np.uint32(0)
             out_marks[count] |= bits[BY_MEANING] if found_by[1, k] else np.uint32(0)
             if not (found_by[0, k] or found_by[1, k]):

@@ -14,8 +14,8 @@ FORMS = 6
 # The columns of lines on their way into an answer.
 PLACE, RANK, SLOT, IS_REFERENCE, KIND, KNOWN = range(6)
 MISSING_SLOT, OWN_SLOT = -1, -2
-"""Its place among the candidates, its rank from 1 on, its slot in the table (-1: it is not there, and nothing known of it;
--2: it is this answer's alone), whether it is a reference, its kind. In the first places of the last stand the kinds
+"""Its place among the candidates, its rank from 1 on, its slot in the table (-1: it is not there; -2: it is this answer's
+alone), whether it is a reference, its kind. In the first places of the last stand the kinds
 there are, each once, in the order in which they come."""
 (
     TURN_TOKENS,
@@ -47,8 +47,8 @@ GROUP_SUMS, MISSING, SUMS = 8, 16, 17
 
 # The steps of a program that puts an answer together: rows of five numbers.
 COPY_PIECE, OPEN_FIELD, CLOSE_FIELD, COPY_LINES, WRITE_ITEMS, WRITE_MESSAGES = range(6)
-"""A piece; a piece, behind it the size of what follows; its end; a form of the lines of a group, with a piece before and
-behind each (-1: none); the lines as items, with the column that the talk's cost is in; the talk as messages."""
+"""A piece; a piece, behind it the size of what follows; its end; a form of the lines of a group, with a piece before
+and behind each (-1: none); the lines as items, with the column that the talk's cost is in; the talk as messages."""
 STEP = 5
 
 # The first piece of all: single bytes that items and messages are made with.

@@ -6,7 +6,7 @@ import numpy as np
 
 from .diversity import set_similarity
 from .features import ChannelColumns, QueryFeatures
-from .fusion import take_turns, unite, with_marked
+from .fusion import take_turns, unite
 from .graph import graph_scores
 from .index import ScanIndex, VectorRows
 from .layout import ADDED, FORMS, NUMBERS, TURN_COST, WRITE_ITEMS
@@ -57,7 +57,6 @@ def warm() -> None:
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
     marks = np.ones(2, np.uint32)
     flags = eligible.view(np.bool_)
-    with_marked(rows, marks, flags, rows, marks, flag=True)
     unite((rows, marks, flags), ids, rows, rows, np.zeros((2, 2), np.bool_), (-1,) * ADDED, 0, 0)
     near = rows, one_a_row[:2], np.zeros(2), eligible
     take_turns(rows, near, (rows, np.zeros(2)), flags, (1.0, 0.0))

@@ -1,8 +1,10 @@
 """The pages say what the code does."""
 
+import functools
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,11 +35,31 @@ EVERY_PAGE = [
 
 def test_the_reference_pages_are_fresh(tmp_path):
     subprocess.run([sys.executable, ROOT / "tools/generate-reference", tmp_path], check=True)
-    for page in ("cli.md", "settings.md", "model-words.md", "errors.md"):
+    for page in ("cli.md", "settings.md", "model-words.md", "errors.md", "contract.md"):
         fresh, committed = (tmp_path / page).read_text("utf-8"), ROOT / "docs/reference" / page
         assert fresh == committed.read_text("utf-8"), (
             "run: .venv/bin/python tools/generate-reference"
         )
+
+
+def test_the_page_of_the_contract_holds_every_name_of_it():
+    page = (ROOT / "docs/reference/contract.md").read_text("utf-8")
+    tables = {
+        name: re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+        for name, table in re.findall(
+            r"^### (\w+)\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL
+        )
+    }
+    for proto in (ROOT / "proto/backscroll/v1").glob("*.proto"):
+        file = import_module(f"backscroll.v1.{proto.stem}_pb2").DESCRIPTOR
+        for one in file.message_types_by_name.values():
+            told = [name for name in tables.pop(one.name) if name not in one.oneofs_by_name]
+            assert told == [field.name for field in one.fields], one.name
+        for one in file.enum_types_by_name.values():
+            assert tables.pop(one.name) == [value.name for value in one.values], one.name
+        for one in file.services_by_name.values():
+            assert tables.pop(one.name) == [method.name for method in one.methods], one.name
+    assert not tables
 
 
 def python_blocks(page):
@@ -88,8 +110,18 @@ def test_commands_and_variables_on_a_page_exist(page):
 
 @pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_inside_the_repository_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, place in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", page.read_text("utf-8")):
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        if place:
+            assert place in places(path), f"{target}#{place}"
+
+
+@functools.cache
+def places(page):
+    """What its headings are called in links."""
+    headings = re.findall(r"^#+ (.*)", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
 @pytest.fixture(scope="module")

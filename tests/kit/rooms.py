@@ -146,7 +146,6 @@ class Room:
                 strategies,
                 ranker=ranker,
                 fallback_on_error=self.settings.fallback_on_error,
-                fallback_messages=self.settings.fallback_messages,
                 now_us=lambda: self.clock.monotonic_s() * 1e6,
             )
         stages = {name: parts.pop(name, None) for name in ("compressor", "assembler")}

@@ -16,6 +16,7 @@ from backscroll_scoring.links import (
     ReplyLinks,
     WindowSizes,
     carry_links,
+    first_row,
     new_links,
     window_sizes,
 )
@@ -86,6 +87,22 @@ class ReplyCache:
     state: LinkState | None = None
     names: tuple[int, Any] | None = field(default=None, repr=False)
     work: asyncio.Future[LinkState] | None = field(default=None, repr=False)
+
+    def missing(self, end: int) -> int:
+        """How many rows must be linked before a question at row `end` can be ranked."""
+        first = first_row(end)
+        if self.state is None or not self.state.reaches(first):
+            return end - first
+        return max(0, end - self.state.upto)
+
+    def begun(self, end: int) -> LinkState:
+        """The state to be filled in for a question at row `end`: the one that is kept unless it looks far back."""
+        first, state = first_row(end), self.state
+        if state is None or state.links.first != first:
+            state = LinkState.begun(first, state)
+            if self.state is None or first > self.state.links.first:
+                self.state = state
+        return state
 
     @property
     def nbytes(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import NamedTuple
 
 import structlog
@@ -13,21 +12,14 @@ from backscroll_sidecar.adapters import ADAPTERS, OPENAI_CHAT, Adapter, Speaker
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
-from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.assembly import assemble, payload_messages
 from backscroll_sidecar.context.budget import Fitted, frame_of
-from backscroll_sidecar.context.candidates import strategy_query
 from backscroll_sidecar.context.compress import Limits
 from backscroll_sidecar.context.elsewhere import SEMANTIC, with_elsewhere
-from backscroll_sidecar.context.fallback_ladder import Picked, Picker, without_history
+from backscroll_sidecar.context.fallback_ladder import Picked, Picker
 from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
-from backscroll_sidecar.context.opening import (
-    Opening,
-    StoredPreferences,
-    Views,
-    with_preferences,
-)
+from backscroll_sidecar.context.opening import Opening, StoredPreferences, Views
 from backscroll_sidecar.context.own_stages import fit_in_stages
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.prompt_texts import (
@@ -36,7 +28,7 @@ from backscroll_sidecar.context.prompt_texts import (
     speaker_style,
     system_text,
 )
-from backscroll_sidecar.context.question import Question, resolve_question, resolve_us
+from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rendered_lines import lines_of
 from backscroll_sidecar.context.rendering import AnswerCodec, RenderStyle
 from backscroll_sidecar.context.response import (
@@ -52,7 +44,6 @@ from backscroll_sidecar.context.response import (
 )
 from backscroll_sidecar.context.routing import ContextSettings, Route, Routes
 from backscroll_sidecar.context.selected_lines import Wanted
-from backscroll_sidecar.context.visibility import PartialReplies, as_seen_by, with_partials
 from backscroll_sidecar.domain import (
     Degradation,
     Event,
@@ -60,7 +51,6 @@ from backscroll_sidecar.domain import (
     ResponsePart,
     Role,
     SpeakerStyle,
-    StoredSystemRows,
 )
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
@@ -72,7 +62,7 @@ log = structlog.get_logger(__name__)
 class _Begun(NamedTuple):
     """A build whose candidates are picked.
 
-    `request` has the asker's stored preferences, too; `lost` says what of it could not be had.
+    `lost`: which preferences could not be had.
     """
 
     request: BuildRequest
@@ -118,15 +108,12 @@ class ContextBuilder:
         preferences: StoredPreferences | None = None,
         dims_of: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        self.opening = Opening(views, clock, settings.timeout_s)
-        self._store = store
-        self._analyzer = analyzer
+        self.opening = Opening(views, store, analyzer, settings, clock, preferences)
         self._settings = settings
         self._clock = clock
         self._events = events
         self._adapters = _working(adapters)
         self._codec = codec
-        self._preferences = preferences
         self._semantic = strategies.get(SEMANTIC)
         self._ids = RandomIds()
         self.build_count = 0
@@ -134,7 +121,6 @@ class ContextBuilder:
         self._picker = picker or Picker(
             strategies,
             fallback_on_error=settings.fallback_on_error,
-            fallback_messages=settings.fallback_messages,
             orphan_calls=settings.orphan_calls,
             now_us=lambda: clock.monotonic_s() * 1e6,
         )
@@ -161,21 +147,19 @@ class ContextBuilder:
         watch.lap("route")
         opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
-        question = await self._resolve(request, route, opened.view)
+        question = await self.opening.question_of(request, route, opened.view)
         route = route.asked(self._settings.wordings.of(request.language, question.text))
-        lost: tuple[Degradation, ...] = ()
-        if self._preferences is not None:
-            request, lost = await with_preferences(
-                self._preferences, request, route.profile, question, deadline
-            )
-        policy = self._settings.partial_replies
-        view = with_partials(request, opened.view, policy, question.continued_row, question.end)
-        if request.visible_since_membership:
-            view = await as_seen_by(question.asker, view)
-        if view is not opened.view:
-            opened = replace(opened, view=view)
+        lost, query = await self.opening.query_of(request, route.profile, question, deadline)
+        if question.view is not opened.view:
+            opened = replace(opened, view=question.view)
         watch.lap("question")
-        picked = await self._pick(request, route, opened, question, deadline)
+        picked = await self._picker.pick(
+            query, question, route, deadline, has_history=not opened.degradations
+        )
+        picked = await with_elsewhere(
+            picked, request, query, self._semantic, self.opening.views, deadline,
+            skips_system=question.skips_system,
+        )  # fmt: skip
         watch.lap("pick")
         context_id = self._ids.next()
         return _Begun(
@@ -218,36 +202,6 @@ class ContextBuilder:
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         self.numbers.tell(built.rung, built.degradations)
         log_built(built)
-
-    async def _resolve(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
-        """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
-        asked = request, view, self._analyzer, self._clock.now_ms()
-        resolve = partial(
-            resolve_question,
-            *asked,
-            keep_thread=route.profile.keep_thread,
-            keep_partial=self._settings.partial_replies is not PartialReplies.NEVER,
-            skips_system=route.system_rows is StoredSystemRows.SKIP,
-        )
-        return await run(resolve_us(request, view), resolve)
-
-    async def _pick(
-        self,
-        request: BuildRequest,
-        route: Route,
-        opened: Opened,
-        question: Question,
-        deadline: Deadline,
-    ) -> Picked:
-        profile = route.profile
-        query = await strategy_query(self._store, request, profile, opened.view, question)
-        if opened.degradations:
-            return await without_history(query, profile, deadline)
-        picked = await self._picker.pick(query, question, profile, deadline)
-        return await with_elsewhere(
-            picked, request, profile, query, self._semantic, self.opening.views, deadline,
-            skips_system=question.skips_system,
-        )  # fmt: skip
 
     def _adapter(self, request: BuildRequest) -> tuple[Adapter, int, tuple[Degradation, ...]]:
         """The vendor's adapter, how often its payload is wanted, and what is lost: a format without a working one."""

@@ -1,9 +1,10 @@
-"""Run the strategies in their order and unite what they propose. A source that fails drops out, named."""
+"""What the sources propose, united: candidates, each once. A source that fails drops out, named."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from functools import lru_cache, partial
+from bisect import bisect_left
+from collections.abc import Awaitable, Mapping, Sequence
+from functools import lru_cache
 from time import monotonic
 
 import msgspec
@@ -12,29 +13,24 @@ import structlog
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from backscroll_scoring import with_marked
-from backscroll_sidecar.channels import ChannelView
+from backscroll_scoring import look_at_rows, unite
 from backscroll_sidecar.concurrency.deadline import OWN_FAULTS, Deadline, is_call_ending
-from backscroll_sidecar.concurrency.offload import INLINE_US, run
-from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.context.history_search import Recalled
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.proposals import Proposed, proposed_by
-from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.tool_exchanges import (
     NO_EXCHANGES,
     Exchanges,
     OrphanCalls,
-    find_exchanges,
-    missing_members,
+    with_whole_exchanges,
 )
-from backscroll_sidecar.domain import Degradation
-from backscroll_sidecar.ports import HistoryReader
+from backscroll_sidecar.domain import Category, Degradation
 from backscroll_sidecar.strategies import (
     NOTHING,
     Chain,
     Empty,
     Messages,
     Preferences,
+    Recent,
     SourceFailed,
     Strategy,
     StrategyQuery,
@@ -43,12 +39,46 @@ from backscroll_sidecar.strategies import (
 log = structlog.get_logger(__name__)
 
 RESULTS = (Messages, Preferences, Empty)
-ANSWERED = (Chain.name,)
-"""The source of what the question replies to where none that was asked proposed it."""
+OLDER = ("asker", "mention")
+"""The sources of older rows: of the asker; of who is named, and of who names the asker."""
+RECALLED_BY = ("lexical", "semantic", "recall")
+"""The sources of rows of the history: found by words, by meaning, and what stands beside such a row."""
+ADDED = (*OLDER, *RECALLED_BY)
 SOURCE_SHARE = 0.5
 """Of the time left, what one source that waits may take: the next ones and the ranking need some, too."""
 MOST_HELD_S = 0.05
 """A source that takes longer before it waits is told of in the log: nobody else is served meanwhile."""
+LONG_RUN_ROWS = 2048
+"""So many candidates are a part of a longer run that is kept; fewer are put together each time."""
+_SEMANTIC = Category.SEMANTIC
+_NO_ROWS, _FOUND_BY_NOTHING = np.empty(0, np.int32), np.empty((2, 0), np.bool_)
+NO_CANDIDATES = _NO_ROWS, np.empty(0, np.uint32), np.empty(0, np.bool_)
+"""Rows, their sources and which are references, of none."""
+
+
+class Proposed(msgspec.Struct, frozen=True, eq=False):
+    """The messages one source proposed, as far as they may be candidates.
+
+    Attributes
+    ----------
+    bit : int
+        The source's place among those asked.
+    rows : int32[k]
+        Rows of the view, as the source gave them.
+    scores : float64[k] or None
+        How good each is in the source's own unit, finite; None: the newest is the best.
+    reference : bool
+        What nobody else proposes is shown as a reference.
+    ascending : bool
+        Whether the rows ascend without repeats.
+    """
+
+    bit: int
+    source: str
+    rows: NDArray[np.int32]
+    scores: NDArray[np.float64] | None
+    reference: bool
+    ascending: bool
 
 
 class Gathered(msgspec.Struct, frozen=True, eq=False):
@@ -95,76 +125,23 @@ def _names(sources: tuple[str, ...], bits: int) -> tuple[str, ...]:
     return tuple(name for i, name in enumerate(sources) if bits >> i & 1)
 
 
-def places_of(rows: NDArray[np.int32], among: NDArray[np.int32]) -> NDArray[np.intp]:
-    """intp[k]: where each of `rows` stands among ascending rows, -1 where it does not."""
-    places = among.searchsorted(rows)
-    if len(among) == 0:
-        return places - 1
-    places[among[np.minimum(places, len(among) - 1)] != rows] = -1
-    return places
-
-
-def with_sources(
-    gathered: Gathered, rows: NDArray[np.int32], marks: NDArray[np.uint8], names: tuple[str, ...]
-) -> Gathered:
-    """The candidates with ascending rows of more sources: bit i of a row's mark, `names[i]` proposed it.
-
-    Sources without rows are left out.
-    """
-    sources, bits_of = _added(gathered.sources, names, int(np.bitwise_or.reduce(marks)))
-    united, bits, semantic = with_marked(
-        gathered.rows,
-        gathered.source_bits,
-        gathered.semantic,
-        rows,
-        bits_of[marks],
-        flag=False,
-    )
-    return Gathered(
-        united,
-        bits,
-        semantic,
-        sources,
-        gathered.preferences,
-        gathered.degradations,
-        gathered.exchanges,
-        gathered.exhaustive,
-        gathered.proposed,
-    )
-
-
-@lru_cache(maxsize=256)
-def _added(
-    sources: tuple[str, ...], names: tuple[str, ...], present: int
-) -> tuple[tuple[str, ...], NDArray[np.uint32]]:
-    """The sources with those of `names` that are present, each once, and the bits among them of every set of names."""
-    out, bits_of = sources, np.zeros(1 << len(names), np.uint32)
-    for i, name in enumerate(names):
-        if present >> i & 1:
-            having = np.arange(len(bits_of)) >> i & 1 != 0
-            if name not in out:
-                out += (name,)
-            bits_of[having] |= np.uint32(1 << out.index(name))
-    return out, bits_of
-
-
 async def gather(
-    sources: Sequence[str],
+    profile: Profile,
     strategies: Mapping[str, Strategy],
     query: StrategyQuery,
+    answered: int,
     deadline: Deadline,
-    *,
-    references: Collection[str] = (),
 ) -> Gathered:
-    """Ask every source in order. Raises nothing: what fails is named in `degradations`.
+    """Ask the profile's sources in order. Raises nothing: what fails is named in `degradations`.
 
-    What only `references` propose is shown as a reference, whatever they say themselves.
+    What only `references` propose is shown as a reference, whatever they say themselves. `answered`: the row that the
+    question replies to by the platform's edge, -1 none.
     """
     proposed: list[Proposed] = []
     preferences: list[str] = []
     degradations: list[Degradation] = []
     exhaustive, began_s = True, monotonic()
-    for bit, name in enumerate(sources):
+    for bit, name in enumerate(profile.sources):
         if name not in strategies:
             degradations.append(Degradation("gather", "NOT_CONFIGURED", name))
             continue
@@ -180,7 +157,7 @@ async def gather(
                 result = await deadline.bound(result, SOURCE_SHARE)
                 began_s = monotonic()
             if isinstance(result, Messages):
-                proposed.append(proposed_by(bit, name, result, query, name in references))
+                proposed.append(_proposed_by(bit, name, result, query, name in profile.references))
                 exhaustive &= result.exhaustive
             elif isinstance(result, Preferences):
                 preferences.extend(filter(None, map(str.strip, result.lines)))
@@ -188,10 +165,12 @@ async def gather(
                 raise TypeError(f"{type(result).__name__} is no result of a strategy")
         except OWN_FAULTS as error:
             degradations.append(_fault_of(name, error))
-    united = _united(proposed, tuple(sources), tuple(preferences), tuple(degradations))
+    gathered = _united(proposed, profile.sources, tuple(preferences), tuple(degradations))
     if not exhaustive:
-        united = replace(united, exhaustive=False)
-    return united
+        gathered = replace(gathered, exhaustive=False)
+    if profile.keep_answered and 0 <= answered < query.end and query.may_be(answered):
+        gathered = _with_answered(gathered, answered)
+    return gathered
 
 
 def _fault_of(name: str, error: BaseException) -> Degradation:
@@ -208,18 +187,133 @@ def _fault_of(name: str, error: BaseException) -> Degradation:
     return Degradation("gather", reason, name)
 
 
-def with_answered(gathered: Gathered, query: StrategyQuery, row: int) -> Gathered:
-    """The candidates with the row that the question replies to, -1 none: part of the talk, whoever proposed it."""
-    if not 0 <= row < query.end or not query.may_be(row):
+def _proposed_by(
+    bit: int, source: str, result: Messages, query: StrategyQuery, reference: bool
+) -> Proposed:
+    """What a source proposed, what may not be a candidate left out. Raises `SourceFailed` for what is no proposal."""
+    if not isinstance(result.category, Category):
+        raise SourceFailed("BAD_CATEGORY")
+    reference = reference or result.category is _SEMANTIC
+    given = result.rows
+    if (
+        isinstance(given, range)
+        and given.step == 1
+        and result.scores is None
+        and not result.message_ids
+    ):
+        rows = _eligible_between(query, given.start, given.stop)
+        return Proposed(bit, source, rows, None, reference, ascending=True)
+    rows = np.asarray(result.rows, np.int32)
+    if result.message_ids:
+        named = [query.view.row_of(message_id) for message_id in result.message_ids]
+        rows = np.concatenate([rows, np.array(named, np.int32)])
+    scores = None if result.scores is None else np.asarray(result.scores, np.float64)
+    if scores is not None and not (scores.shape == rows.shape and np.isfinite(scores).all()):
+        raise SourceFailed("BAD_SCORES")
+    allowed, ascending = look_at_rows(np.ascontiguousarray(rows), query.eligible)
+    if not allowed:
+        places = np.flatnonzero((rows >= 0) & (rows < query.end))
+        places = places[query.eligible[rows[places]]]
+        rows, scores = rows[places], None if scores is None else scores[places]
+    return Proposed(bit, source, rows, scores, reference, ascending)
+
+
+def _eligible_between(query: StrategyQuery, first: int, last: int) -> NDArray[np.int32]:
+    """Of the rows from `first` to before `last` those that may be candidates: read-only where they are a run."""
+    first, last = max(first, 0), max(first, 0, min(last, query.end))
+    excluded = query.excluded
+    if excluded is None:
+        return np.flatnonzero(query.eligible[first:last]).astype(np.int32) + np.int32(first)
+    while last > first and last - 1 in excluded:  # most often the question itself
+        last -= 1
+    missing = excluded[: bisect_left(excluded, last)]
+    before = bisect_left(missing, first)
+    if last - first >= LONG_RUN_ROWS and before < len(missing):
+        return _counted(last.bit_length(), missing)[first - before : last - len(missing)]
+    rows = _counted(last.bit_length())
+    if before == len(missing):
+        return rows[first:last]
+    within = missing[before:]
+    runs = zip((first, *(row + 1 for row in within)), (*within, last), strict=True)
+    return np.concatenate([rows[begin:end] for begin, end in runs])
+
+
+@lru_cache(maxsize=16)
+def _counted(bits: int, missing: tuple[int, ...] = ()) -> NDArray[np.int32]:
+    """0, 1, 2 … all numbers of so many bits without those missing: made once, read-only."""
+    out = np.delete(np.arange(1 << bits, dtype=np.int32), missing)
+    out.flags.writeable = False
+    return out
+
+
+def _with_answered(gathered: Gathered, row: int) -> Gathered:
+    """The candidates with the row that the question replies to: part of the talk, whoever proposed it."""
+    rows, bits, semantic = gathered.rows, gathered.source_bits, gathered.semantic
+    place = int(rows.searchsorted(row))
+    is_there = place < len(rows) and rows.item(place) == row
+    if is_there and not semantic[place]:
         return gathered
-    at = np.array([row], np.int32)
-    place = places_of(at, gathered.rows).item()
-    if place >= 0 and not gathered.semantic[place]:
+    sources = gathered.sources
+    if Chain.name not in sources:
+        sources += (Chain.name,)
+    bit = np.uint32(1 << sources.index(Chain.name))
+    if is_there:
+        bits, semantic = bits.copy(), semantic.copy()
+        bits[place] |= bit
+        semantic[place] = False
+    else:
+        rows, bits = np.insert(rows, place, row), np.insert(bits, place, bit)
+        semantic = np.insert(semantic, place, False)
+    return replace(gathered, rows=rows, source_bits=bits, semantic=semantic, sources=sources)
+
+
+def with_found(
+    gathered: Gathered, query: StrategyQuery, older: NDArray[np.int32], recalled: Recalled | None
+) -> Gathered:
+    """The candidates with the older messages that the reply model looked at, and with the best of the history.
+
+    The older ones are of the asker, of who is named, and of who names the asker: part of the talk. What of the history
+    nobody else proposes is shown as a reference.
+    """
+    sources = gathered.sources
+    if Recent.name not in sources:
+        older = _NO_ROWS
+    far, found_by = _NO_ROWS, _FOUND_BY_NOTHING
+    degradations, exhaustive = gathered.degradations, gathered.exhaustive
+    if recalled is not None:
+        far, found_by = recalled.memory.rows, recalled.memory.found_by
+        degradations += recalled.degradations
+        exhaustive = exhaustive and recalled.exhaustive
+    elif not len(older):
         return gathered
-    gathered = with_sources(gathered, at, np.ones(1, np.uint8), ANSWERED)
-    semantic = gathered.semantic.copy()
-    semantic[places_of(at, gathered.rows)] = False
-    return replace(gathered, semantic=semantic)
+    rows, bits, semantic, present = unite(
+        (gathered.rows, gathered.source_bits, gathered.semantic),
+        query.view.columns.author,
+        older,
+        far,
+        found_by,
+        _numbers_of_added(sources),
+        query.view.people.index.get(query.user_id, -1),
+        len(sources),
+    )
+    return Gathered(
+        rows, bits, semantic, _with_added(sources, present), gathered.preferences, degradations,
+        gathered.exchanges, exhaustive, gathered.proposed,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _numbers_of_added(sources: tuple[str, ...]) -> tuple[int, ...]:
+    """The number among those asked of each source of `ADDED`, -1 for one that was not; of the history's always."""
+    asked = [sources.index(name) if name in sources else -1 for name in OLDER]
+    return (*asked, *[-1] * len(RECALLED_BY))
+
+
+@lru_cache(maxsize=256)
+def _with_added(sources: tuple[str, ...], present: int) -> tuple[str, ...]:
+    """The sources with those of `ADDED` that have rows."""
+    added = [name for i, name in enumerate(ADDED) if present >> i & 1]
+    return sources + tuple(one for one in added if one in RECALLED_BY or one not in sources)
 
 
 def with_exchanges(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
@@ -227,7 +321,16 @@ def with_exchanges(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls
     try:
         if not query.view.tool_rows(gathered.rows):
             return gathered
-        return _completed(gathered, query, policy)
+        rows, origins, exchanges = with_whole_exchanges(
+            query.view, query.eligible, gathered.rows, policy
+        )
+        return replace(
+            gathered,
+            rows=rows,
+            source_bits=gathered.source_bits[origins],
+            semantic=gathered.semantic[origins],
+            exchanges=exchanges,
+        )
     except Exception as error:
         log.warning("tool exchange failed", error=type(error).__name__, exc_info=True)
         view = query.view
@@ -247,10 +350,7 @@ def _united(
     degradations: tuple[Degradation, ...],
 ) -> Gathered:
     if not proposed:
-        none = np.empty(0, np.int32)
-        return Gathered(
-            none, none.astype(np.uint32), none.astype(np.bool_), sources, preferences, degradations
-        )
+        return Gathered(*NO_CANDIDATES, sources, preferences, degradations)
     if len(proposed) == 1 and proposed[0].ascending:
         (only,) = proposed
         rows = only.rows
@@ -286,67 +386,3 @@ def _each_once(
     rows = (keys >> 32).astype(np.int32)
     starts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
     return rows[starts], np.bitwise_or.reduceat(keys, starts).astype(np.uint32)
-
-
-def _completed(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
-    """The candidates with the rest of their tool exchanges: what is missing comes from whoever proposed a part."""
-    place_of = {row: place for place, row in enumerate(gathered.rows.tolist())}
-    missing = missing_members(query.view, query.eligible, gathered.rows)
-    because = np.array([place_of[row] for row in missing.values()], np.intp)
-    rows = np.concatenate([gathered.rows, np.array(list(missing), np.int32)])
-    order = np.argsort(rows)
-    rows = rows[order]
-    return replace(
-        gathered,
-        rows=rows,
-        source_bits=np.append(gathered.source_bits, gathered.source_bits[because])[order],
-        semantic=np.append(gathered.semantic, gathered.semantic[because])[order],
-        exchanges=find_exchanges(query.view, query.eligible, rows, policy),
-    )
-
-
-async def strategy_query(
-    store: HistoryReader,
-    request: BuildRequest,
-    profile: Profile,
-    view: ChannelView,
-    question: Question,
-    text: str | None = None,
-) -> StrategyQuery:
-    """What `strategies` are asked with; `text`: in the place of the question's own."""
-    return StrategyQuery(
-        store=store,
-        key=request.key,
-        view=view,
-        end=question.end,
-        excluded=question.excluded(view),
-        make_eligible=await _eligible_rows(question, view),
-        user_id=question.asker.id if question.asker else "",
-        question=question.text if text is None else text,
-        asked_at_ms=question.asked_at_ms,
-        parent_row=question.parent_row if profile.follow_inferred else question.explicit_parent_row,
-        preferences=request.preferences,
-        recent_limit=profile.recent_limit,
-        window_limit=profile.window_limit,
-        window_hours=profile.window_hours,
-        thread_limit=profile.thread_limit,
-        semantic_limit=profile.semantic_limit,
-        recall_limit=profile.recall_limit,
-        follow_inferred=profile.follow_inferred,
-        query_embedding=request.query_embedding,
-        trigger_row=question.trigger_row,
-        self_ids=request.self_ids,
-        thread_id=question.thread_id,
-        lost_parent=question.lost_parent,
-        mentioned=question.mentioned,
-    )
-
-
-async def _eligible_rows(question: Question, view: ChannelView) -> Callable[[], NDArray[np.bool_]]:
-    """Makes the marks of rows that may be candidates; they are made already, in a thread, where that takes long."""
-    make = partial(question.eligible, view)
-    cost_us = question.eligible_us(view)
-    if cost_us <= INLINE_US:
-        return make  # mostly nobody asks
-    marks = await run(cost_us, make)
-    return lambda: marks

@@ -21,7 +21,6 @@ from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.candidates import SOURCE_SHARE, Gathered
 from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.ranking import MEANING, Contributions, Ranked
 from backscroll_sidecar.context.selected_lines import Elsewhere
 from backscroll_sidecar.context.selection import HEAD, Selection
@@ -62,7 +61,6 @@ class Rows(Protocol):
 async def with_elsewhere(
     picked: Picked,
     request: BuildRequest,
-    profile: Profile,
     query: StrategyQuery,
     source: object,
     rows: Rows,
@@ -77,7 +75,7 @@ async def with_elsewhere(
     if request.semantic_scope is SearchScope.CHANNEL or picked.rung is not Rung.RANKED:
         return picked
     try:
-        if SEMANTIC not in profile.sources + profile.memory_sources:
+        if SEMANTIC not in picked.profile.sources + picked.profile.memory_sources:
             raise SourceFailed("NOT_IN_PROFILE")
         if not isinstance(source, WideMeaning):
             raise SourceFailed("NOT_CONFIGURED")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -11,38 +11,34 @@ import structlog
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from backscroll_scoring import unite
-from backscroll_scoring.links import NO_ROWS, Ranking
+from backscroll_scoring.links import Ranking
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.candidates import (
+    NO_CANDIDATES,
     Gathered,
     gather,
-    with_answered,
     with_exchanges,
+    with_found,
 )
-from backscroll_sidecar.context.history_router import Reach
-from backscroll_sidecar.context.history_search import (
-    Meaning,
-    Recalled,
-    look_up,
-    recall,
-)
-from backscroll_sidecar.context.profiles import Profile, plain
+from backscroll_sidecar.context.history_search import Meaning, Recalled, look_up, recall
+from backscroll_sidecar.context.profiles import PREFERENCES, Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.ranking import (
+    UNRANKED,
     Ranked,
     rank,
     rank_by_recency,
     rank_by_replies,
-    rank_fused,
 )
-from backscroll_sidecar.context.reply_ranker import catch_up, linked_already, rank_replies
+from backscroll_sidecar.context.reply_ranker import catch_up, rank_replies
+from backscroll_sidecar.context.routing import Route
 from backscroll_sidecar.context.selected_lines import Elsewhere
 from backscroll_sidecar.context.selection import Selection, select, select_nothing
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import Degradation, Rung
-from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Recent, Strategy, StrategyQuery
+from backscroll_sidecar.strategies import BUILTIN, Strategy, StrategyQuery
+from backscroll_sidecar.strategies.history_router import Reach
 from backscroll_sidecar.strategies.memory import Sought
 
 log = structlog.get_logger(__name__)
@@ -50,14 +46,8 @@ log = structlog.get_logger(__name__)
 RANK_REPLIES_US = 300.0
 """What ranking by the reply model costs at most when its links are known: less time left, and it is skipped."""
 
-Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
-OLDER = ("asker", "mention")
-"""The sources of older rows: of the asker; of who is named, and of who names the asker."""
-RECALLED_BY = ("lexical", "semantic", "recall")
-"""The sources of rows of the history: found by words, by meaning, and what stands beside such a row."""
-ADDED = (*OLDER, *RECALLED_BY)
-_FOUND_BY_NOTHING = np.empty((2, 0), np.bool_)
-_RANKED, _NEAR = Rung.RANKED, Reach.NEAR
+Ranker = Callable[[ChannelView, Question, Gathered, Profile], Ranked]
+_RANKED = Rung.RANKED
 
 
 class Picked(msgspec.Struct, frozen=True, eq=False):
@@ -115,7 +105,6 @@ class Picker:
         *,
         ranker: Ranker = rank,
         fallback_on_error: bool = True,
-        fallback_messages: int = 20,
         orphan_calls: OrphanCalls = OrphanCalls.SYNTHETIC,
         now_us: Callable[[], float],
     ) -> None:
@@ -124,7 +113,6 @@ class Picker:
         self._semantic = semantic if isinstance(semantic, Meaning) else None  # costs 20 us a look
         self._ranker = ranker
         self._fallback_on_error = fallback_on_error
-        self._fallback_messages = fallback_messages
         self._orphan_calls = orphan_calls
         self._now_us = now_us
         self._cost = RankCost()
@@ -133,30 +121,43 @@ class Picker:
         self,
         query: StrategyQuery,
         question: Question,
-        profile: Profile,
+        route: Route,
         deadline: Deadline,
+        *,
+        has_history: bool = True,
     ) -> Picked:
-        """The best rung that works. Raises nothing."""
-        view = query.view
-        gathered = await gather(
-            profile.sources, self._strategies, query, deadline, references=profile.references
-        )
-        if missing := self._missing(profile):
+        """The best rung that works. Raises nothing.
+
+        The lowest where the history cannot be read: what the request itself brings is still there.
+        """
+        profile, answered = route.profile, question.explicit_parent_row
+        missing = self._missing(profile)
+        if not has_history:
+            given = tuple(name for name in profile.sources if name == PREFERENCES)
+            profile = dataclasses.replace(profile, sources=given)
+            gathered = await gather(profile, BUILTIN, query, answered, deadline)
+            return Picked(Rung.EMPTY, gathered, UNRANKED, select_nothing(), route.profile)
+        gathered = await gather(profile, self._strategies, query, answered, deadline)
+        if missing:
             gathered = replace(gathered, degradations=gathered.degradations + missing)
-        if profile.keep_answered:
-            gathered = with_answered(gathered, query, question.explicit_parent_row)
         stage = "rank"
         failed: tuple[Degradation, ...] = ()
         try:
             if profile.falls_back and gathered.lost_sources.issuperset(profile.message_sources):
                 raise NoSourceLeft
-            if profile.replies and self._ranker is rank:  # another ranker ranks everything
-                gathered, ranked = await self._unite(query, question, gathered, profile, deadline)
-            else:
+            if not profile.replies or self._ranker is not rank:  # another ranker ranks everything
                 gathered = with_exchanges(gathered, query, self._orphan_calls)
-                ranked = self._rank(view, question, gathered, profile, deadline)
+                ranked = self._rank(query, question, gathered, profile, deadline)
+            else:
+                replies, reach, recalled = await self._found(
+                    query, question, gathered.rows, profile, deadline
+                )
+                gathered = with_found(gathered, query, replies.older, recalled)
+                gathered = with_exchanges(gathered, query, self._orphan_calls)
+                memory = None if recalled is None else recalled.memory
+                ranked = rank_by_replies(gathered.rows, replies, reach, memory)
             stage = "select"
-            selection = select(view, question, gathered, ranked, profile)
+            selection = select(query.view, question, gathered, ranked, profile)
             return Picked(_RANKED, gathered, ranked, selection, profile, gathered.degradations)
         except NoSourceLeft:
             pass  # each is named
@@ -168,14 +169,15 @@ class Picker:
         lost = (*gathered.degradations, *failed)
         if self._fallback_on_error:
             try:
-                return await self._recent(query, question, profile, deadline, lost)
+                return await self._recent(query, question, route.fallback, deadline, lost)
             except Exception as error:
                 log.warning("recent fallback failed", error=type(error).__name__, exc_info=True)
-        return nothing(profile, *lost)
+        gathered = Gathered(*NO_CANDIDATES, profile.sources)
+        return Picked(Rung.EMPTY, gathered, UNRANKED, select_nothing(), profile, lost)
 
     def _rank(
         self,
-        view: ChannelView,
+        query: StrategyQuery,
         question: Question,
         gathered: Gathered,
         profile: Profile,
@@ -186,59 +188,27 @@ class Picker:
             self._cost.forget()
             raise OutOfTime
         started_us = self._now_us()
-        if profile.fusion and self._ranker is rank:
-            ranked = rank_fused(view, question, gathered, profile)
-        else:
-            ranked = self._ranker(view, question, gathered.rows, profile)
+        ranked = self._ranker(query.view, question, gathered, profile)
         self._cost.observe(count, self._now_us() - started_us)
         return ranked
-
-    async def _unite(
-        self,
-        query: StrategyQuery,
-        question: Question,
-        gathered: Gathered,
-        profile: Profile,
-        deadline: Deadline,
-    ) -> tuple[Gathered, Ranked]:
-        """The reply model's ranking and, where the gate opens, that of the whole history; with what they found."""
-        replies, far, sought = await self._found(query, question, gathered.rows, profile, deadline)
-        recalled = None
-        if sought is not None and far is not _NEAR:
-            recalled = await recall(query, sought, self._semantic, deadline, profile.memory_sources)
-        gathered, places = _united(gathered, query, replies, recalled)
-        whole = with_exchanges(gathered, query, self._orphan_calls)
-        if recalled is None:
-            return whole, rank_by_replies(whole.rows, replies)
-        memory = recalled.memory
-        if whole is not gathered:
-            places = whole.rows.searchsorted(memory.rows).astype(np.int32)
-        return whole, rank_by_replies(whole.rows, replies, far, memory, places)
 
     async def _found(
         self,
         query: StrategyQuery,
         question: Question,
-        more: NDArray[np.int32],
+        rows: NDArray[np.int32],
         profile: Profile,
         deadline: Deadline,
-    ) -> tuple[Ranking, Reach, Sought | None]:
-        """The reply model's ranking of the newest rows and `more`, and how far the question reaches."""
+    ) -> tuple[Ranking, Reach, Recalled | None]:
+        """The reply model's ranking of the newest rows and these, how far the question reaches, and what is there."""
         if not deadline.allows(RANK_REPLIES_US):
             raise OutOfTime
-        view = query.view
-        state = linked_already(view, question.end)
-        if state is None:
-            state = await deadline.bound(catch_up(view, question.end))
-        replies = rank_replies(view, question, query.eligible, more, state)
-        is_gated = not profile.asks_memory_alone
-        answers = question.explicit_parent_row >= 0 and is_gated
-        if not (profile.memory_sources and question.text) or answers:
-            return replies, _NEAR, None
-        far, sought = await look_up(
-            query, question, replies.starts_new, deadline, is_gated=is_gated
-        )
-        return replies, far, sought
+        looking = _looked(query, question, rows, profile)
+        replies, reach, sought = await deadline.bound(looking)
+        if sought is None or reach is Reach.NEAR:
+            return replies, reach, None
+        sources = profile.memory_sources
+        return replies, reach, await recall(query, sought, self._semantic, deadline, sources)
 
     def _missing(self, profile: Profile) -> tuple[Degradation, ...]:
         """What the request asked for by name, and the server does not have; `gather` names the other sources."""
@@ -251,16 +221,13 @@ class Picker:
         self,
         query: StrategyQuery,
         question: Question,
-        profile: Profile,
+        last: Profile,
         deadline: Deadline,
         lost: tuple[Degradation, ...],
     ) -> Picked:
         """Rung two: the last messages and the preferences, unranked."""
-        last = plain(profile, min(profile.max_context, self._fallback_messages))
         query = replace(query, recent_limit=last.recent_limit)
-        gathered = await gather(last.sources, BUILTIN, query, deadline)
-        if last.keep_answered:
-            gathered = with_answered(gathered, query, question.explicit_parent_row)
+        gathered = await gather(last, BUILTIN, query, question.explicit_parent_row, deadline)
         gathered = with_exchanges(gathered, query, self._orphan_calls)
         ranked = rank_by_recency(gathered.rows)
         selection = select(query.view, question, gathered, ranked, last)
@@ -268,75 +235,11 @@ class Picker:
         return Picked(Rung.RECENT, gathered, ranked, selection, last, lost)
 
 
-def _united(
-    gathered: Gathered, query: StrategyQuery, found: Ranking, recalled: Recalled | None
-) -> tuple[Gathered, NDArray[np.int32]]:
-    """The candidates with the older messages that the reply model looked at, and with the best of the history.
-
-    The older ones are of the asker, of who is named, and of who names the asker: part of the talk. What of the history
-    nobody else proposes is shown as a reference. And where each of its rows is among the candidates.
-    """
-    older = found.older if Recent.name in gathered.sources else NO_ROWS
-    if recalled is None and not len(older):
-        return gathered, NO_ROWS
-    far, found_by = NO_ROWS, _FOUND_BY_NOTHING
-    degradations, exhaustive = gathered.degradations, gathered.exhaustive
-    if recalled is not None:
-        far, found_by = recalled.memory.rows, recalled.memory.found_by
-        degradations += recalled.degradations
-        exhaustive = exhaustive and recalled.exhaustive
-    view, sources = query.view, gathered.sources
-    rows, bits, semantic, places, present = unite(
-        (
-            gathered.rows,
-            gathered.source_bits,
-            gathered.semantic,
-        ),
-        view.columns.author,
-        older,
-        far,
-        found_by,
-        _numbers_of_added(sources),
-        view.people.index.get(query.user_id, -1),
-        len(sources),
-    )
-    united = Gathered(
-        rows,
-        bits,
-        semantic,
-        _with_added(sources, present),
-        gathered.preferences,
-        degradations,
-        gathered.exchanges,
-        exhaustive,
-        gathered.proposed,
-    )
-    return united, places
-
-
-@lru_cache(maxsize=256)
-def _numbers_of_added(sources: tuple[str, ...]) -> tuple[int, ...]:
-    """The number among those asked of each source of `ADDED`, -1 for one that was not; of the history's always."""
-    asked = [sources.index(name) if name in sources else -1 for name in OLDER]
-    return (*asked, *[-1] * len(RECALLED_BY))
-
-
-@lru_cache(maxsize=256)
-def _with_added(sources: tuple[str, ...], present: int) -> tuple[str, ...]:
-    """The sources with those of `ADDED` that have rows."""
-    added = [name for i, name in enumerate(ADDED) if present >> i & 1]
-    return sources + tuple(one for one in added if one in RECALLED_BY or one not in sources)
-
-
-def nothing(profile: Profile, *lost: Degradation) -> Picked:
-    """Rung three: no history."""
-    none = np.empty(0, np.int32)
-    gathered = Gathered(none, none.astype(np.uint32), none.astype(np.bool_), profile.sources)
-    return Picked(Rung.EMPTY, gathered, rank_by_recency(none), select_nothing(), profile, lost)
-
-
-async def without_history(query: StrategyQuery, profile: Profile, deadline: Deadline) -> Picked:
-    """Rung three for a history that cannot be read: what the request itself brings is still there."""
-    given = tuple(name for name in profile.sources if name == GivenPreferences.name)
-    gathered = await gather(given, BUILTIN, query, deadline)
-    return replace(nothing(profile), gathered=gathered)
+async def _looked(
+    query: StrategyQuery, question: Question, more: NDArray[np.int32], profile: Profile
+) -> tuple[Ranking, Reach, Sought | None]:
+    """The reply model's ranking of the newest rows and `more`, how far the question reaches, its words out there."""
+    state = await catch_up(query.view, question.end)
+    replies = rank_replies(query.view, question, query.eligible, more, state)
+    far, sought = await look_up(query, question, replies.starts_new, profile)
+    return replies, far, sought

@@ -16,22 +16,24 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import MAX_QUERY_TERMS
 from backscroll_scoring.layout import CHUNK
-from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
-from backscroll_sidecar.context.history_router import Reach, decisive_score, reaches
-from backscroll_sidecar.context.question import Question, text_us
+from backscroll_sidecar.context.profiles import Profile
+from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Comparison
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
-from backscroll_sidecar.strategies.long_ago import (
+from backscroll_sidecar.strategies.history_router import (
     SITTING_ROWS,
-    moment_of,
+    Reach,
+    decisive_score,
     most_long_ago,
+    reaches,
     said_of_long_ago,
     sounds_long_ago,
+    talk_before,
 )
 from backscroll_sidecar.strategies.memory import (
     Memory,
@@ -50,7 +52,7 @@ MEANING_SHARE = 0.5
 """Of the time left, what getting ready for meaning may take; without it the words decide."""
 
 SEEK_TEXT = 1.6
-"""Names, words and signs of a question, against words, tokens and type of it (`text_us`)."""
+"""Names, words and signs of a question, against words, tokens and type of it (`Question.read_us`)."""
 SEEK_US, SEEK_US_PER_POSTING = 60.0, 0.042
 """Measured at 10,000 and 100,000 rows: at all; counting and scoring one posting."""
 SEEK_US_PER_CHUNK = 0.1
@@ -102,43 +104,47 @@ class Recalled(msgspec.Struct, frozen=True, eq=False):
 
 
 async def look_up(
-    query: StrategyQuery,
-    question: Question,
-    starts_new: float,
-    deadline: Deadline,
-    *,
-    is_gated: bool = True,
+    query: StrategyQuery, question: Question, starts_new: float, profile: Profile
 ) -> tuple[Reach, Sought | None]:
-    """How far the question reaches and, unless that is near, its words in the history; ungated: as far as it goes.
+    """How far the question reaches and, unless that is near, its words in the history.
 
-    `starts_new` is the reply model's word (`gate.reaches`). What is predicted to take long is done in a thread, unless
-    it is plain without a look at the old rows: mostly it is, and they are what takes long.
+    `starts_new` is the reply model's word (`reaches`). Where nothing but the history was asked for it is as far as it
+    goes. What is predicted to take long is done in a thread, unless it is plain without a look at the old rows: mostly
+    it is, and they are what takes long.
     """
+    is_gated = not profile.asks_memory_alone
+    is_answer = question.explicit_parent_row >= 0 and is_gated
+    if is_answer or not (profile.memory_sources and question.text):
+        return _NEAR, None
+    numbers = question.numbers()
+    asked = _asked(query.view, question, numbers)
+    plain_us, scored_us = look_up_us(query, question, numbers)
     if not is_gated:
-        seeking = partial(seek, query.view, _asked(query.view, question), query.eligible)
-        return _FAR, await deadline.bound(run(look_up_us(query, question), seeking))
-    cost_us = look_up_us(query, question)
-    far, sought = None, None
-    if cost_us > INLINE_US and _is_short_work(query, question):
-        far, sought = _look_up(query, question, starts_new, old_rows=False)
-    if far is None:
-        looking = partial(_look_up, query, question, starts_new)
-        far, sought = await deadline.bound(run(cost_us, looking))
+        seeking = partial(seek, query.view, asked, query.eligible)
+        return _FAR, await run(plain_us + scored_us, seeking)
+    looking = partial(_look_up, query, asked, starts_new)
+    # Else who looks for the newest row that has a word may have to pass over all that have it and do not count.
+    is_plain = query.excluded is not None and query.view.count - query.end <= MOST_NEWER_ROWS
+    if is_plain and plain_us <= INLINE_US < plain_us + scored_us:
+        far, sought = looking(old_rows=False)
+        if far is not None:
+            return far, sought
+    far, sought = await run(plain_us + scored_us, looking)
     assert far is not None
     return far, sought
 
 
 def _look_up(
-    query: StrategyQuery, question: Question, starts_new: float, *, old_rows: bool = True
+    query: StrategyQuery, asked: MemoryQuestion, starts_new: float, *, old_rows: bool = True
 ) -> tuple[Reach | None, Sought | None]:
     """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
-    view, eligible, asked = query.view, query.eligible, _asked(query.view, question)
-    moment = moment_of(view, eligible, question.asked_at_ms, all_count=_all_count_lately(query))
-    far, sounding = reaches(starts_new, moment)
+    view, eligible = query.view, query.eligible
+    talk = talk_before(view, eligible, query.asked_at_ms, all_count=_all_count_lately(query))
+    far, sounding = reaches(starts_new, talk)
     named, sought = named_in(asked.text, view.people.by_name_part), None
     if far is not sounding:
         said = said_of_long_ago(asked.text, speaks_of=named.speaks_of)
-        score = decisive_score(moment.pause_ms, calls_bot=asked.calls_bot)
+        score = decisive_score(talk.pause_ms, calls_bot=asked.calls_bot)
         if most_long_ago(said) >= score:
             sought = seek(view, asked, eligible, named)
             if sounds_long_ago(sought, said, score if old_rows else math.inf) >= score:
@@ -151,20 +157,19 @@ def _look_up(
 
 
 def _all_count_lately(query: StrategyQuery) -> bool:
-    """Whether the rows that tell the moment of a question are the last ones of all."""
+    """Whether the rows that tell the talk before a question are the last ones of all."""
     excluded = query.excluded
     return excluded is not None and (not excluded or excluded[-1] < query.end - SITTING_ROWS)
 
 
-def look_up_us(query: StrategyQuery, question: Question) -> float:
-    """Microseconds `look_up` takes, predicted from its text, the rows, and how often its words were said.
+def look_up_us(query: StrategyQuery, question: Question, numbers: list[int]) -> tuple[float, float]:
+    """Microseconds `look_up` takes, predicted: without a look at the old rows, and scoring them.
 
-    One hop to a thread and back costs 30 to 180 us, so it must save more: what is predicted to take less than
-    `INLINE_US` is done at once. The number of rows alone does not tell: a word that every row has costs ten times what
-    the rows do, and a near question in a channel of 10,000 rows has rare words.
+    `numbers` are those of the question's words. One hop to a thread and back costs 30 to 180 us, so it must save more:
+    what is predicted to take less than `INLINE_US` is done at once. The number of rows alone does not tell: a word that
+    every row has costs ten times what the rows do, and a near question in a channel of 10,000 rows has rare words.
     """
-    lexicon = query.view.lexicon
-    numbers = question.numbers(query.view)[:MAX_QUERY_TERMS]
+    lexicon, numbers = query.view.lexicon, numbers[:MAX_QUERY_TERMS]
     if numbers and min(numbers) < 0:
         words = question.keywords[:MAX_QUERY_TERMS]
         missing = [word for word, number in zip(words, numbers, strict=True) if number < 0]
@@ -172,28 +177,9 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
         # what the channel does not have is sought by its characters
         numbers += lexicon.ids.numbers(parts)
     said = _said(lexicon.postings.counts, numbers)
-    scored_us = SEEK_US_PER_POSTING * said + SEEK_US_PER_CHUNK * min(said, query.end / CHUNK)
-    return _read_us(question) + _count_us(query) + scored_us
-
-
-def _is_short_work(query: StrategyQuery, question: Question) -> bool:
-    """Whether a question is soon read where no old row is: all rows count, and hardly any came after it.
-
-    Else whoever looks for the newest row that has a word may have to pass over all that have it and do not count.
-    """
-    newer = query.view.count - query.end
-    us = _read_us(question) + _count_us(query)
-    return query.excluded is not None and newer <= MOST_NEWER_ROWS and us <= INLINE_US
-
-
-def _count_us(query: StrategyQuery) -> float:
-    """What counting the rows that count takes of that."""
-    return query.end * (SEEK_US_PER_MARKED_ROW if query.excluded is None else SEEK_US_PER_ROW)
-
-
-def _read_us(question: Question) -> float:
-    """What reading the question itself takes of that."""
-    return SEEK_US + SEEK_TEXT * text_us(question.text)
+    row_us = SEEK_US_PER_MARKED_ROW if query.excluded is None else SEEK_US_PER_ROW
+    plain_us = SEEK_US + SEEK_TEXT * question.read_us + query.end * row_us
+    return plain_us, SEEK_US_PER_POSTING * said + SEEK_US_PER_CHUNK * min(said, query.end / CHUNK)
 
 
 def _said(counts: NDArray[np.int32], numbers: Sequence[int]) -> int:
@@ -204,13 +190,13 @@ def _said(counts: NDArray[np.int32], numbers: Sequence[int]) -> int:
 
 def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Memory:
     """The candidates' scores, in their order. All rows before the question count for what is rare and what is best."""
-    eligible = question.eligible(view)
-    return rank_memory(view, seek(view, _asked(view, question), eligible), rows=rows)
+    eligible = question.eligible()
+    asked = _asked(view, question, question.numbers())
+    return rank_memory(view, seek(view, asked, eligible), rows=rows)
 
 
-def _asked(view: ChannelView, question: Question) -> MemoryQuestion:
-    asker, self_ids = question.asker, question.self_ids
-    read = ends_of(question.text, QUESTION_CHARS)
+def _asked(view: ChannelView, question: Question, numbers: list[int]) -> MemoryQuestion:
+    asker, self_ids, read = question.asker, question.self_ids, question.read
     text, calls_bot = _without_call(read, view.people, self_ids)
     return MemoryQuestion(
         text,
@@ -218,7 +204,7 @@ def _asked(view: ChannelView, question: Question) -> MemoryQuestion:
         asker.id if asker else "",
         asker.name if asker else "",
         question.keywords if text is read else None,
-        question.numbers(view) if text is read else None,
+        numbers if text is read else None,
         calls_bot or any(map(question.mentioned.__contains__, self_ids)),
     )
 

@@ -1,27 +1,34 @@
-"""The channel that a build reads, and what of it a question needs to know before it is stored."""
+"""What a build begins with: the channel, the question in it, the asker's preferences. What it waits for is here."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 import structlog
-from msgspec.structs import replace
 
+from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
+from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.candidates import SOURCE_SHARE
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.profiles import PREFERENCES, Profile
+from backscroll_sidecar.context.question import Question, resolve_question, resolve_us
 from backscroll_sidecar.context.response import Opened, reason_of
-from backscroll_sidecar.context.routing import Route
+from backscroll_sidecar.context.routing import ContextSettings, Route
 from backscroll_sidecar.context.trigger import moment_of, now_or_newest
-from backscroll_sidecar.domain import ChannelKey, Degradation, StoredMessage
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    Degradation,
+    StoredMessage,
+    StoredSystemRows,
+)
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.ports import Clock
-from backscroll_sidecar.strategies import GivenPreferences
+from backscroll_sidecar.ports import Clock, HistoryReader
+from backscroll_sidecar.strategies import StrategyQuery
 
 MOST_OF_USER = 1_000
 """Of what somebody said in all channels so many messages are looked through, the newest."""
@@ -49,13 +56,34 @@ class Views(Protocol):
         """A channel with nothing in it."""
 
 
-class Opening:
-    """Opens channels as views. `timeout_s`: how long a build waits for one at most."""
+class StoredPreferences(Protocol):
+    """Where a build gets preferences from."""
 
-    def __init__(self, views: Views, clock: Clock, timeout_s: float) -> None:
+    def known(self, key: ChannelKey, user_id: str) -> tuple[str, ...] | None:
+        """The lines about a user that hold in a channel; None: they must be read."""
+
+    async def read(self, key: ChannelKey, user_id: str) -> tuple[str, ...]:
+        """The same, read. Raises `StoreUnavailable`."""
+
+
+class Opening:
+    """Opens channels as views, and finds in them what is asked. `preferences`: of askers; None: nothing is stored."""
+
+    def __init__(
+        self,
+        views: Views,
+        store: HistoryReader,
+        analyzer: Analyzer,
+        settings: ContextSettings,
+        clock: Clock,
+        preferences: StoredPreferences | None,
+    ) -> None:
         self.views = views
+        self._store = store
+        self._analyzer = analyzer
+        self._settings = settings
         self._clock = clock
-        self._timeout_s = timeout_s
+        self._preferences = preferences
 
     async def open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
         """The channel as of now; an empty one, with the reason, when it cannot be had."""
@@ -85,14 +113,84 @@ class Opening:
             limit = max(limit, MOST_OF_USER)
         return await self.views.view_of_user(request.key.tenant, request.asker.id, limit)
 
+    async def question_of(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
+        """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
+        cost_us = resolve_us(request, view)
+        resolve = partial(
+            resolve_question,
+            request,
+            view,
+            self._analyzer,
+            self._clock.now_ms(),
+            keep_thread=route.profile.keep_thread,
+            partial_replies=self._settings.partial_replies,
+            skips_system=route.system_rows is StoredSystemRows.SKIP,
+        )
+        return await run(cost_us, resolve)
+
+    async def query_of(
+        self, request: BuildRequest, profile: Profile, question: Question, deadline: Deadline
+    ) -> tuple[tuple[Degradation, ...], StrategyQuery]:
+        """What strategies are asked with; before it what could not be had of that.
+
+        The stored preferences of the asker stand before those of the request, each once. The marks of rows that may be
+        candidates are made already, in a thread, where that takes long; mostly nobody asks for them.
+        """
+        asker, stored = question.asker, self._preferences
+        lost: tuple[Degradation, ...] = ()
+        preferences, make_eligible = request.preferences, question.eligible
+        if stored is not None and asker is not None and PREFERENCES in profile.sources:
+            try:
+                lines = stored.known(request.key, asker.id)
+                if lines is None:
+                    lines = await deadline.bound(stored.read(request.key, asker.id), SOURCE_SHARE)
+                if lines:
+                    preferences = tuple(dict.fromkeys(map(str.strip, (*lines, *preferences))))
+            except Exception as error:  # it costs only itself
+                reason = reason_of(error)
+                log.warning("preferences unavailable", reason=reason, exc_info=reason == "ERROR")
+                lost = (Degradation("gather", reason, PREFERENCES),)
+        if (cost_us := question.eligible_us()) > INLINE_US:
+            marks = await run(cost_us, make_eligible)
+            make_eligible = lambda: marks  # noqa: E731
+        query = StrategyQuery(
+            store=self._store,
+            key=request.key,
+            view=question.view,
+            end=question.end,
+            excluded=question.excluded(),
+            make_eligible=make_eligible,
+            user_id=question.asker.id if question.asker else "",
+            question=question.text,
+            asked_at_ms=question.asked_at_ms,
+            parent_row=question.parent_row
+            if profile.follow_inferred
+            else question.explicit_parent_row,
+            preferences=preferences,
+            recent_limit=profile.recent_limit,
+            window_limit=profile.window_limit,
+            window_hours=profile.window_hours,
+            thread_limit=profile.thread_limit,
+            semantic_limit=profile.semantic_limit,
+            recall_limit=profile.recall_limit,
+            follow_inferred=profile.follow_inferred,
+            query_embedding=request.query_embedding,
+            trigger_row=question.trigger_row,
+            self_ids=request.self_ids,
+            thread_id=question.thread_id,
+            lost_parent=question.lost_parent,
+            mentioned=question.mentioned,
+        )
+        return lost, query
+
     async def asked_now_ms(self, key: ChannelKey) -> int:
         """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
-        deadline = Deadline(self._clock, self._timeout_s, None)
+        deadline = Deadline(self._clock, self._settings.timeout_s, None)
         return now_or_newest(await self._view_if_any(key, deadline), self._clock.now_ms())
 
     async def stored_question(self, request: BuildRequest) -> tuple[str, int] | None:
         """The id of the stored message that is the request's question though it names none, and when it is asked."""
-        deadline = Deadline(self._clock, self._timeout_s, request.time_left_s)
+        deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
         view = await self._view_if_any(request.key, deadline)
         if view is None or not request.question.strip():
             return None
@@ -107,41 +205,3 @@ class Opening:
             with contextlib.suppress(Exception):
                 view = await deadline.bound(self.views.view(key))
         return view
-
-
-SOURCE = GivenPreferences.name
-
-
-class StoredPreferences(Protocol):
-    """Where a build gets preferences from."""
-
-    def known(self, key: ChannelKey, user_id: str) -> tuple[str, ...] | None:
-        """The lines about a user that hold in a channel; None: they must be read."""
-
-    async def read(self, key: ChannelKey, user_id: str) -> tuple[str, ...]:
-        """The same, read. Raises `StoreUnavailable`."""
-
-
-async def with_preferences(
-    stored: StoredPreferences,
-    request: BuildRequest,
-    profile: Profile,
-    question: Question,
-    deadline: Deadline,
-) -> tuple[BuildRequest, tuple[Degradation, ...]]:
-    """The stored preferences of the asker before those of the request, each once; and what could not be had."""
-    asker = question.asker
-    if asker is None or SOURCE not in profile.sources:
-        return request, ()
-    lines = stored.known(request.key, asker.id)
-    if lines is None:
-        try:
-            lines = await deadline.bound(stored.read(request.key, asker.id), SOURCE_SHARE)
-        except Exception as error:  # it costs only itself
-            reason = reason_of(error)
-            log.warning("preferences unavailable", reason=reason, exc_info=reason == "ERROR")
-            return request, (Degradation("gather", reason, SOURCE),)
-    if not lines:
-        return request, ()
-    united = dict.fromkeys(map(str.strip, (*lines, *request.preferences)))
-    return replace(request, preferences=tuple(united)), ()

@@ -28,7 +28,6 @@ from backscroll_sidecar.context.rendering import AnswerCodec
 from backscroll_sidecar.context.reply_ranker import (
     INLINE_ROWS,
     catch_up,
-    missing_rows,
     names_before,
     older_of_speakers,
 )
@@ -146,7 +145,7 @@ class Ahead:
             return
         if (channel := self._channels.hot(key)) is not None:
             view = channel.view()
-            if missing_rows(view, view.count) > INLINE_ROWS:  # else who asks is done as soon
+            if view.replies.missing(view.count) > INLINE_ROWS:  # else who asks is done as soon
                 await self.make_ready(view)
 
     async def make_ready(self, view: ChannelView) -> None:

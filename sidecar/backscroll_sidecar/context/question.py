@@ -18,13 +18,15 @@ from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.trigger import NO_ROW, answered_user, chain, lost_parent, moment_of
-from backscroll_sidecar.context.visibility import continued_row
+from backscroll_sidecar.context.visibility import PartialReplies, continued_row, seen_by
 from backscroll_sidecar.domain import Author, AuthorKind, MessageType, Role
 
 _NONE = np.empty(0, np.int32)
 _HUMAN = AuthorKind.HUMAN
 US_PER_ASCII_CHAR, US_PER_CHAR = 0.4, 1.0
 """Words, tokens and type of a question; Chinese must be cut into words."""
+HIDE_US_PER_ROW = 0.005
+"""Hiding what an asker may not see: 100,000 rows take some 500 microseconds."""
 MARK_US_PER_ROW = 0.0011
 """Saying of each row whether it may be a candidate: of a million, whose marks are new memory each time; of 300,000 it
 takes a fifth of that."""
@@ -35,6 +37,14 @@ class Question(msgspec.Struct, frozen=True, eq=False):
 
     Attributes
     ----------
+    view : ChannelView
+        The channel as the question sees it: what its asker may see, and the replies that broke off as far as it goes on
+        with them.
+    read : str
+        What is read of the text: of one longer than `QUESTION_CHARS` its ends. The tokens of all of it are reckoned
+        from theirs.
+    read_us : float
+        Microseconds it takes to read it for one purpose, predicted.
     end : int
         Rows of the view before it were there when the question was asked.
     trigger_row : int
@@ -61,11 +71,12 @@ class Question(msgspec.Struct, frozen=True, eq=False):
         The request brought no text: it is the trigger's.
     skips_system : bool
         Rows of ROLE_SYSTEM are no candidates.
-    keywords, token_count
-        Read off the ends of a text longer than `QUESTION_CHARS`; its tokens are reckoned from those of the ends.
     """
 
+    view: ChannelView
     text: str
+    read: str
+    read_us: float
     asker: Author | None
     asked_at_ms: int
     end: int
@@ -90,53 +101,54 @@ class Question(msgspec.Struct, frozen=True, eq=False):
         default_factory=list
     )
 
-    def features(self, view: ChannelView, *, follow_inferred: bool) -> QueryFeatures:
+    def features(self, *, follow_inferred: bool) -> QueryFeatures:
         """The question as the scorer sees it. Unknown words and people get negative ids of their own."""
-        people = view.people.index
+        people = self.view.people.index
         parent = self.parent_row if follow_inferred else self.explicit_parent_row
         if parent < 0 <= self.lost_parent:
-            parent = view.as_parent(self.lost_parent)
+            parent = self.view.as_parent(self.lost_parent)
         return QueryFeatures(
             time_ms=self.asked_at_ms,
             author=people.get(self.asker.id, NO_ROW) if self.asker else NO_ROW,
             parent=parent,
-            keyword_ids=self.keyword_ids(view),
+            keyword_ids=self.keyword_ids(),
             mention_ids=_numbered([people.get(user, NO_ROW) for user in self.mentioned]),
         )
 
-    def numbers(self, view: ChannelView) -> list[int]:
-        """The number of each keyword in the view it was asked in, -1 for unknown ones."""
-        numbers: list[int] = self._looked_up(view)[0].tolist()
+    def numbers(self) -> list[int]:
+        """The number of each keyword in the channel, -1 for unknown ones."""
+        numbers: list[int] = self._looked_up()[0].tolist()
         return numbers
 
-    def keyword_ids(self, view: ChannelView) -> NDArray[np.int32]:
+    def keyword_ids(self) -> NDArray[np.int32]:
         """Its keywords in the channel's numbers, ascending; unknown ones get negative ones of their own."""
-        return self._looked_up(view)[1]
+        return self._looked_up()[1]
 
-    def _looked_up(self, view: ChannelView) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _looked_up(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Both, worked out once a build."""
         if not self._numbers:
-            self._numbers.append(view.keyword_ids.looked_up(self.keywords))
+            self._numbers.append(self.view.keyword_ids.looked_up(self.keywords))
         return self._numbers[0]
 
-    def excluded(self, view: ChannelView) -> tuple[int, ...] | None:
+    def excluded(self) -> tuple[int, ...] | None:
         """The rows before `end` that may not be candidates, ascending; None: ask `eligible`."""
-        if self.is_narrow or self.later or self.skips_system or not view.all_live:
+        if self.is_narrow or self.later or self.skips_system or not self.view.all_live:
             return None
-        own_rows, blank = self._own_rows(), view.shown.blank_rows
+        own_rows, blank = self._own_rows(), self.view.shown.blank_rows
         blank = blank[: bisect_left(blank, self.end)]
         return tuple(sorted({*own_rows, *blank})) if own_rows else blank
 
-    def eligible_us(self, view: ChannelView) -> float:
+    def eligible_us(self) -> float:
         """Microseconds `eligible` takes, predicted; 0 where `excluded` tells as much: then hardly anybody asks."""
-        return MARK_US_PER_ROW * self.end if self.excluded(view) is None else 0.0
+        return MARK_US_PER_ROW * self.end if self.excluded() is None else 0.0
 
-    def eligible(self, view: ChannelView) -> NDArray[np.bool_]:
+    def eligible(self) -> NDArray[np.bool_]:
         """bool[end]: rows that may be candidates: not the question's and, where it is narrow, of its thread. Read-only.
 
         A partial reply only when the question answers it, at whatever distance: then its fate is told.
         """
-        own_rows, shown = self._own_rows(), view.shown.marks
+        view, own_rows = self.view, self._own_rows()
+        shown = view.shown.marks
         if not self.is_narrow:
             every = (_all_of(self.end.bit_length()) if shown is None else shown)[: self.end]
             if not (own_rows or self.skips_system or len(view.shown.partial_rows)):
@@ -184,13 +196,13 @@ def resolve_question(
     now_ms: int,
     *,
     keep_thread: bool = True,
-    keep_partial: bool = False,
+    partial_replies: PartialReplies = PartialReplies.NEVER,
     skips_system: bool = False,
 ) -> Question:
     """Find the trigger, the time, the asker, the edges and the thread of a request's question.
 
     `keep_thread`: a trigger inside a thread narrows the question to that thread where the request leaves it open.
-    `keep_partial`: who asks to go on answers the bot's reply that broke off.
+    `partial_replies`: when replies of the bot's that broke off are shown; who asks to go on then answers the one.
     `skips_system`: stored system rows are no candidates.
 
     Raises
@@ -210,7 +222,7 @@ def resolve_question(
     mentioned = _mentioned(request, view, trigger_row, text)
     parent_row, explicit_row = _parents(request, view, trigger_row, mentioned, end)
     continued = NO_ROW
-    if keep_partial:
+    if partial_replies is not PartialReplies.NEVER:
         continued = continued_row(request, view, moment, text, explicit_row)
     if continued >= 0 and explicit_row in (NO_ROW, continued):
         parent_row = explicit_row = continued
@@ -220,7 +232,10 @@ def resolve_question(
     read = ends_of(text, QUESTION_CHARS)
     words, token_count = analyzer.features(read)
     return Question(
+        view=seen_by(request, asker, view, partial_replies, continued, end),
         text=text,
+        read=read,
+        read_us=_read_us(text),
         asker=asker,
         asked_at_ms=moment.asked_at_ms,
         end=end,
@@ -249,15 +264,16 @@ def resolve_question(
 
 
 def resolve_us(request: BuildRequest, view: ChannelView) -> float:
-    """Microseconds `resolve_question` takes at most, predicted from its text: cutting it into words is what costs."""
+    """Microseconds `resolve_question` takes at most, predicted: what costs is to cut words and to hide rows."""
     text = request.question
     if not text.strip():
         row = view.row_of(request.trigger_message_id)
         text = view.texts[row] if row >= 0 else ""
-    return text_us(text)
+    hide_us = HIDE_US_PER_ROW * view.count if request.visible_since_membership else 0.0
+    return _read_us(text) + hide_us
 
 
-def text_us(text: str) -> float:
+def _read_us(text: str) -> float:
     """Microseconds it takes to read a question for one purpose: measured, new words each time."""
     per_char = US_PER_ASCII_CHAR if text.isascii() else US_PER_CHAR
     return per_char * min(len(text), QUESTION_CHARS)

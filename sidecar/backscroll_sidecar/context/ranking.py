@@ -34,13 +34,12 @@ from backscroll_scoring import (
 from backscroll_scoring.layout import BY_CHAIN, BY_LINK, BY_SCORE
 from backscroll_scoring.links import FIRST_LINKS, NO_ROWS, SHARES, Ranking, reply_order
 from backscroll_sidecar.channels import LIVE, ChannelView
-from backscroll_sidecar.context.candidates import Gathered
-from backscroll_sidecar.context.history_router import PATTERNS, Reach
+from backscroll_sidecar.context.candidates import Gathered, Proposed
 from backscroll_sidecar.context.history_search import rank_rows_by_memory
 from backscroll_sidecar.context.profiles import Fusion, Profile
-from backscroll_sidecar.context.proposals import Proposed
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.strategies import Pinned
+from backscroll_sidecar.strategies.history_router import PATTERNS, Reach
 from backscroll_sidecar.strategies.memory import MEMORY_LINK, Memory, link
 
 RECENCY_FACTORS = ("recency",)
@@ -51,10 +50,14 @@ STAGES = (CONVERSATION, LINK, CHAIN, MEMORY, SCORE, MEANING)
 """What may give a candidate its score, as `backscroll_scoring.layout` numbers them."""
 ONES = (1.0,) * len(SHARES)
 THRESHOLD_TOLERANCE = 1e-6
+RRF_K = 60.0
+"""The larger, the less the first places of a list stand out; the paper's value (`backscroll_scoring.fusion`)."""
 _NO_SCORES = np.empty(0)
 
 Contributions = tuple[NDArray[np.float64], NDArray[np.float64]]
 """float64[m, f]: weight times factor, in the order of the factors; float64[m]: their sums."""
+SourceRanking = tuple[NDArray[np.int32], NDArray[np.float64]]
+"""Rows best first, and their scores."""
 
 
 class Ranked(msgspec.Struct, frozen=True, eq=False):
@@ -93,10 +96,11 @@ class Ranked(msgspec.Struct, frozen=True, eq=False):
         return self.scores[places if self.places is None else self.places.searchsorted(places)]
 
 
-def rank(
-    view: ChannelView, question: Question, rows: NDArray[np.int32], profile: Profile
-) -> Ranked:
-    """Score the candidate rows by the profile's scorer, or by recency if it has none."""
+def rank(view: ChannelView, question: Question, gathered: Gathered, profile: Profile) -> Ranked:
+    """Score the candidates by the profile's fusion or scorer, or by recency if it has none."""
+    rows = gathered.rows
+    if profile.fusion:
+        return _rank_fused(view, question, gathered, profile.fusion, profile)
     if profile.by_memory:
         memory = rank_rows_by_memory(view, question, rows)
         return Ranked(
@@ -112,7 +116,7 @@ def rank(
     columns = view.columns if profile.follow_inferred else view.explicit_columns
     if question.lost_parent >= 0:
         columns = view.with_lost_parents(columns)
-    features = question.features(view, follow_inferred=profile.follow_inferred)
+    features = question.features(follow_inferred=profile.follow_inferred)
     parameters = profile.parameters
     contributions = partial(_contributions, columns, features, rows, parameters)
     all_scores = partial(score_only, columns, features, rows, parameters)
@@ -172,20 +176,25 @@ def rank_by_recency(rows: NDArray[np.int32]) -> Ranked:
     )
 
 
+UNRANKED = rank_by_recency(NO_ROWS)
+"""No candidates' scores."""
+
+
 def rank_by_replies(
     rows: NDArray[np.int32],
     found: Ranking,
     reach: Reach = Reach.NEAR,
     memory: Memory | None = None,
-    memory_places: NDArray[np.int32] = NO_ROWS,
 ) -> Ranked:
     """The reply model's ranking and, where there is one, that of the whole history, in one order.
 
     The model has the likeliest links first, a parent known from the platform before all, then the rest of the
     conversation. Candidates that neither looked at (recalled, partial, far too many) score 0. Each has the score and
-    shares of the ranking that gave it its place. `memory_places`: where the history's rows are among the candidates.
+    shares of the ranking that gave it its place.
     """
-    far = (memory_places, _NO_SCORES if memory is None else memory.scores)
+    far = NO_ROWS, _NO_SCORES
+    if memory is not None:
+        far = rows.searchsorted(memory.rows).astype(np.int32), memory.scores
     best, near = found.order, (found.rows, found.order, found.scores, found.stages)
     both = take_turns(rows, near, far, PATTERNS[reach], MEMORY_LINK)
     if both is None:
@@ -253,17 +262,10 @@ def _among(
     return there[order], (found.rows[there], order, scores, stages)
 
 
-RRF_K = 60.0
-"""The larger, the less the first places of a list stand out; the paper's value (`backscroll_scoring.fusion`)."""
-
-SourceRanking = tuple[NDArray[np.int32], NDArray[np.float64]]
-"""Rows best first, and their scores."""
-
-
-def rank_fused(
-    view: ChannelView, question: Question, gathered: Gathered, profile: Profile
+def _rank_fused(
+    view: ChannelView, question: Question, gathered: Gathered, by: Fusion, profile: Profile
 ) -> Ranked:
-    """Score the candidates by the profile's fusion.
+    """Score the candidates by what the sources themselves hold best.
 
     Each source that proposed something live, pins aside, has the same weight, 1 / n, and a factor from 0 to 1; their
     sum is 1 for what is the best of every list. Age takes at most `recency_share` of that sum away: a factor of its
@@ -272,7 +274,7 @@ def rank_fused(
     found = [(p.source, _best_first(view, p)) for p in gathered.proposed if p.source != Pinned.name]
     lists = [(source, ranking) for source, ranking in found if len(ranking[0])]
     weight = 1.0 / max(1, len(lists))
-    fused = _fused([ranking for _, ranking in lists], weight, profile.fusion or "rrf")
+    fused = _fused([ranking for _, ranking in lists], weight, by)
     places = np.searchsorted(gathered.rows, fused.rows)
     shares = np.zeros((len(gathered.rows), len(lists) + 1))
     shares[places, :-1] = fused.shares

@@ -19,7 +19,6 @@ from backscroll_scoring.links import (
     Ranking,
     candidates,
     extend_links,
-    first_row,
     rank,
     search_from,
     window_sizes,
@@ -37,40 +36,19 @@ INLINE_ROWS = 3
 """So many missing rows are linked at once, some 100 microseconds each; more go to a thread."""
 
 
-def missing_rows(view: ChannelView, end: int) -> int:
-    """How many rows must be linked before a question at row `end` can be ranked."""
-    state = view.replies.state
-    first = first_row(end)
-    if state is None or not state.reaches(first):
-        return end - first
-    return max(0, end - state.upto)
-
-
-def linked_already(view: ChannelView, end: int) -> LinkState | None:
-    """The link state for a question at row `end` if no more than a few rows must be linked for it, at once."""
-    memo = view.replies
-    if memo.work is not None and not memo.work.done():
-        return None
-    state = memo.state
-    if state is not None and state.upto >= end and state.links.first == first_row(end):
-        return state
-    return None if missing_rows(view, end) > INLINE_ROWS else linked(view, end)
-
-
 async def catch_up(view: ChannelView, end: int) -> LinkState:
     """The link state for a question at row `end`: a few missing rows are linked at once, more by a thread.
 
     Linking goes on when the caller gives up; who comes meanwhile waits for it.
     """
-    memo = view.replies
-    while memo.work is not None and not memo.work.done():
-        await asyncio.shield(memo.work)
-    state = linked_already(view, end)
-    if state is None:
-        memo.work = asyncio.ensure_future(asyncio.to_thread(linked, view, end))
-        memo.work.add_done_callback(_retrieve_exception)
-        state = await asyncio.shield(memo.work)
-    return state
+    cache = view.replies
+    while cache.work is not None and not cache.work.done():
+        await asyncio.shield(cache.work)
+    if cache.missing(end) <= INLINE_ROWS:
+        return linked(view, end)
+    cache.work = asyncio.ensure_future(asyncio.to_thread(linked, view, end))
+    cache.work.add_done_callback(_retrieve_exception)
+    return await asyncio.shield(cache.work)
 
 
 def _retrieve_exception(work: asyncio.Future[LinkState]) -> None:
@@ -80,16 +58,11 @@ def _retrieve_exception(work: asyncio.Future[LinkState]) -> None:
 
 
 def linked(view: ChannelView, end: int) -> LinkState:
-    """The link state for a question at row `end`, kept in the view's memo unless the question looks far back.
+    """The link state for a question at row `end`, kept in the view's cache unless the question looks far back.
 
-    Not to be called while another thread does for the same memo (`catch_up` sees to that).
+    Not to be called while another thread does for the same cache (`catch_up` sees to that).
     """
-    memo, first = view.replies, first_row(end)
-    state = memo.state
-    if state is None or state.links.first != first:
-        state = LinkState.begun(first, state)
-        if memo.state is None or first > memo.state.links.first:
-            memo.state = state
+    state = view.replies.begun(end)
     if state.upto < end:
         _extend(view, state, end)
     return state
@@ -133,16 +106,16 @@ def line_cues(
 
 
 def names_before(view: ChannelView, end: int) -> NamesLately:
-    """The names of those who wrote the last rows before `end`; of one name the last user. Kept in the view's memo."""
-    memo = view.replies
-    if memo.names is None or memo.names[0] != end:
+    """The names of those who wrote the last rows before `end`; of one name the last user. Kept in the view's cache."""
+    cache = view.replies
+    if cache.names is None or cache.names[0] != end:
         since = max(0, end - CALLED_AMONG)
         writers = zip(
             view.name[since:end].tolist(), view.columns.author[since:end].tolist(), strict=True
         )
         users = {view.names[name]: user for name, user in dict(writers).items()}
-        memo.names = end, NamesLately(users)
-    names: NamesLately = memo.names[1]
+        cache.names = end, NamesLately(users)
+    names: NamesLately = cache.names[1]
     return names
 
 
@@ -176,7 +149,7 @@ def rank_replies(
 
     `state` is what `catch_up` gave for the question's end. Pure.
     """
-    end = question.end
+    end, asked = question.end, link_question(view, question)
     seen_from = search_from(end)
     allowed = eligible[seen_from:end]
     if not view.all_live:
@@ -185,7 +158,7 @@ def rank_replies(
     return rank(
         _arrays(view, state),
         state.links,
-        link_question(view, question),
+        asked,
         end,
         allowed.view(np.uint8),
         shipped(),
@@ -216,7 +189,7 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
             named.append(user)
     return LinkQuestion(
         question.asked_at_ms, asker, int(question.message_type), flags_of(question.text), called, shortened,
-        np.array(named, np.int32) if named else NO_ROWS, question.keyword_ids(view), question.token_count,
+        np.array(named, np.int32) if named else NO_ROWS, question.keyword_ids(), question.token_count,
     )  # fmt: skip
 
 

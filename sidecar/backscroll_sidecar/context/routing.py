@@ -31,11 +31,12 @@ KEPT_ROUTES = 256
 class Route(msgspec.Struct, frozen=True):
     """What a request resolves to before anything is read.
 
-    `keep_control`: control tokens in texts stay; `system_rows`: how stored system rows are shown;
-    `texts`: those the server adds, right once the question is known (`asked`).
+    `fallback`: the last messages, where `profile` fails; `keep_control`: control tokens in texts stay; `system_rows`:
+    how stored system rows are shown; `texts`: those the server adds, right once the question is known (`asked`).
     """
 
     profile: Profile
+    fallback: Profile
     zone: tzinfo
     model: str
     keep_control: bool = False
@@ -96,6 +97,7 @@ class Routes:
             profile = plain(profile, min(most, settings.plain_messages))
         return Route(
             profile,
+            plain(profile, min(profile.max_context, settings.fallback_messages)),
             ZoneInfo(time_zone),
             model or settings.default_model,
             settings.keep_control_tokens,

@@ -397,7 +397,7 @@ class Lines(Sequence[Line]):
         return self._with(columns, self.own)
 
     def __len__(self) -> int:
-        return self.columns.shape[1]
+        return len(self.places)
 
     @overload
     def __getitem__(self, index: int) -> Line: ...

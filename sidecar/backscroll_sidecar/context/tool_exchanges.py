@@ -52,31 +52,37 @@ MOST_MEMBERS = 500
 """A larger exchange fits into no context (`MEMORY_MAX_CONTEXT_MESSAGES` ends here): it is left out without a look."""
 
 
-def missing_members(
-    view: ChannelView, eligible: NDArray[np.bool_], rows: NDArray[np.int32]
-) -> dict[int, int]:
-    """Eligible rows that the exchanges of the candidate rows lack, each with a candidate that needs it."""
+def with_whole_exchanges(
+    view: ChannelView, eligible: NDArray[np.bool_], rows: NDArray[np.int32], policy: OrphanCalls
+) -> tuple[NDArray[np.int32], NDArray[np.intp], Exchanges]:
+    """Candidate rows with the rest of their exchanges. `eligible` bool[end]: rows there are.
+
+    Returns int32[n], ascending; intp[n], for each the place among the given rows of itself or of a row that needs it;
+    and the exchanges among them.
+    """
+    places = {row: place for place, row in enumerate(rows.tolist())}
+    exchanges = _exchanges_of(view, eligible, rows)
     missing: dict[int, int] = {}
-    known = set(rows.tolist())
-    for members in _exchanges_of(view, eligible, rows):
+    for members in exchanges:
         if len(members) <= MOST_MEMBERS:
-            because = next(row for row in members if row in known)
-            missing |= {row: because for row in members if row not in known}
-    return missing
+            because = next(places[row] for row in members if row in places)
+            missing |= {row: because for row in members if row not in places}
+    origins = np.append(np.arange(len(rows)), np.array(list(missing.values()), np.intp))
+    rows = np.append(rows, np.array(list(missing), np.int32))
+    order = np.argsort(rows)
+    rows = rows[order]
+    return rows, origins[order], _accounted(view, rows, exchanges, policy)
 
 
-def find_exchanges(
-    view: ChannelView,
-    eligible: NDArray[np.bool_],
-    rows: NDArray[np.int32],
-    policy: OrphanCalls,
+def _accounted(
+    view: ChannelView, rows: NDArray[np.int32], exchanges: list[list[int]], policy: OrphanCalls
 ) -> Exchanges:
-    """The exchanges of these candidate rows, `missing_members` among them. `eligible` bool[end]: rows there are."""
+    """What becomes of the exchanges among these rows."""
     place_of = {row: place for place, row in enumerate(rows.tolist())}
     members: dict[int, int] = {}
     dropped: set[int] = set()
     unanswered: dict[int, tuple[str, ...]] = {}
-    for members_rows in _exchanges_of(view, eligible, rows):
+    for members_rows in exchanges:
         places = [place_of[row] for row in members_rows if row in place_of]
         members |= dict.fromkeys(places, places[0])
         if len(members_rows) > MOST_MEMBERS:

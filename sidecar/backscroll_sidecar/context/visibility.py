@@ -4,24 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.analyze import asks_to_go_on
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.trigger import NO_ROW, Moment, names_called
 from backscroll_sidecar.domain import Author, MessageState, Role, Stay
 from backscroll_sidecar.scripts import shows_nothing
 
-HIDE_US_PER_ROW = 0.005
-"""Looking at the rows of a channel: 100,000 take some 500 microseconds."""
+LOOKED_BACK = 64
+"""So many rows before the question are looked at for a reply that broke off."""
+_LIVE, _PARTIAL, _RECALLED = MessageState.LIVE, MessageState.PARTIAL, MessageState.RECALLED
 
 
-async def as_seen_by(asker: Author | None, view: ChannelView) -> ChannelView:
+def seen_by(
+    request: BuildRequest,
+    asker: Author | None,
+    view: ChannelView,
+    policy: PartialReplies,
+    continued: int,
+    end: int,
+) -> ChannelView:
+    """The view as a question sees it; itself where that is all of it. `end`: rows from there on were not there yet."""
+    if len(view.shown.partial_rows) and policy is not PartialReplies.NEVER:
+        view = _with_partials(request, view, policy, continued, end)
+    return _hiding(asker, view) if request.visible_since_membership else view
+
+
+def _hiding(asker: Author | None, view: ChannelView) -> ChannelView:
     """The view in which what was said while the asker was no member is hidden; itself where nothing is.
 
     All of it is for who never was one; nothing for a member whose stays are not known.
@@ -33,10 +46,6 @@ async def as_seen_by(asker: Author | None, view: ChannelView) -> ChannelView:
         stays = ()
     if stays is None:
         return view
-    return await run(HIDE_US_PER_ROW * view.count, partial(_hiding, view, stays))
-
-
-def _hiding(view: ChannelView, stays: Iterable[Stay]) -> ChannelView:
     return view.hiding(~_seen_in(stays, view.columns.time_ms))
 
 
@@ -49,11 +58,6 @@ def _seen_in(stays: Iterable[Stay], times_ms: NDArray[np.int64]) -> NDArray[np.b
         )
         seen |= here if left_at_ms is None else here & (times_ms < left_at_ms)
     return seen
-
-
-LOOKED_BACK = 64
-"""So many rows before the question are looked at for a reply that broke off."""
-_LIVE, _PARTIAL, _RECALLED = MessageState.LIVE, MessageState.PARTIAL, MessageState.RECALLED
 
 
 class PartialReplies(StrEnum):
@@ -124,15 +128,13 @@ def _whom(view: ChannelView, row: int) -> str:
     return view.author_id(parent) if parent >= 0 else ""
 
 
-def with_partials(
+def _with_partials(
     request: BuildRequest, view: ChannelView, policy: PartialReplies, continued: int, end: int
 ) -> ChannelView:
-    """The view in which the replies that are shown count like whole ones; itself where none is.
+    """The view in which the replies that broke off and are shown count like whole ones.
 
-    `continued`: the one that the question goes on with, -1 none. `end`: rows from there on were not there yet.
+    `continued`: the one that the question goes on with, -1 none.
     """
-    if not len(view.shown.partial_rows) or policy is PartialReplies.NEVER:
-        return view
     rows = [row for row in view.shown.partial_rows.tolist() if row < end]
     if policy is PartialReplies.ALWAYS:
         shown = [row for row in rows if _is_own(request, view, row)]

@@ -248,7 +248,7 @@ def test_rounds_that_cannot_be_made_out_cost_the_tool_messages_only(monkeypatch)
     def broken(*_: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("backscroll_sidecar.context.candidates.find_exchanges", broken)
+    monkeypatch.setattr("backscroll_sidecar.context.candidates.with_whole_exchanges", broken)
     built = Room([*talk(), *ROUND]).build_now(profile="room")
     assert set(ids(built)) == {f"m{n}" for n in range(10)}
     assert [(d.stage, d.reason, d.source) for d in built.degradations] == [

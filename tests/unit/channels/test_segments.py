@@ -22,7 +22,7 @@ from backscroll_sidecar.channels.segments import (
     pack,
     unpack,
 )
-from backscroll_sidecar.context.reply_ranker import linked, missing_rows
+from backscroll_sidecar.context.reply_ranker import linked
 from backscroll_sidecar.domain import ToolCallPart, ToolResultPart
 from backscroll_sidecar.ports import Applied, Change, Segment, SegmentsChange
 from backscroll_sidecar.store.sqlite import SqliteStore
@@ -306,7 +306,7 @@ async def test_what_a_build_found_out_is_there_after_the_next_load(shop: Shop) -
     linked(shop.channels.hot_view(ROOM), 900)
     await shop.segment_writer.write_all()
     await shop.read()
-    assert missing_rows(shop.channels.hot_view(ROOM), 900) == 0
+    assert shop.channels.hot_view(ROOM).replies.missing(900) == 0
     await shop.apply(edit("m7", "something else"))
     await shop.read()
-    assert missing_rows(shop.channels.hot_view(ROOM), 900) == 900 - first_row(900)
+    assert shop.channels.hot_view(ROOM).replies.missing(900) == 900 - first_row(900)

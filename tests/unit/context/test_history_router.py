@@ -9,26 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_sidecar.context.history_router import (
+from backscroll_sidecar.strategies.history_router import (
     PATTERNS,
+    PAUSE_MS,
     SOUNDS_LONG_AGO,
     SOUNDS_WHEN_CALLED,
     Reach,
+    Talk,
     decisive_score,
-    reaches,
-)
-from backscroll_sidecar.strategies.long_ago import (
-    PAUSE_MS,
-    Moment,
     long_ago_score,
     most_long_ago,
+    reaches,
     said_of_long_ago,
     worth,
 )
 
 
 def reach(starts_new: float, pause_ms: int = 5_000, *, sounds=False, scattered=False) -> Reach:
-    return reaches(starts_new, Moment(pause_ms, scattered))[sounds]
+    return reaches(starts_new, Talk(pause_ms, scattered))[sounds]
 
 
 @pytest.mark.parametrize(

@@ -274,10 +274,10 @@ def test_one_slow_ranking_is_forgotten():
     """N-09: a pause of the machine must not keep later builds with short deadlines from ranking for ever."""
     clock = StillClock(at_s=0.0)
 
-    def slow_once(view, question, rows, profile):
+    def slow_once(view, question, gathered, profile):
         clock.at_s += 0 if slow_once.done else 1.0
         slow_once.done = True
-        return rank(view, question, rows, profile)
+        return rank(view, question, gathered, profile)
 
     slow_once.done = False
     room = Room(LINES, clock=clock, ranker=slow_once)

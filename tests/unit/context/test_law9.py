@@ -15,7 +15,7 @@ from backscroll_sidecar.analyze.reply_cues import RARE_CHARS, NamesLately, names
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.concurrency.offload import INLINE_US
-from backscroll_sidecar.context import builder, history_search, selection, stages
+from backscroll_sidecar.context import history_search, opening, selection, stages
 from backscroll_sidecar.context import question as question_module
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import resolve_question
@@ -120,7 +120,7 @@ def test_up_to_the_bound_nothing_is_left_out():
 )  # fmt: skip
 async def test_long_questions_leave_the_loop(question, inline, monkeypatch):
     """Reading the question and looking it up: at once for short ones, in a thread for long ones."""
-    resolving = watched(monkeypatch, builder, "resolve_question")
+    resolving = watched(monkeypatch, opening, "resolve_question")
     seeking = watched(monkeypatch, history_search, "seek")
     built = await Room(LINES).build(question, token_budget=200_000)
     assert (resolving, seeking) == ([inline], [inline])
@@ -143,7 +143,7 @@ async def test_long_lines_are_written_off_the_loop(times, inline, monkeypatch):
 
 async def test_a_trigger_counts_like_a_question(monkeypatch):
     """A stored message of 64 KiB that is the question is long, too."""
-    resolving = watched(monkeypatch, builder, "resolve_question")
+    resolving = watched(monkeypatch, opening, "resolve_question")
     room = Room([*LINES, say("long", ANN, "cat " * 16_000, 500)])
     await room.build("", trigger_message_id="long", token_budget=200_000)
     assert resolving == [False]
@@ -204,7 +204,8 @@ def test_what_looking_up_costs_is_predicted():
             BuildRequest(KEY, "x", asker=ANN, asked_at_ms=NOON_MS), view, Analyzer(), NOON_MS
         )
         query = type("Query", (), {"view": view, "end": end, "excluded": excluded})
-        return history_search.look_up_us(query, replace(question, keywords=words))
+        asked = replace(question, keywords=words, _numbers=[])
+        return sum(history_search.look_up_us(query, asked, asked.numbers()))
 
     assert us("猫鱼") == us("猫", "鱼") > us("猫") > us("zebra")
     assert us("zebra") < INLINE_US
@@ -231,9 +232,9 @@ def test_marking_a_million_rows_is_predicted_to_take_long():
     )  # fmt: skip
     asked = resolve_question(BuildRequest(KEY, "x"), live, Analyzer(), NOON_MS)
     asked = replace(asked, end=1_000_000)
-    assert asked.eligible_us(partial) > INLINE_US
-    assert replace(asked, thread_id="t", is_narrow=True).eligible_us(live) > INLINE_US
-    assert asked.eligible_us(live) == 0
+    assert replace(asked, view=partial).eligible_us() > INLINE_US
+    assert replace(asked, thread_id="t", is_narrow=True).eligible_us() > INLINE_US
+    assert asked.eligible_us() == 0
 
 
 def test_shortened_names_are_sought_in_the_beginnings_of_lines():

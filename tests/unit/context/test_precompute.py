@@ -27,7 +27,7 @@ from backscroll_sidecar.context.rendered_lines import (
     missing_lately,
 )
 from backscroll_sidecar.context.rendering import Drafts, Pen
-from backscroll_sidecar.context.reply_ranker import linked, missing_rows
+from backscroll_sidecar.context.reply_ranker import linked
 from backscroll_sidecar.domain import (
     Author,
     ChannelKey,
@@ -69,7 +69,7 @@ class Place:
 
     def is_ready(self, key: ChannelKey) -> bool:
         channel = self.channels.hot(key)
-        return channel is not None and missing_rows(channel.view(), len(channel)) == 0
+        return channel is not None and channel.view().replies.missing(len(channel)) == 0
 
     async def until_ready(self, key: ChannelKey) -> None:
         async with asyncio.timeout(120):
@@ -143,7 +143,7 @@ async def test_a_hot_channel_is_linked_after_many_rows_not_after_one():
         await place.until_ready(OLD)
         place.publish(OLD, Applied(stored=tuple(more[-1:])))
         await place.until_all_were_looked_at()
-        assert missing_rows(place.channels.hot(OLD).view(), 320) == 1
+        assert place.channels.hot(OLD).view().replies.missing(320) == 1
 
 
 async def test_what_is_not_worth_it_stays_cold(monkeypatch):
@@ -222,7 +222,7 @@ async def test_who_never_asks_takes_no_more_memory():
     place.channels.publish(OLD, Applied(stored=tuple(more)))
     view = place.channels.hot(OLD).view()
     await place.ahead.make_ready(view)
-    assert missing_rows(view, 350) == 0
+    assert view.replies.missing(350) == 0
     assert view.written.nbytes == before
     view.written.wanted = USUAL
     await place.ahead.make_ready(view)
@@ -230,7 +230,7 @@ async def test_who_never_asks_takes_no_more_memory():
     short = Place(max_bytes=1)
     view = await short.channels.view(OLD)
     await short.ahead.make_ready(view)
-    assert missing_rows(view, 300) == view.written.nbytes == 0
+    assert view.replies.missing(300) == view.written.nbytes == 0
 
 
 @pytest.mark.parametrize("character", ["猫", "😀", "\x01", "a"])

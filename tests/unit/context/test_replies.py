@@ -16,7 +16,6 @@ from backscroll_sidecar.context.reply_ranker import (
     LATELY_SPOKE,
     catch_up,
     linked,
-    missing_rows,
     older_of_speakers,
     rank_replies,
 )
@@ -68,7 +67,7 @@ def ranked(view, text="which driver?", asker=CAT, **fields):
         NOON_MS,
     )
     state = linked(view, question.end)
-    eligible = question.eligible(view)
+    eligible = question.eligible()
     found = rank_replies(view, question, eligible, np.empty(0, np.int32), state)
     return (
         [view.message_ids[row] for row in found.rows], found.link.tolist(), found.together.tolist(),
@@ -142,9 +141,7 @@ def test_a_question_about_the_past_ranks_as_it_did_then():
     )
     assert question.end == 320
     state = linked(hot.view(), question.end)
-    found = rank_replies(
-        hot.view(), question, question.eligible(hot.view()), np.empty(0, np.int32), state
-    )
+    found = rank_replies(hot.view(), question, question.eligible(), np.empty(0, np.int32), state)
     assert [hot.view().message_ids[row] for row in found.rows] == then[0]
     assert hot.view().replies.state is kept
 
@@ -168,7 +165,7 @@ def test_older_rows_of_who_spoke_lately_are_those_they_would_be_ranked_with():
             BuildRequest(KEY, "and?", person, asked_at_ms=NOON_MS), view, Analyzer(), NOON_MS
         )
         state, nobody = linked(view, 400), np.empty(0, np.int32)
-        found = rank_replies(view, question, question.eligible(view), nobody, state)
+        found = rank_replies(view, question, question.eligible(), nobody, state)
         older[person.id] = set(found.older.tolist())
     expected = set().union(*(older[one] for one in lately))
     assert older_of_speakers(view).tolist() == sorted(expected)
@@ -179,14 +176,14 @@ async def test_many_missing_rows_are_linked_by_a_thread_once():
     """Law 9: more than a few rows never hold the event loop; who comes meanwhile waits for the same work."""
     stored = chat(300)
     hot = channel(stored[:-2])
-    assert missing_rows(hot.view(), 298) > INLINE_ROWS
+    assert hot.view().replies.missing(298) > INLINE_ROWS
     one = asyncio.create_task(catch_up(hot.view(), 298))
     await asyncio.sleep(0)
     assert hot.view().replies.work is not None
     hot.publish(Applied(stored=tuple(stored[-2:])))
     other = await catch_up(hot.view(), 300)
     assert await one is other
-    assert missing_rows(hot.view(), 300) == 0
+    assert hot.view().replies.missing(300) == 0
     assert ranked(hot.view()) == ranked(channel(stored).view())
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from backscroll_scoring.links import CAPACITY
 from backscroll_sidecar.channels import HotChannel, reply_snapshot
 from backscroll_sidecar.channels.segments import batch_of_rows, links_in, pack, unpack
-from backscroll_sidecar.context.reply_ranker import linked, missing_rows
+from backscroll_sidecar.context.reply_ranker import linked
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import ANN, CAT, KEY, SECOND_MS, PlainCodec, say, stored_in_order
@@ -46,7 +46,7 @@ def test_a_loaded_channel_goes_on_where_it_was(count, more):
     stored = chat(count + more)
     grown = loaded(packed(stored[:count]), stored[count:], first=[CAT.id, "somebody else"])
     fresh = HotChannel(KEY, PlainCodec(), stored)
-    assert missing_rows(grown.view(), count + more) <= more
+    assert grown.view().replies.missing(count + more) <= more
     one, other = linked(grown.view(), count + more), linked(fresh.view(), count + more)
     assert (one.cues_from, one.links.first, one.upto) == (
         other.cues_from, other.links.first, other.upto,

@@ -138,7 +138,7 @@ def test_an_unset_role_is_tool_only_for_tool_results() -> None:
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"role": 5}, "role"),
+        ({"role": 99}, "role"),
         ({"role": -1}, "role"),
         ({"author": pb.Author(id="u", kind=4)}, "author.kind"),
         ({"reply": pb.Reply(message_id="m", kind=99)}, "reply.kind"),

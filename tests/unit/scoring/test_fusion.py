@@ -12,7 +12,6 @@ from backscroll_scoring import (
     linear_fusion,
     reciprocal_rank_fusion,
     turns,
-    with_marked,
 )
 
 
@@ -194,36 +193,3 @@ def test_turns():
     assert turns(3, 3) == (True, True, True)
     for of in range(1, 12):
         assert [sum(turns(first, of)) for first in range(of + 1)] == list(range(of + 1))
-
-
-ascending = st.sets(st.integers(0, 30), max_size=12).map(sorted)
-
-
-@given(ascending, ascending, st.integers(0, 31), st.booleans())
-def test_marked_rows_are_united(first, more, bit, flag):
-    """S5-15: each row once, ascending, with all that proposed it; new ones have the flag."""
-    marks = np.array([1 << row % 4 for row in first], np.uint32)
-    flags = np.array([row % 3 == 0 for row in first], np.bool_)
-    more_marks = np.array([1 << (bit + row) % 32 for row in more], np.uint32)
-    united, bits, flagged = with_marked(
-        rows(*first), marks, flags, rows(*more), more_marks, flag=flag
-    )
-    assert united.tolist() == sorted({*first, *more})
-    of_row = dict(zip(first, marks.tolist(), strict=True))
-    of_more = dict(zip(more, more_marks.tolist(), strict=True))
-    either = [of_row.get(row, 0) | of_more.get(row, 0) for row in united.tolist()]
-    assert bits.tolist() == either
-    own = [row % 3 == 0 if row in first else flag for row in united.tolist()]
-    assert flagged.tolist() == own
-
-
-def test_marks_of_another_length_are_refused():
-    none, no_marks, no_flags = rows(), np.empty(0, np.uint32), np.empty(0, np.bool_)
-    one_mark, one_flag = np.ones(1, np.uint32), np.ones(1, np.bool_)
-    for wrong in (
-        (rows(1), no_marks, one_flag, none, no_marks),
-        (rows(1), one_mark, no_flags, none, no_marks),
-        (none, no_marks, no_flags, rows(1), no_marks),
-    ):
-        with pytest.raises(ValueError, match="marks"):
-            with_marked(*wrong, flag=True)

@@ -7,11 +7,11 @@ import pytest
 
 from backscroll_scoring import Worth
 from backscroll_sidecar.channels import HotChannel
-from backscroll_sidecar.strategies.long_ago import (
+from backscroll_sidecar.strategies.history_router import (
     NO_PAUSE,
-    moment_of,
     said_of_long_ago,
     sounds_long_ago,
+    talk_before,
 )
 from backscroll_sidecar.strategies.memory import MemoryQuestion, seek
 from tests.kit.chats import (
@@ -122,21 +122,21 @@ def test_the_moment():
     every = np.ones(view.count, np.bool_)
     for all_count in (True, False):
         soon, late, early = (
-            moment_of(view, every, NOON_MS + more_ms, all_count=all_count)
+            talk_before(view, every, NOON_MS + more_ms, all_count=all_count)
             for more_ms in (0, DAY_MS, -DAY_MS)
         )
         assert (soon.pause_ms, late.pause_ms, early.pause_ms) == (MINUTE_MS, MINUTE_MS + DAY_MS, 0)
         assert not soon.scattered
     few = view_of(count=2)  # behind lines that are months old
-    assert moment_of(few, np.ones(few.count, np.bool_), NOON_MS, all_count=True).scattered
+    assert talk_before(few, np.ones(few.count, np.bool_), NOON_MS, all_count=True).scattered
     nobody = HotChannel(KEY, PlainCodec()).view()
     for all_count in (True, False):
-        moment = moment_of(nobody, np.ones(0, np.bool_), NOON_MS, all_count=all_count)
-        assert moment == (NO_PAUSE, False)
+        talk = talk_before(nobody, np.ones(0, np.bool_), NOON_MS, all_count=all_count)
+        assert talk == (NO_PAUSE, False)
 
 
 def test_rows_that_do_not_count_make_no_moment():
     view = view_of()
     counts = np.ones(view.count, np.bool_)
     counts[-1] = False
-    assert moment_of(view, counts, NOON_MS).pause_ms == 2 * MINUTE_MS
+    assert talk_before(view, counts, NOON_MS).pause_ms == 2 * MINUTE_MS

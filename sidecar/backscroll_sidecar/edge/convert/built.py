@@ -63,6 +63,9 @@ _BODY = tag(pb.Payload, "body", LENGTH)
 _TEXT = tag(pb.BuildContextResponse, "text", LENGTH)
 _MESSAGES = tag(pb.BuildContextResponse, "messages", LENGTH)
 _RENDERED_ROLE = tag(pb.RenderedMessage, "role", VARINT)
+_ROLE_FIELDS = {
+    role: _RENDERED_ROLE + varint(number) for role, number in ROLE_NUMBERS.items()
+}
 _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
 _EXPLANATION = tag(pb.BuildContextResponse, "explanation", LENGTH)
@@ -109,9 +112,7 @@ class AnswerFields:
     payload, formats, body, text, messages, content = (
         _PAYLOADS, _FORMAT, _BODY, _TEXT, _MESSAGES, _CONTENT,
     )  # fmt: skip
-    roles = {
-        role: _RENDERED_ROLE + varint(number) for role, number in ROLE_NUMBERS.items()
-    }
+    roles = _ROLE_FIELDS
 
     def item(self, line: RenderedLine) -> bytes:
         """The message, its role, whether it is all there, and where it was said."""
