@@ -72,8 +72,8 @@ class LineTable:
     @property
     def nbytes(self) -> int:
         """Bytes it holds."""
-        arrays = (self._bytes, self._bounds, self._numbers, self._keys, self._slots)
-        return sum(one.nbytes for one in arrays)
+        of_lines = self._bytes.nbytes + self._bounds.nbytes + self._numbers.nbytes
+        return of_lines + self._keys.nbytes + self._slots.nbytes
 
     def add(
         self,

@@ -8,6 +8,7 @@ shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ MAX_SETS_BYTES = 1_048_576
 MAX_TABLE_BYTES = 2_097_152
 """Of its tables: some 1,000 ordinary messages in one style."""
 
-MOST_MARKS = 100_000
-"""Before lines, that are neither none nor a date: how long ago something was said."""
+MOST_MARKS, MARK_NUMBERS = 100_000, 500_000
+"""Before lines, that are neither none nor a date: how long ago something was said. Their numbers come round: those of
+one table are all different, also where it is still read while the others began anew.
+"""
 
 SetsOf = Callable[[NDArray[np.intp]], FeatureSets]
 """Makes shingle sets of the messages at these places."""
@@ -39,19 +42,24 @@ class LineCache:
     sets : shingle sets by arrival number; `sets_with` adds to them
     """
 
-    __slots__ = ("_marks", "_table_bytes", "_tables", "sets", "wanted")
+    __slots__ = ("_mark_count", "_marks", "_tables", "sets", "wanted")
 
     def __init__(self, wanted: Any = None) -> None:  # noqa: ANN401 - its style, of whatever kind
         self.wanted = wanted
         self._tables: dict[Hashable, LineTable] = {}
         self._marks: dict[str, int] = {}
+        self._mark_count = count()
         self.sets = ShingleCache()
-        self._table_bytes = 0
 
     @property
     def nbytes(self) -> int:
         """Bytes held, roughly."""
         return self.sets.nbytes + self._table_bytes
+
+    @property
+    def _table_bytes(self) -> int:
+        """Of the tables, with what they lent."""
+        return sum([table.nbytes for table in self._tables.values()])
 
     def sets_with(self, seqs: NDArray[np.int64], make: SetsOf) -> ShingleCache:
         """The shingle sets, completed for these messages; `make` makes missing ones."""
@@ -64,10 +72,10 @@ class LineCache:
 
     def table(self, style: Hashable) -> LineTable:
         """The lines in this style; others are entered by `keep`."""
+        self._bound()
         found = self._tables.get(style)
         if found is None:
             found = self._tables[style] = LineTable()
-            self._table_bytes += found.nbytes
         return found
 
     def keep(
@@ -78,13 +86,13 @@ class LineCache:
         numbers: Sequence[Sequence[int]],
     ) -> range:
         """Enter lines in the table of a style; their slots. Where that is too much, all tables begin anew."""
-        table = self.table(style)
-        before = table.nbytes
-        slots = table.add(keys, forms, numbers)
-        self._table_bytes += table.nbytes - before
-        if self._table_bytes > MAX_TABLE_BYTES:
-            self._tables, self._table_bytes = {}, 0
+        slots = self.table(style).add(keys, forms, numbers)
+        self._bound()
         return slots
+
+    def _bound(self) -> None:
+        if self._table_bytes > MAX_TABLE_BYTES:
+            self._tables = {}
 
     def mark_number(self, mark: str) -> int:
         """What stands in keys for a mark before a line that is neither none (0) nor a date (1)."""
@@ -92,12 +100,12 @@ class LineCache:
         if number is None:
             if len(self._marks) >= MOST_MARKS:
                 self.forget()
-            number = self._marks[mark] = len(self._marks) + 2
+            number = self._marks.setdefault(mark, 2 + next(self._mark_count) % MARK_NUMBERS)
         return number
 
     def forget(self) -> None:
         """Begin anew, for those, too, who hold it and are not done: they go on with names as they are now."""
-        self._tables, self._table_bytes, self._marks = {}, 0, {}
+        self._tables, self._marks = {}, {}
         self.sets = ShingleCache()
 
     def without(self, seqs: Iterable[int]) -> LineCache:
@@ -106,5 +114,5 @@ class LineCache:
         out = LineCache(self.wanted)
         out.sets = self.sets.without(gone)
         out._tables = {style: table.without(gone) for style, table in self._tables.items()}
-        out._table_bytes, out._marks = self._table_bytes, self._marks.copy()
+        out._marks, out._mark_count = self._marks.copy(), self._mark_count
         return out
