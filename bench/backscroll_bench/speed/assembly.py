@@ -1,23 +1,23 @@
 """The part about writing an answer: 20 messages as items and as OpenAI's JSON, in this process, no gRPC.
 
-Measured is what a build and the servicer run for these bytes once it is decided which messages are shown: the written
-messages are looked up in the channel (`draft`), joined to a request body for OpenAI (`OpenAIChat`) and to the items of
-the answer (`encode_items`). Beside it the same bytes are made as one would by hand: message objects of the generated
-code from plain values, serialised, and `json.dumps`.
+Measured is what a build runs once the messages are picked, the fit and its counting aside: their lines are looked up
+(`lines_of`) and copied into an answer (`assemble`), which has its text and the neutral messages besides. Beside it
+items and payload are made as one would by hand: message objects of the generated code from plain values, serialised,
+and `json.dumps`.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
-import numpy as np
-from numpy.typing import NDArray
+from msgspec.structs import replace
 
 from backscroll.v1 import context_pb2, message_pb2
 from backscroll_bench.speed import chats
@@ -25,22 +25,18 @@ from backscroll_bench.speed.fixture import Bench
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Rounds, Wrong
 from backscroll_scoring import warm
-from backscroll_sidecar.adapters import ADAPTERS
-from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.config.settings import Settings
-from backscroll_sidecar.context.layouts import Messages
-from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Items, Overrides
-from backscroll_sidecar.context.rendering import draft
+from backscroll_sidecar.context import builder
+from backscroll_sidecar.context.assembly import assemble
+from backscroll_sidecar.context.model import BuildRequest, Overrides
+from backscroll_sidecar.context.rendered_lines import lines_of
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.edge.convert.built import encode_items
 from backscroll_sidecar.edge.convert.messages import message_from_proto
-from backscroll_sidecar.lines.line_format import LineStyle
 from backscroll_sidecar.telemetry import logs
-from backscroll_sidecar.wiring import open_app
+from backscroll_sidecar.wiring import App, open_app
 
 MESSAGES, HISTORY = 20, 1_000
 KEY = ChannelKey("default", "assembly")
-FORMAT = "openai_chat"
 
 
 async def assembly(bench: Bench) -> Readings:
@@ -61,15 +57,15 @@ async def assembly(bench: Bench) -> Readings:
             asked_at_ms=asked.sent_at_ms,
             overrides=Overrides(max_context=MESSAGES),
         )
-        ours = OurOwn(await app.builder.build(request), app.channels.hot_view(KEY))
-        by_hand = ByHand(*ours.write())
+        write = await _writing(app, request)
+        by_hand = ByHand(*_items_and_payload(await write()))
         calls = bench.sizes.calls
 
         async def measured() -> float:
-            return median([_seconds(ours.write) for _ in range(calls)])
+            return median([await _seconds(write()) for _ in range(calls)])
 
         async def base() -> float:
-            return median([_seconds(by_hand.write) for _ in range(calls)])
+            return median([await _seconds(by_hand.write_once()) for _ in range(calls)])
 
         await measured(), await base()
         pairs = await bench.interleaved(measured, base)
@@ -82,38 +78,36 @@ async def assembly(bench: Bench) -> Readings:
     return {"speedup": Reading(rounds.ratio, details, rounds)}
 
 
-def _seconds(work: Callable[[], object]) -> float:
+async def _seconds(work: Awaitable[object]) -> float:
     began = time.perf_counter()
-    work()
+    await work
     return time.perf_counter() - began
 
 
-class OurOwn:
-    """Writes the messages of one build again and again, as the server does."""
+async def _writing(app: App, request: BuildRequest) -> Callable[[], Awaitable[bytes]]:
+    """Writes the answer to a request again and again, as the builder did."""
+    with (
+        patch.object(builder, "lines_of", wraps=lines_of) as looked_up,
+        patch.object(builder, "assemble", wraps=assemble) as assembled,
+    ):
+        await app.builder.build(request)
+    selected, options = looked_up.call_args
+    fitted, *more = assembled.call_args.args
+    parts = fitted.parts
 
-    def __init__(self, built: BuiltContext, view: ChannelView | None) -> None:
-        if view is None:
-            raise Wrong("the channel is not in memory")
-        self._view = view
-        self._built = built
-        self._rows = _rows(built.items, view)
-        self._style = LineStyle(built.speaker_style, asked_at_ms=built.asked_at_ms)
-        # The question, and what else is no message of the channel.
-        self._others = tuple(built.payload_messages[len(built.items) :])
+    async def write() -> bytes:
+        lines, _ = await lines_of(*selected, **options)
+        shown = parts.showing(lines, parts.preferences)
+        return assemble(replace(fitted, parts=shown), *more).tobytes()
 
-    def write(self) -> tuple[bytes, bytes]:
-        """The items as fields of an answer, and the payload."""
-        built, items = self._built, self._built.items
-        shown = draft(self._view, self._rows, self._style, items.shown.written[0].pen).finish()
-        messages = Messages((), shown, self._others)
-        body = ADAPTERS[FORMAT].payload(messages, model=built.model)
-        columns = (items.ranks, items.scores, items.sources, items.names, items.categories)
-        return encode_items(Items(shown, *columns)), body
+    return write
 
 
-def _rows(items: Items, view: ChannelView) -> NDArray[np.int32]:
-    """int32[n]: where the messages of an answer stand in their channel."""
-    return np.array([view.row_of(item.message_id) for item in items], np.int32)
+def _items_and_payload(answer: bytes) -> tuple[bytes, bytes]:
+    """The items of an answer as the only fields of one, and its payload."""
+    whole = context_pb2.BuildContextResponse.FromString(answer)
+    items = context_pb2.BuildContextResponse(items=whole.items)
+    return items.SerializeToString(), whole.payloads[0].body
 
 
 class ByHand:
@@ -138,6 +132,10 @@ class ByHand:
             raise Wrong("both sides of a comparison must write the same items")
         if json.loads(made_body) != self._payload:
             raise Wrong("both sides of a comparison must write the same payload")
+
+    async def write_once(self) -> None:
+        """Do `write`, and be waited for as the other side is."""
+        self.write()
 
     def write(self) -> tuple[bytes, bytes]:
         """Make message objects and JSON, and serialise them."""
