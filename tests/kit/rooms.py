@@ -14,6 +14,7 @@ from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.fallback_ladder import Picker, Ranker
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Overrides
+from backscroll_sidecar.context.own_stages import CheckedAssembler, CheckedCompressor
 from backscroll_sidecar.context.routing import ContextSettings
 from backscroll_sidecar.domain import (
     Author,
@@ -246,7 +247,11 @@ class Room:
                 fallback_on_error=self.settings.fallback_on_error,
                 now_us=lambda: self.clock.monotonic_s() * 1e6,
             )
-        stages = {name: parts.pop(name, None) for name in ("compressor", "assembler")}
+        compressor, assembler = parts.pop("compressor", None), parts.pop("assembler", None)
+        stages = {
+            "compressor": compressor and CheckedCompressor(compressor),
+            "assembler": assembler and CheckedAssembler(assembler),
+        }
         if any(stages.values()):
             for name in self.settings.profiles:
                 self.settings = with_profile(self.settings, name, **stages)
