@@ -24,7 +24,7 @@ from backscroll_sidecar.config.derived import chat_settings, context_settings
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.configured_models import chat_model, configured_embedder
 from backscroll_sidecar.context.builder import ContextBuilder
-from backscroll_sidecar.context.precompute import Ahead
+from backscroll_sidecar.context.precompute import Precompute
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import ChannelKey, SearchScope
 from backscroll_sidecar.edge import self_warmup
@@ -87,7 +87,7 @@ class App:
     clock: Clock
     store: HistoryStore
     channels: Channels
-    ahead: Ahead
+    precompute: Precompute
     writer: Writer
     history: HistoryService
     preferences: PreferenceService
@@ -142,7 +142,7 @@ class App:
                     for tenant in {view.key.tenant for view in views}:
                         await self.preferences.prepare(tenant)
                     for view in views:
-                        await self.ahead.make_ready(view)
+                        await self.precompute.make_ready(view)
         except BackscrollError as error:
             log.warning("the channels used last cannot be loaded: %s", error.message)
         except Exception:
@@ -198,10 +198,10 @@ async def _assemble(
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
     if store.maintenance is not None:
         await _keep_files(store.maintenance, channels, writer, publishers, stack)
-    ahead = Ahead(channels, JoiningCodec())
-    await ahead.start()
-    stack.push_async_callback(ahead.close)
-    publishers.add(ahead)
+    precompute = Precompute(channels, JoiningCodec())
+    await precompute.start()
+    stack.push_async_callback(precompute.close)
+    publishers.add(precompute)
     embedder = embedder or configured_embedder(settings)
     embedding: SemanticParts | None = None
     if embedder is not None:
@@ -247,7 +247,7 @@ async def _assemble(
     chat = ChatService(builder, turns, model, chat_settings(settings), clock, pacer, events)
     stack.push_async_callback(chat.drain)
     return App(
-        settings, clock, store, channels, ahead, writer, history, preferences, builder, chat, embedding, analyzer,
+        settings, clock, store, channels, precompute, writer, history, preferences, builder, chat, embedding, analyzer,
     )  # fmt: skip
 
 

@@ -117,8 +117,8 @@ async def look_up(
     if is_answer or not (profile.memory_sources and question.text):
         return _NEAR, None
     numbers = question.numbers()
-    asked = _asked(query.view, question, numbers)
     plain_us, scored_us = look_up_us(query, question, numbers)
+    asked = _asked(query.view, question, numbers)
     if not is_gated:
         seeking = partial(seek, query.view, asked, query.eligible)
         return _FAR, await run(plain_us + scored_us, seeking)

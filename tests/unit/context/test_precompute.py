@@ -19,7 +19,7 @@ from backscroll_sidecar.channels.written import MAX_BYTES
 from backscroll_sidecar.concurrency.offload import INLINE_US
 from backscroll_sidecar.context import precompute, rendered_lines
 from backscroll_sidecar.context.model import BuildRequest, JoinedContext
-from backscroll_sidecar.context.precompute import LEAST_ROWS, Ahead
+from backscroll_sidecar.context.precompute import LEAST_ROWS, Precompute
 from backscroll_sidecar.context.rendered_lines import (
     AHEAD_BYTES,
     NEW_MESSAGES,
@@ -61,7 +61,7 @@ class Place:
     def __init__(self, max_bytes: int = 1 << 30) -> None:
         self.reader = ShelfReader([row for key in (NEW, OLD, LAST) for row in rows(key)])
         self.channels = Channels(self.reader, PlainCodec(), max_bytes=max_bytes)
-        self.ahead = Ahead(self.channels, JoiningCodec())
+        self.ahead = Precompute(self.channels, JoiningCodec())
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         self.channels.publish(key, applied)
@@ -192,7 +192,7 @@ async def test_a_first_answer_is_joined_of_lines_written_ahead():
     ]  # fmt: skip
     for request in (ASKED, replace(ASKED, time_style=TimeStyle.ISO_DATE)):
         talk = Talk.of(lines)
-        ahead = Ahead(talk.room.channels, JoiningCodec())
+        ahead = Precompute(talk.room.channels, JoiningCodec())
         await talk.room.channels.view(KEY)
         await answer_of(talk.room, request)
         for change in (dict, partial(talk.edit, "m40", "/other"), partial(talk.rename, "u2", "Bo")):
