@@ -282,7 +282,8 @@ def continued_row(
         passed_over.update(set(range(trigger, moment.end)).difference(moment.later))
     row = _broken_off(request, view, moment.end, passed_over, asker, thread)
     copy = _copy_of(view, row, moment.end) if row >= 0 else NO_ROW
-    return row if copy < 0 else copy
+    row = row if copy < 0 else copy
+    return row if answered in (NO_ROW, row) else NO_ROW
 
 
 def _broken_off(

@@ -232,10 +232,8 @@ def resolve_question(
     continued = NO_ROW
     if partial_replies is not PartialReplies.NEVER:
         continued = continued_row(request, view, moment, text, explicit_row)
-    if continued >= 0 and explicit_row in (NO_ROW, continued):
+    if continued >= 0:
         parent_row = explicit_row = continued
-    else:
-        continued = NO_ROW
     thread_id, is_narrow = _thread(request, view, trigger_row, keep_thread=keep_thread)
     read = ends_of(text, QUESTION_CHARS)
     words, token_count = analyzer.features(read)
