@@ -14,9 +14,9 @@ FORMS = 6
 # The columns of lines on their way into an answer.
 PLACE, RANK, SLOT, IS_REFERENCE, KIND, KNOWN = range(6)
 MISSING_SLOT, OWN_SLOT = -1, -2
-"""Its place among the candidates, its rank from 1 on, its slot in the table (-1: it is not there; -2: it is this answer's
-alone), whether it is a reference, its kind. In the first places of the last stand the kinds
-there are, each once, in the order in which they come."""
+"""Its place among the candidates, its rank from 1 on, its slot in the table (-1: it is not there; -2: it is this
+answer's alone), whether it is a reference, its kind. In the first places of the last stand the kinds there are, each
+once, in the order in which they come."""
 (
     TURN_TOKENS,
     TURN_COST,

@@ -14,6 +14,7 @@ from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.fallback_ladder import Picker, Ranker
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Overrides
+from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.own_stages import CheckedAssembler, CheckedCompressor
 from backscroll_sidecar.context.routing import ContextSettings
 from backscroll_sidecar.domain import (
@@ -255,11 +256,17 @@ class Room:
         if any(stages.values()):
             for name in self.settings.profiles:
                 self.settings = with_profile(self.settings, name, **stages)
-        self.builder = ContextBuilder(
+        opening = Opening(
             parts.pop("views", self.channels),
             self.reader,
-            strategies,
             Analyzer(),
+            self.settings,
+            self.clock,
+            parts.pop("preferences", None),
+        )
+        self.builder = ContextBuilder(
+            opening,
+            strategies,
             self.settings,
             self.clock,
             self.sink,

@@ -11,6 +11,7 @@ from backscroll_sidecar.analyze import Analyzer, StaticRoster
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest, Overrides
+from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.context.routing import ContextSettings
 from backscroll_sidecar.domain import Author, Member, Mention, Message
@@ -170,13 +171,6 @@ def check_same_after_restart(some_changes, requests, data):
 
 
 def _builder(channels: Channels, store: InMemoryStore) -> ContextBuilder:
-    return ContextBuilder(
-        channels,
-        store,
-        BUILTIN,
-        Analyzer(),
-        ContextSettings(),
-        StillClock(),
-        EventList(),
-        AnswerFields(),
-    )
+    settings, clock = ContextSettings(), StillClock()
+    opening = Opening(channels, store, Analyzer(), settings, clock, None)
+    return ContextBuilder(opening, BUILTIN, settings, clock, EventList(), AnswerFields())

@@ -20,7 +20,7 @@ from backscroll_sidecar.channels.line_cache import MAX_TABLE_BYTES
 from backscroll_sidecar.concurrency.offload import INLINE_US
 from backscroll_sidecar.context import precompute, rendered_lines
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.precompute import LEAST_ROWS, Ahead
+from backscroll_sidecar.context.precompute import LEAST_ROWS, Precompute
 from backscroll_sidecar.context.rendered_lines import AHEAD_BYTES, missing_lately
 from backscroll_sidecar.context.rendering import RENDER_US, RENDER_US_PER_CHAR, RenderStyle
 from backscroll_sidecar.context.reply_ranker import linked
@@ -58,7 +58,7 @@ class Place:
     def __init__(self, max_bytes: int = 1 << 30) -> None:
         self.reader = ShelfReader([row for key in (NEW, OLD, LAST) for row in rows(key)])
         self.channels = Channels(self.reader, PlainCodec(), max_bytes=max_bytes)
-        self.ahead = Ahead(self.channels, AnswerFields())
+        self.ahead = Precompute(self.channels, AnswerFields())
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         self.channels.publish(key, applied)
@@ -189,7 +189,7 @@ async def test_a_first_answer_has_lines_rendered_ahead():
     ]  # fmt: skip
     for request in (ASKED, replace(ASKED, time_style=TimeStyle.ISO_DATE)):
         talk = Talk.of(lines)
-        ahead = Ahead(talk.room.channels, AnswerFields())
+        ahead = Precompute(talk.room.channels, AnswerFields())
         await talk.room.channels.view(KEY)
         await answer_of(talk.room, request)
         for change in (dict, partial(talk.edit, "m40", "/other"), partial(talk.rename, "u2", "Bo")):
