@@ -39,11 +39,12 @@ class LineCache:
     sets : shingle sets by arrival number; `sets_with` adds to them
     """
 
-    __slots__ = ("_marks", "_table_bytes", "_tables", "sets", "wanted")
+    __slots__ = ("_last", "_marks", "_table_bytes", "_tables", "sets", "wanted")
 
     def __init__(self, wanted: Any = None) -> None:  # noqa: ANN401 - its style, of whatever kind
         self.wanted = wanted
         self._tables: dict[Hashable, LineTable] = {}
+        self._last: tuple[Hashable, LineTable | None] = (None, None)
         self._marks: dict[str, int] = {}
         self.sets = ShingleCache()
         self._table_bytes = 0
@@ -64,10 +65,14 @@ class LineCache:
 
     def table(self, style: Hashable) -> LineTable:
         """The lines in this style; others are entered by `keep`."""
+        last, table = self._last
+        if table is not None and last == style:  # sooner told than hashed
+            return table
         found = self._tables.get(style)
         if found is None:
             found = self._tables[style] = LineTable()
             self._table_bytes += found.nbytes
+        self._last = style, found
         return found
 
     def keep(
@@ -83,7 +88,7 @@ class LineCache:
         slots = table.add(keys, forms, numbers)
         self._table_bytes += table.nbytes - before
         if self._table_bytes > MAX_TABLE_BYTES:
-            self._tables, self._table_bytes = {}, 0
+            self._begin_anew()
         return slots
 
     def mark_number(self, mark: str) -> int:
@@ -97,8 +102,11 @@ class LineCache:
 
     def forget(self) -> None:
         """Begin anew, for those, too, who hold it and are not done: they go on with names as they are now."""
-        self._tables, self._table_bytes, self._marks = {}, 0, {}
-        self.sets = ShingleCache()
+        self._begin_anew()
+        self._marks, self.sets = {}, ShingleCache()
+
+    def _begin_anew(self) -> None:
+        self._tables, self._last, self._table_bytes = {}, (None, None), 0
 
     def without(self, seqs: Iterable[int]) -> LineCache:
         """What is left after these messages changed."""
