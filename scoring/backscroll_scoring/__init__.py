@@ -34,7 +34,7 @@ from .lexical import (
     in_use,
     rows_with,
 )
-from .line_table import LineTable, Pieces, add_up, key_of
+from .line_table import LineTable, Pieces, add_up, key_of, take_fitting
 from .memory import MEMORY_FACTORS, MemoryCues, score_memory
 from .newest import newest_by
 from .recency import recency_multipliers
@@ -102,6 +102,7 @@ __all__ = [
     "select",
     "set_similarity",
     "shingle_sets",
+    "take_fitting",
     "take_turns",
     "top_order",
     "turns",

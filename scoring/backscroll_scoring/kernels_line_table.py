@@ -23,6 +23,7 @@ from .compile import (
     kernel,
 )
 from .layout import (
+    AT,
     CATEGORIES,
     CATEGORY_KEY,
     CLOSE_FIELD,
@@ -41,9 +42,11 @@ from .layout import (
     IS_SEAMLESS,
     ITEM,
     ITEM_KEY,
+    KEPT,
     KIND,
     KNOWN,
     LAST_LINE,
+    LEFT,
     LINE_COST,
     LINE_TOKENS,
     LINES_COST,
@@ -213,6 +216,36 @@ def look_up(wanted: Int64, keys: Int64, slots: Int32, numbers: Int32, columns: I
     for i in range(columns.shape[1]):
         slot = _slot(wanted[i], keys, slots) if wanted[i] >= 0 else -1
         _enter(slot, i, numbers, columns)
+
+
+@kernel(nb.int64(READ_I64, READ_I64, READ_I64, nb.int64, nb.int64, I64, U8))
+def take_fitting(
+    costs: Int64,
+    order: Int64,
+    blocks: Int64,
+    newest: int,
+    answered: int,
+    state: Int64,
+    taken: UInt8,
+) -> int:
+    """See `line_table.take_fitting`."""
+    while state[AT] < order.shape[0]:
+        first = state[AT]
+        block, cost, last = blocks[order[first]], 0, first
+        while last < order.shape[0] and blocks[order[last]] == block:
+            cost += costs[order[last]]
+            last += 1
+        if block == newest:
+            state[KEPT] = 0
+        if cost > state[LEFT] - state[KEPT]:
+            if block in (newest, answered):
+                return int(last)
+        else:
+            state[LEFT] -= cost
+            for i in range(first, last):
+                taken[order[i]] = 1
+        state[AT] = last
+    return -1
 
 
 @helper

@@ -45,6 +45,9 @@ own, and the most; of their names; the last of them (-1: none); how many are not
 GROUP_SUMS, MISSING, SUMS = 8, 16, 17
 """Eight of each, then how many lines are not in the table."""
 
+# How far lines were taken into a budget: the place in their order, the tokens left, those kept for the newest line.
+AT, LEFT, KEPT = range(3)
+
 # The steps of a program that puts an answer together: rows of five numbers.
 COPY_PIECE, OPEN_FIELD, CLOSE_FIELD, COPY_LINES, WRITE_ITEMS, WRITE_MESSAGES = range(6)
 """A piece; a piece, behind it the size of what follows; its end; a form of the lines of a group, with a piece before

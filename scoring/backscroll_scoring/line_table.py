@@ -210,3 +210,34 @@ def add_up(columns: Int64) -> list[int]:
     kernels.add_up(columns, sums)
     found: list[int] = sums.tolist()
     return found
+
+
+def take_fitting(
+    costs: Int64,
+    order: Int64,
+    blocks: Int64,
+    newest: int,
+    answered: int,
+    state: Int64,
+    taken: UInt8,
+) -> int:
+    """Take lines while they fit; what does not fit is passed over.
+
+    Parameters
+    ----------
+    costs, order, blocks : int64[k]
+        Tokens of each line; the lines by preference, those of a block side by side; the block of each, taken or left as
+        a whole.
+    newest, answered : int
+        The blocks that are not passed over, -1 none.
+    state : int64[3]
+        See `layout.AT`; goes on from there, and is left where it ended.
+    taken : uint8[k]
+        Set to 1 for what is taken.
+
+    Returns
+    -------
+    The end of a block that does not fit and may not be passed over, which begins at `state[AT]` of the order; -1: none.
+    """
+    last: int = kernels.take_fitting(costs, order, blocks, newest, answered, state, taken)
+    return last

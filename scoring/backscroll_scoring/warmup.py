@@ -11,7 +11,7 @@ from .graph import graph_scores
 from .index import ScanIndex, VectorRows
 from .layout import ADDED, FORMS, NUMBERS, TURN_COST, WRITE_ITEMS
 from .lexical import Postings, bm25, bound_bm25, in_use, rows_with
-from .line_table import LineTable, Pieces, add_up
+from .line_table import LineTable, Pieces, add_up, take_fitting
 from .link_columns import LinkArrays, LinkQuestion
 from .link_model import shipped
 from .links import candidates, extend_links, new_links, rank, reply_order, window_sizes
@@ -87,6 +87,7 @@ def _warm_table() -> None:
     columns, *_ = table.lay_out(at, rows, at.astype(np.bool_), kinds, at, at, 0)
     table.look_up(at, columns)
     add_up(columns)
+    take_fitting(at, at, at, -1, -1, np.zeros(3, np.int64), at.astype(np.uint8))
     program = np.array([[WRITE_ITEMS, TURN_COST, 0, 0, 0]], np.int64)
     table.assemble(columns, np.zeros(1), None, tails, Pieces.of([b"p"] * 16), program)
 

@@ -24,7 +24,8 @@ from backscroll_sidecar.config.derived import chat_settings, context_settings
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.configured_models import chat_model, configured_embedder
 from backscroll_sidecar.context.builder import ContextBuilder
-from backscroll_sidecar.context.precompute import Ahead
+from backscroll_sidecar.context.opening import Opening
+from backscroll_sidecar.context.precompute import Precompute
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import ChannelKey, SearchScope
 from backscroll_sidecar.edge import self_warmup
@@ -87,7 +88,7 @@ class App:
     clock: Clock
     store: HistoryStore
     channels: Channels
-    ahead: Ahead
+    precompute: Precompute
     writer: Writer
     history: HistoryService
     preferences: PreferenceService
@@ -142,7 +143,7 @@ class App:
                     for tenant in {view.key.tenant for view in views}:
                         await self.preferences.prepare(tenant)
                     for view in views:
-                        await self.ahead.make_ready(view)
+                        await self.precompute.make_ready(view)
         except BackscrollError as error:
             log.warning("the channels used last cannot be loaded: %s", error.message)
         except Exception:
@@ -199,10 +200,10 @@ async def _assemble(
     if store.maintenance is not None:
         await _keep_files(store.maintenance, channels, writer, publishers, stack)
     codec = AnswerFields()
-    ahead = Ahead(channels, codec)
-    await ahead.start()
-    stack.push_async_callback(ahead.close)
-    publishers.add(ahead)
+    precompute = Precompute(channels, codec)
+    await precompute.start()
+    stack.push_async_callback(precompute.close)
+    publishers.add(precompute)
     embedder = embedder or configured_embedder(settings)
     embedding: SemanticParts | None = None
     if embedder is not None:
@@ -214,18 +215,9 @@ async def _assemble(
     events: EventSink = writer if settings.memory.enable_async_data_collection else NoEvents()
     own = own_strategies(settings)
     sources = _sources(own, stages, embedding, recorder)
-    builder = ContextBuilder(
-        channels,
-        store,
-        sources,
-        analyzer,
-        context_settings(settings, tuple(own), stages),
-        clock,
-        events,
-        codec,
-        preferences=preferences,
-        dims_of=dims_of,
-    )
+    building = context_settings(settings, tuple(own), stages)
+    opening = Opening(channels, store, analyzer, building, clock, preferences)
+    builder = ContextBuilder(opening, sources, building, clock, events, codec, dims_of=dims_of)
     if embedding is not None:
         embedding.backlog.give_way_to(lambda: builder.build_count)
     history = HistoryService(
@@ -249,7 +241,7 @@ async def _assemble(
     chat = ChatService(builder, turns, model, chat_settings(settings), clock, pacer, events)
     stack.push_async_callback(chat.drain)
     return App(
-        settings, clock, store, channels, ahead, writer, history, preferences, builder, chat, embedding, analyzer,
+        settings, clock, store, channels, precompute, writer, history, preferences, builder, chat, embedding, analyzer,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backscroll_sidecar.context.model import BuiltContext
+from tests.kit.rooms import Built
 
 FILES = Path(__file__).parent / "files"
 
@@ -15,7 +15,7 @@ FILES = Path(__file__).parent / "files"
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, Any], None]:
     def compare(name: str, value: Any) -> None:
-        if isinstance(value, BuiltContext):
+        if isinstance(value, Built):
             value = as_golden(value)
         path = FILES / f"{name}.json"
         text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
@@ -30,7 +30,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, Any], None]:
     return compare
 
 
-def as_golden(built: BuiltContext) -> dict[str, Any]:
+def as_golden(built: Built) -> dict[str, Any]:
     """What a reader of a golden wants to see: the neutral list, the payload's messages, the text form."""
     return {
         "messages": [

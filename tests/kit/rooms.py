@@ -4,21 +4,43 @@ import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
+from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.adapters import ADAPTERS
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.fallback_ladder import Picker, Ranker
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Overrides
+from backscroll_sidecar.context.opening import Opening
+from backscroll_sidecar.context.own_stages import CheckedAssembler, CheckedCompressor
 from backscroll_sidecar.context.routing import ContextSettings
-from backscroll_sidecar.domain import Author, ChannelKey, Event, Member, Message, StoredMessage
+from backscroll_sidecar.domain import (
+    Author,
+    Category,
+    ChannelKey,
+    Event,
+    Member,
+    Message,
+    NeutralMessage,
+    Role,
+    StoredMessage,
+)
+from backscroll_sidecar.edge.convert.built import AnswerFields
+from backscroll_sidecar.edge.convert.codec import WireCodec
+from backscroll_sidecar.edge.convert.fields import (
+    CATEGORY_NUMBERS,
+    PAYLOAD_FORMAT_NUMBERS,
+    ROLE_NUMBERS,
+    SOURCE_NUMBERS,
+)
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import ChannelRows
 from backscroll_sidecar.strategies import BUILTIN, Messages, Strategy, StrategyQuery
 from backscroll_sidecar.texts import Language, Wording, wordings_of
-from tests.kit.chats import ANN, KEY, NOON_MS, PlainCodec, StillClock, stored_in_order
+from tests.kit.chats import ANN, KEY, NOON_MS, StillClock, stored_in_order
 
 PATIENCE_S = 300.0
 """A build's time limit where a test is not about time: a busy machine drops no stage."""
@@ -107,6 +129,84 @@ class Slow:
         raise AssertionError("it should have been given up")
 
 
+class Item(NamedTuple):
+    """An item of an answer."""
+
+    message_id: str
+    message: bytes
+    role: Role
+    rank: int
+    score: float
+    sources: tuple[str, ...]
+    category: Category
+    token_count: int
+    truncated: bool
+    channel: str
+
+
+class Payload(NamedTuple):
+    """A payload of an answer."""
+
+    format: str
+    body: bytes
+
+
+class Built:
+    """A `BuiltContext` with what its content holds, read back as values."""
+
+    def __init__(self, context: BuiltContext) -> None:
+        self.context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.context, name)
+
+    @cached_property
+    def answer(self) -> pb.BuildContextResponse:
+        """What of the answer is content."""
+        return pb.BuildContextResponse.FromString(self.context.content.tobytes())
+
+    @cached_property
+    def items(self) -> tuple[Item, ...]:
+        return tuple(map(_item, self.answer.items))
+
+    @cached_property
+    def messages(self) -> tuple[NeutralMessage, ...]:
+        return tuple(
+            NeutralMessage(_ROLES[one.role], one.content, "", tuple(one.message_ids))
+            for one in self.answer.messages
+        )
+
+    @cached_property
+    def payloads(self) -> tuple[Payload, ...]:
+        return tuple(Payload(_FORMATS[one.format], one.body) for one in self.answer.payloads)
+
+    @property
+    def text(self) -> str:
+        return self.answer.text
+
+
+_ROLES = {number: role for role, number in ROLE_NUMBERS.items()}
+_CATEGORIES = {number: category for category, number in CATEGORY_NUMBERS.items()}
+_FORMATS = {number: name for name, number in PAYLOAD_FORMAT_NUMBERS.items()}
+_SOURCES = {number: name for name, number in SOURCE_NUMBERS.items()}
+
+
+def _item(one: pb.Item) -> Item:
+    known = tuple(_SOURCES[number] for number in one.sources if number in _SOURCES)
+    return Item(
+        one.message.id,
+        one.message.SerializeToString(),
+        _ROLES[one.role],
+        one.rank,
+        one.score,
+        known + tuple(one.own_sources),
+        _CATEGORIES[one.category],
+        one.token_count,
+        one.truncated,
+        one.channel,
+    )
+
+
 class Room:
     """One channel with a builder.
 
@@ -138,7 +238,7 @@ class Room:
         self.clock = clock or StillClock()
         self.sink = EventList()
         self.settings = settings or ContextSettings(timeout_s=PATIENCE_S)
-        self.channels = Channels(self.reader, codec or PlainCodec())
+        self.channels = Channels(self.reader, codec or WireCodec())
         self._warm = hot and bool(stored)
         strategies = {**BUILTIN, **{s.name: s for s in own}}
         if ranker is not None:
@@ -148,25 +248,36 @@ class Room:
                 fallback_on_error=self.settings.fallback_on_error,
                 now_us=lambda: self.clock.monotonic_s() * 1e6,
             )
-        stages = {name: parts.pop(name, None) for name in ("compressor", "assembler")}
+        compressor, assembler = parts.pop("compressor", None), parts.pop("assembler", None)
+        stages = {
+            "compressor": compressor and CheckedCompressor(compressor),
+            "assembler": assembler and CheckedAssembler(assembler),
+        }
         if any(stages.values()):
             for name in self.settings.profiles:
                 self.settings = with_profile(self.settings, name, **stages)
-        self.builder = ContextBuilder(
+        opening = Opening(
             parts.pop("views", self.channels),
             self.reader,
-            strategies,
             Analyzer(),
             self.settings,
             self.clock,
+            parts.pop("preferences", None),
+        )
+        self.builder = ContextBuilder(
+            opening,
+            strategies,
+            self.settings,
+            self.clock,
             self.sink,
+            AnswerFields(),
             adapters=adapters,
             **parts,
         )
 
     async def build(
         self, question: str = "what now?", asker: Author | None = ANN, **request: Any
-    ) -> BuiltContext:
+    ) -> Built:
         """Build at noon. `overrides` may be a dict."""
         overrides = request.pop("overrides", Overrides())
         if isinstance(overrides, dict):
@@ -177,11 +288,10 @@ class Room:
         if self._warm:
             self._warm = False
             await self.channels.view(KEY)
-        return await self.builder.build(
-            BuildRequest(question=question, asker=asker, overrides=overrides, **request)
-        )
+        asked = BuildRequest(question=question, asker=asker, overrides=overrides, **request)
+        return Built(await self.builder.build(asked, as_values=True))
 
-    def build_now(self, *args: Any, **request: Any) -> BuiltContext:
+    def build_now(self, *args: Any, **request: Any) -> Built:
         """The same for tests that are not coroutines."""
         return asyncio.run(self.build(*args, **request))
 
@@ -192,28 +302,28 @@ def with_profile(settings: ContextSettings, name: str, **changes: Any) -> Contex
     return replace(settings, profiles=profiles)
 
 
-def ids(built: BuiltContext) -> list[str]:
+def ids(built: Built) -> list[str]:
     """The items' ids, in time order."""
     return [item.message_id for item in built.items]
 
 
-def ids_by_rank(built: BuiltContext) -> list[str]:
+def ids_by_rank(built: Built) -> list[str]:
     """The items' ids, best first."""
     return [item.message_id for item in sorted(built.items, key=lambda item: item.rank)]
 
 
-def payload(built: BuiltContext) -> dict[str, Any]:
+def payload(built: Built) -> dict[str, Any]:
     """The first payload's JSON."""
     return json.loads(built.payloads[0].body)
 
 
-def fates(built: BuiltContext) -> dict[str, str]:
+def fates(built: Built) -> dict[str, str]:
     """Fate by message id."""
     assert built.explanation is not None
     return {c.message_id: c.fate.value for c in built.explanation.candidates}
 
 
-def shares(built: BuiltContext, message_id: str) -> dict[str, float]:
+def shares(built: Built, message_id: str) -> dict[str, float]:
     """The weighted factors of one candidate by name."""
     assert built.explanation is not None
     (one,) = [c for c in built.explanation.candidates if c.message_id == message_id]

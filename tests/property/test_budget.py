@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import fields
 
+from backscroll.v1.message_pb2 import Message
 from backscroll_sidecar.context.compress import Compressed
 from backscroll_sidecar.context.model import BuiltContext, SystemPrompt
 from backscroll_sidecar.context.profiles import PROFILES
@@ -220,5 +221,5 @@ def test_a_named_trigger_brings_what_the_request_leaves_out():
     built = Room(lines).build_now("", None, trigger_message_id="t", profile="classic", explain=True)
     assert built.asked_at_ms == NOON_MS - 2 * MINUTE_MS
     assert [item.message_id for item in built.items] == ["p"]
-    assert built.trigger_fragment == b"t|0|when?"
+    assert Message.FromString(built.trigger_fragment).id == "t"
     assert payload(built)["messages"][-1]["content"].endswith("when?")

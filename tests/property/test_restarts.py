@@ -10,10 +10,13 @@ from msgspec.structs import replace
 from backscroll_sidecar.analyze import Analyzer, StaticRoster
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.builder import ContextBuilder
-from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Overrides
+from backscroll_sidecar.context.model import BuildRequest, Overrides
+from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.context.routing import ContextSettings
 from backscroll_sidecar.domain import Author, Member, Mention, Message
+from backscroll_sidecar.edge.convert.built import AnswerFields
+from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.ports import (
     AliasChange,
     AppendChange,
@@ -25,8 +28,8 @@ from backscroll_sidecar.ports import (
 )
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.strategies import BUILTIN
-from tests.kit.chats import ANN, KEY, MINUTE_MS, NOON_MS, PEOPLE, PlainCodec, StillClock, say
-from tests.kit.rooms import EventList
+from tests.kit.chats import ANN, KEY, MINUTE_MS, NOON_MS, PEOPLE, StillClock, say
+from tests.kit.rooms import Built, EventList
 
 WORDS = ["cat", "dog", "fish", "猫", "train", "@Anna", "?"]
 CHINESE_WORDS = ["茄子", "番茄", "桌子"]
@@ -99,7 +102,7 @@ def changes(
     return out
 
 
-def essence(built: BuiltContext) -> dict:
+def essence(built: Built) -> dict:
     """All of an answer but ids, timings and cache flags, which stand apart in diagnostics."""
     told = built.explanation
     return {
@@ -150,7 +153,7 @@ def check_same_after_restart(some_changes, requests, data):
 
     async def scenario() -> None:
         store = InMemoryStore()
-        live = Channels(store, PlainCodec())
+        live = Channels(store, WireCodec())
         for n, change in enumerate(some_changes):
             (applied,) = await store.apply([change])
             live.publish(KEY, applied)
@@ -158,8 +161,8 @@ def check_same_after_restart(some_changes, requests, data):
                 await live.view(KEY)  # somebody builds: from now on the channel is hot
         for request in requests:
             answers = [
-                await _builder(c, store).build(request)
-                for c in (live, Channels(store, PlainCodec()))
+                Built(await _builder(c, store).build(request))
+                for c in (live, Channels(store, WireCodec()))
             ]
             before, after = map(essence, answers)
             assert before == after
@@ -168,6 +171,6 @@ def check_same_after_restart(some_changes, requests, data):
 
 
 def _builder(channels: Channels, store: InMemoryStore) -> ContextBuilder:
-    return ContextBuilder(
-        channels, store, BUILTIN, Analyzer(), ContextSettings(), StillClock(), EventList()
-    )
+    settings, clock = ContextSettings(), StillClock()
+    opening = Opening(channels, store, Analyzer(), settings, clock, None)
+    return ContextBuilder(opening, BUILTIN, settings, clock, EventList(), AnswerFields())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from backscroll_sidecar.adapters import payload_names
+from backscroll_sidecar.adapters import OPENAI_CHAT, speaker_of
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.domain import (
     Author,
@@ -228,9 +228,9 @@ def test_a_name_in_a_payload_is_one_person(people):
         NeutralMessage(Role.USER, "x", name or user_id, author_id=user_id)
         for user_id, name in people
     ]
-    found = payload_names(messages)
+    found = OPENAI_CHAT.names(list(map(speaker_of, messages)))
     assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) for name in found)
     owners = {}
     for name, (user_id, _) in zip(found, people, strict=True):
         assert owners.setdefault(name, user_id) == user_id
-    assert payload_names([NeutralMessage(Role.ASSISTANT, "x")]) == [""]
+    assert OPENAI_CHAT.names([speaker_of(NeutralMessage(Role.ASSISTANT, "x"))]) == [""]

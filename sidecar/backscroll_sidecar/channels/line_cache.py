@@ -42,11 +42,12 @@ class LineCache:
     sets : shingle sets by arrival number; `sets_with` adds to them
     """
 
-    __slots__ = ("_mark_count", "_marks", "_tables", "sets", "wanted")
+    __slots__ = ("_last", "_mark_count", "_marks", "_tables", "sets", "wanted")
 
     def __init__(self, wanted: Any = None) -> None:  # noqa: ANN401 - its style, of whatever kind
         self.wanted = wanted
         self._tables: dict[Hashable, LineTable] = {}
+        self._last: tuple[Hashable, LineTable | None] = (None, None)
         self._marks: dict[str, int] = {}
         self._mark_count = count()
         self.sets = ShingleCache()
@@ -73,9 +74,13 @@ class LineCache:
     def table(self, style: Hashable) -> LineTable:
         """The lines in this style; others are entered by `keep`."""
         self._bound()
+        last, table = self._last
+        if table is not None and last == style:  # sooner told than hashed
+            return table
         found = self._tables.get(style)
         if found is None:
             found = self._tables[style] = LineTable()
+        self._last = style, found
         return found
 
     def keep(
@@ -92,7 +97,7 @@ class LineCache:
 
     def _bound(self) -> None:
         if self._table_bytes > MAX_TABLE_BYTES:
-            self._tables = {}
+            self._begin_anew()
 
     def mark_number(self, mark: str) -> int:
         """What stands in keys for a mark before a line that is neither none (0) nor a date (1)."""
@@ -105,8 +110,11 @@ class LineCache:
 
     def forget(self) -> None:
         """Begin anew, for those, too, who hold it and are not done: they go on with names as they are now."""
-        self._tables, self._marks = {}, {}
-        self.sets = ShingleCache()
+        self._begin_anew()
+        self._marks, self.sets = {}, ShingleCache()
+
+    def _begin_anew(self) -> None:
+        self._tables, self._last = {}, (None, None)
 
     def without(self, seqs: Iterable[int]) -> LineCache:
         """What is left after these messages changed."""

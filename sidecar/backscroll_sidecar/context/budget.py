@@ -25,7 +25,6 @@ from backscroll_sidecar.adapters import OPENAI_CHAT, Adapter, speaker_of
 from backscroll_sidecar.analyze import begins_anew, exact_tokens, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import (
     CUT_PROBES,
-    LEAST_TOKENS,
     Compressed,
     Limits,
     whole_blocks,
@@ -52,16 +51,17 @@ FIT_US = 1.0
 """Rough microseconds a line takes."""
 
 _O200K, _TURNS = TokenizerName.O200K, Layout.TURNS
-_RECENT, _SEMANTIC = Part.RECENT, Part.SEMANTIC
+_SYSTEM, _RECENT, _SEMANTIC = Part.SYSTEM, Part.RECENT, Part.SEMANTIC
 _NAMES = {
     Part.SYSTEM: "system",
+    Part.SYSTEM_LINE: "system",
     Part.RECENT: "recent",
     Part.SEMANTIC: "semantic",
     Part.QUESTION: "question",
     Part.LABELLED_QUESTION: "question",
     Part.PREFERENCES: "preferences",
 }
-_FRAMED = {Part.SYSTEM, Part.QUESTION, Part.LABELLED_QUESTION}
+_FRAMED = {Part.SYSTEM, Part.SYSTEM_LINE, Part.QUESTION, Part.LABELLED_QUESTION}
 """They count with the framing of a message, whether they are one of their own or not."""
 
 
@@ -158,9 +158,7 @@ def fit_us(parts: Parts, limits: Limits, frame: Frame) -> float:
     cut = 0 if most is None else int((lines.columns[CHARS] > most).sum())
     us = FIT_US * len(lines) + cut * (RENDER_US + RENDER_US_PER_CHAR * (most or 0))
     if lines.cost > frame.budget:
-        may_be_cut = {lines.newest, _needed(lines)} - {-1}
-        long = [i for i in may_be_cut if lines.costs[i] > LEAST_TOKENS]
-        longest = max([lines.columns.item(CHARS, i) for i in long], default=0)
+        longest = max(lines.columns.item(CHARS, i) for i in (lines.newest, _needed(lines)))
         us += 2 * CUT_PROBES * RENDER_US_PER_CHAR * min(longest, 4 * frame.budget)
     return us
 
@@ -226,9 +224,8 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
 
 def _without_worst(lines: Lines) -> Lines:
     """The lines but for the worst ranked one, and what is left together with it."""
-    places, ranks, blocks = lines.places, lines.ranks, list(map(lines.block_of, range(len(lines))))
-    worst = max(range(len(lines)), key=lambda i: (places[i] != lines.answered, ranks[i]))
-    return lines.take([i for i, block in enumerate(blocks) if block != blocks[worst]])
+    worst = max(range(len(lines)), key=lambda i: (i != lines.answered_at, lines.ranks[i]))
+    return lines.take((lines.blocks != lines.blocks[worst]).nonzero()[0])
 
 
 def _named_apart(parts: Parts, frame: Frame) -> tuple[Parts, str]:
@@ -239,7 +236,7 @@ def _named_apart(parts: Parts, frame: Frame) -> tuple[Parts, str]:
 
 def _needed(lines: Lines) -> int:
     """The index of the line that may not be left out while some of it fits; -1 none."""
-    return lines.newest if lines.answered < 0 else lines.places.index(lines.answered)
+    return lines.newest if lines.answered < 0 else lines.answered_at
 
 
 def _attempts(
@@ -249,8 +246,7 @@ def _attempts(
     if given.answered >= 0 and preferences:
         preferences = ()
         yield given, preferences
-    together = given.block_of(needed)
-    yield given.take([i for i in range(len(given)) if given.block_of(i) == together]), preferences
+    yield given.take((given.blocks == given.blocks[needed]).nonzero()[0]), preferences
 
 
 def _dropped(kept: Lines, dropped: Mapping[int, Fate], lines: Lines) -> dict[int, Fate]:
@@ -293,65 +289,66 @@ class PartCounter:
     """
 
     def __init__(self, frame: Frame) -> None:
-        self._frame = frame
+        self._frame, self._framing = frame, frame.adapter.framing.message_tokens
+        self._is_exact = frame.tokenizer is _O200K
+        self._count = token_counter(frame.tokenizer).count
         self._literals: dict[Part, int] = {}
 
     def count(self, parts: Parts, asked_by: str) -> Counted:
         """Of the payload, where the asker has this name; and of its parts."""
-        frame, lines, found = self._frame, parts.lines, dict[str, int]()
-        framing, total = frame.adapter.framing.message_tokens, frame.fixed_tokens
+        frame, sums = self._frame, parts.lines.sums
+        framing, total, found = self._framing, frame.fixed_tokens, {}
         if frame.has_names:
-            total += lines.sums[NAMES_TOKENS] + frame.name_tokens(asked_by)
+            total += sums[NAMES_TOKENS] + frame.name_tokens(asked_by)
         for _, of in parts.plan(frame.layout, include_system=frame.include_system).payload:
             if not of:
-                tokens = found["recent"] = lines.sums[TURNS_TOKENS]
+                tokens = found["recent"] = sums[TURNS_TOKENS]
             else:
-                tokens = framing + self._message(parts, of)
-                for one in of:
-                    part = Part.SYSTEM if one is Part.SYSTEM_LINE else one
-                    alone = self._message(parts, (part,))
+                for part in of:
+                    alone = self._alone(parts, _SYSTEM if part is Part.SYSTEM_LINE else part)
                     found[_NAMES[part]] = alone + framing if part in _FRAMED else alone
+                together = self._alone(parts, of[0]) if len(of) == 1 else self._together(parts, of)
+                tokens = framing + together
             total += tokens
         return Counted(total, found)
 
-    def _message(self, parts: Parts, of: Sequence[Part]) -> int:
-        """Of parts with a gap between them."""
-        if self._frame.tokenizer is _O200K:
-            total, last = 0, len(of) - 1
-            for at, part in enumerate(of):
-                counted = self._part(parts, part, is_last=at == last)
-                if counted < 0 or (at and not begins_anew(parts.literal(part))):
-                    break
-                total += counted
-            else:
-                return total
-        return token_counter(self._frame.tokenizer).count(GAP.join(map(parts.text, of)))
-
-    def _part(self, parts: Parts, part: Part, *, is_last: bool) -> int:
-        """Of a part with the gap behind it, without if it is the last; -1: its lines must be counted together."""
+    def _alone(self, parts: Parts, part: Part) -> int:
+        """Of a part by itself."""
         if part is _RECENT or part is _SEMANTIC:
-            return _lines_tokens(parts, part, is_last=is_last)
-        if not is_last:
-            return repeated_tokens(parts.literal(part) + GAP, _O200K)
-        found = self._literals.get(part)
-        if found is None:
-            literal = parts.literal(part)
-            is_new = part in (Part.QUESTION, Part.LABELLED_QUESTION)
-            found = exact_tokens(literal) if is_new else repeated_tokens(literal, _O200K)
-            self._literals[part] = found
-        return found
+            found = self._of_lines(parts, part, LAST_TOKENS)
+            return self._of_text(parts.text(part)) if found < 0 else found
+        known = self._literals.get(part)
+        if known is None:
+            known = self._literals[part] = self._of_text(parts.literal(part))
+        return known
 
+    def _together(self, parts: Parts, of: Sequence[Part]) -> int:
+        """Of the parts of a message, with a gap between them."""
+        total, last = 0, len(of) - 1
+        for at, part in enumerate(of):
+            if at == last:
+                counted = self._alone(parts, part)
+            elif part is _RECENT or part is _SEMANTIC:
+                counted = self._of_lines(parts, part, GAP_TOKENS)
+            else:
+                counted = repeated_tokens(parts.literal(part) + GAP, _O200K)
+            if counted < 0 or not self._is_exact or (at and not begins_anew(parts.literal(part))):
+                return self._of_text(GAP.join(map(parts.text, of)))
+            total += counted
+        return total
 
-def _lines_tokens(parts: Parts, part: Part, *, is_last: bool) -> int:
-    """Of a title with its lines, and with the gap behind them; -1: they must be counted together."""
-    columns, sums = parts.lines.columns, parts.lines.sums
-    of = GROUP_SUMS if part is _SEMANTIC else 0
-    if sums[of + NOT_SEAMLESS]:
-        return -1
-    last = sums[of + LAST_LINE]
-    behind = columns.item(LAST_TOKENS if is_last else GAP_TOKENS, last)
-    tokens = repeated_tokens(parts.literal(part) + "\n", _O200K) + sums[of + LINES_TOKENS]
-    return tokens + behind - columns.item(LINE_TOKENS, last)
+    def _of_text(self, text: str) -> int:
+        return exact_tokens(text) if self._is_exact else self._count(text)
+
+    def _of_lines(self, parts: Parts, part: Part, behind: int) -> int:
+        """Of a title with its lines, and what is in this column of the last one; -1: they must be counted together."""
+        columns, sums = parts.lines.columns, parts.lines.sums
+        of = GROUP_SUMS if part is _SEMANTIC else 0
+        if sums[of + NOT_SEAMLESS] or not self._is_exact:
+            return -1
+        last = sums[of + LAST_LINE]
+        tokens = repeated_tokens(parts.literal(part) + "\n", _O200K) + sums[of + LINES_TOKENS]
+        return tokens + columns.item(behind, last) - columns.item(LINE_TOKENS, last)
 
 
 def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame) -> int:

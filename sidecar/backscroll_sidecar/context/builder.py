@@ -9,7 +9,6 @@ import structlog
 from msgspec.structs import replace
 
 from backscroll_sidecar.adapters import ADAPTERS, OPENAI_CHAT, Adapter, Speaker
-from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.assembly import assemble, payload_messages
@@ -19,7 +18,7 @@ from backscroll_sidecar.context.elsewhere import SEMANTIC, with_elsewhere
 from backscroll_sidecar.context.fallback_ladder import Picked, Picker
 from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
-from backscroll_sidecar.context.opening import Opening, StoredPreferences, Views
+from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.own_stages import fit_in_stages
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.prompt_texts import (
@@ -52,7 +51,7 @@ from backscroll_sidecar.domain import (
     Role,
     SpeakerStyle,
 )
-from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
+from backscroll_sidecar.ports import Clock, EventSink
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
 
@@ -81,8 +80,6 @@ class ContextBuilder:
 
     Parameters
     ----------
-    views : gives the channels that builds read.
-    preferences : what is stored of askers; None: nothing.
     dims_of : the size of an embedder's vectors by its id, 0 when it is not known.
 
     Attributes
@@ -94,10 +91,8 @@ class ContextBuilder:
 
     def __init__(
         self,
-        views: Views,
-        store: HistoryReader,
+        opening: Opening,
         strategies: Mapping[str, Strategy],
-        analyzer: Analyzer,
         settings: ContextSettings,
         clock: Clock,
         events: EventSink,
@@ -105,10 +100,9 @@ class ContextBuilder:
         *,
         adapters: Mapping[str, Adapter] = ADAPTERS,
         picker: Picker | None = None,
-        preferences: StoredPreferences | None = None,
         dims_of: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        self.opening = Opening(views, store, analyzer, settings, clock, preferences)
+        self.opening = opening
         self._settings = settings
         self._clock = clock
         self._events = events

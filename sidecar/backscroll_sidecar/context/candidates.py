@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import look_at_rows, unite
 from backscroll_sidecar.concurrency.deadline import OWN_FAULTS, Deadline, is_call_ending
-from backscroll_sidecar.context.history_search import Recalled
+from backscroll_sidecar.context.history_search import HistoryHits
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.tool_exchanges import (
     NO_EXCHANGES,
@@ -41,9 +41,9 @@ log = structlog.get_logger(__name__)
 RESULTS = (Messages, Preferences, Empty)
 OLDER = ("asker", "mention")
 """The sources of older rows: of the asker; of who is named, and of who names the asker."""
-RECALLED_BY = ("lexical", "semantic", "recall")
+HISTORY_SOURCES = ("lexical", "semantic", "recall")
 """The sources of rows of the history: found by words, by meaning, and what stands beside such a row."""
-ADDED = (*OLDER, *RECALLED_BY)
+ADDED = (*OLDER, *HISTORY_SOURCES)
 SOURCE_SHARE = 0.5
 """Of the time left, what one source that waits may take: the next ones and the ranking need some, too."""
 MOST_HELD_S = 0.05
@@ -268,7 +268,7 @@ def _with_answered(gathered: Gathered, row: int) -> Gathered:
 
 
 def with_found(
-    gathered: Gathered, query: StrategyQuery, older: NDArray[np.int32], recalled: Recalled | None
+    gathered: Gathered, query: StrategyQuery, older: NDArray[np.int32], hits: HistoryHits | None
 ) -> Gathered:
     """The candidates with the older messages that the reply model looked at, and with the best of the history.
 
@@ -280,10 +280,10 @@ def with_found(
         older = _NO_ROWS
     far, found_by = _NO_ROWS, _FOUND_BY_NOTHING
     degradations, exhaustive = gathered.degradations, gathered.exhaustive
-    if recalled is not None:
-        far, found_by = recalled.memory.rows, recalled.memory.found_by
-        degradations += recalled.degradations
-        exhaustive = exhaustive and recalled.exhaustive
+    if hits is not None:
+        far, found_by = hits.memory.rows, hits.memory.found_by
+        degradations += hits.degradations
+        exhaustive = exhaustive and hits.exhaustive
     elif not len(older):
         return gathered
     rows, bits, semantic, present = unite(
@@ -306,14 +306,14 @@ def with_found(
 def _numbers_of_added(sources: tuple[str, ...]) -> tuple[int, ...]:
     """The number among those asked of each source of `ADDED`, -1 for one that was not; of the history's always."""
     asked = [sources.index(name) if name in sources else -1 for name in OLDER]
-    return (*asked, *[-1] * len(RECALLED_BY))
+    return (*asked, *[-1] * len(HISTORY_SOURCES))
 
 
 @lru_cache(maxsize=256)
 def _with_added(sources: tuple[str, ...], present: int) -> tuple[str, ...]:
     """The sources with those of `ADDED` that have rows."""
     added = [name for i, name in enumerate(ADDED) if present >> i & 1]
-    return sources + tuple(one for one in added if one in RECALLED_BY or one not in sources)
+    return sources + tuple(one for one in added if one in HISTORY_SOURCES or one not in sources)
 
 
 def with_exchanges(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
+import numpy as np
 import regex
 
-from backscroll_scoring.layout import CHARS
+from backscroll_scoring import take_fitting
+from backscroll_scoring.layout import AT, CHARS, LEFT
 from backscroll_sidecar.context.rendering import RenderedLine
 from backscroll_sidecar.context.selected_lines import Line, Lines
 from backscroll_sidecar.domain import Fate
@@ -82,19 +84,17 @@ class SimpleCompressor:
 
 def _left_out(lines: Lines, kept: Lines, fate: Fate) -> dict[int, Fate]:
     """The fate of the lines that are not kept, by place."""
-    there = set(kept.places)
-    return {place: fate for place in lines.places if place not in there}
+    return dict.fromkeys(set(lines.places).difference(kept.places), fate)
 
 
 def _newest(lines: Lines, most: int) -> Lines:
     """The newest lines and, as one of them, what the question replies to; a tool exchange that does not fit whole is
     passed over.
     """
-    taken: list[int] = []
-    for block in lines.blocks(range(len(lines) - 1, -1, -1)):
-        if len(taken) + len(block) <= most:
-            taken += block
-    return lines.take(sorted(taken))
+    taken, left = np.zeros(len(lines), np.uint8), np.array((0, most, 0))
+    order = lines.ordered(np.arange(len(lines))[::-1])
+    take_fitting(np.ones(len(lines), np.int64), order, lines.blocks, -1, -1, left, taken)
+    return lines.take(taken.nonzero()[0])
 
 
 def _fitting(lines: Lines, max_tokens: int) -> Lines:
@@ -103,42 +103,30 @@ def _fitting(lines: Lines, max_tokens: int) -> Lines:
     What the question replies to comes first; it and the newest line are cut to what fits. The lines of a tool exchange
     fit together or not at all: of one that must be cut, the longest is.
     """
-    costs, newest = lines.costs, lines.newest
-    answered = lines.places.index(lines.answered) if lines.answered in lines.places else -1
-    blocks = lines.blocks(sorted(range(len(lines)), key=lines.ranks.__getitem__))
-    kept = sum(min(_cost(block, costs), LEAST_TOKENS) for block in blocks if newest in block)
-    left, taken, changed = max_tokens, list[int](), dict[int, RenderedLine]()
-    for block in blocks:
-        cost = _cost(block, costs)
-        if newest in block:
-            kept = 0
-            room = [left]
-        else:
-            room = [left - kept, left] if answered in block else [left - kept]
-        if cost > room[0]:
-            if newest not in block and answered not in block:
-                continue
-            index, cut = _cut(lines, block, room)
-            if cut is None:
-                continue
-            cost += cut.cost - costs[index]
-            changed[index] = cut.written
-        left -= cost
-        taken += block
-    return lines.take(sorted(taken), changed)
-
-
-def _cost(block: Sequence[int], costs: Sequence[int]) -> int:
-    """The most tokens that these lines add to a payload."""
-    return sum([costs[i] for i in block])
+    order, blocks, costs = lines.order, lines.blocks, lines.costs
+    newest = blocks.item(lines.newest) if lines.newest >= 0 else -1
+    answered = blocks.item(lines.answered_at) if lines.answered_at >= 0 else -1
+    kept = min(int(costs[blocks == newest].sum()), LEAST_TOKENS) if newest >= 0 else 0
+    state, taken = np.array((0, max_tokens, kept)), np.zeros(len(lines), np.uint8)
+    changed: dict[int, RenderedLine] = {}
+    while (last := take_fitting(costs, order, blocks, newest, answered, state, taken)) >= 0:
+        at, left, kept = state.tolist()
+        block = order[at:last].tolist()
+        index, cut = _cut(lines, block, [left - kept, left] if kept else [left])
+        if cut is not None:
+            changed[index], taken[block] = cut.written, 1
+            state[LEFT] -= cut.cost + costs[block].sum() - costs[index]
+        state[AT] = last
+    return lines.take(taken.nonzero()[0], changed)
 
 
 def _cut(lines: Lines, block: Sequence[int], rooms: Sequence[int]) -> tuple[int, Line | None]:
     """The longest line of a block, cut so that the block fits the first of the rooms that holds something of it; None
     where none does.
     """
-    longest = max(block, key=lines.costs.__getitem__)
-    others = _cost(block, lines.costs) - lines.costs[longest]
+    costs = lines.costs
+    longest = max(block, key=costs.__getitem__)
+    others = int(costs[block].sum() - costs[longest])
     for room in rooms:
         line = lines[longest]
         cut = line if line.cost <= room - others else cut_line(line, room - others)
@@ -175,9 +163,9 @@ def whole_blocks(kept: Lines, lines: Lines) -> Lines:
     if not lines.exchanges:
         return kept
     there = set(kept.places)
-    broken = {lines.block_of(i) for i, place in enumerate(lines.places) if place not in there}
+    broken = {lines.block_of(place) for place in lines.places if place not in there}
     return kept.take(
-        [i for i in range(len(kept)) if lines.exchanges.get(kept.places[i]) not in broken]
+        [i for i, place in enumerate(kept.places) if lines.exchanges.get(place) not in broken]
     )
 
 

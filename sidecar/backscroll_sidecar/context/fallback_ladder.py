@@ -21,7 +21,7 @@ from backscroll_sidecar.context.candidates import (
     with_exchanges,
     with_found,
 )
-from backscroll_sidecar.context.history_search import Meaning, Recalled, look_up, recall
+from backscroll_sidecar.context.history_search import HistoryHits, Meaning, look_up, search_history
 from backscroll_sidecar.context.profiles import PREFERENCES, Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.ranking import (
@@ -149,12 +149,12 @@ class Picker:
                 gathered = with_exchanges(gathered, query, self._orphan_calls)
                 ranked = self._rank(query, question, gathered, profile, deadline)
             else:
-                replies, reach, recalled = await self._found(
+                replies, reach, hits = await self._found(
                     query, question, gathered.rows, profile, deadline
                 )
-                gathered = with_found(gathered, query, replies.older, recalled)
+                gathered = with_found(gathered, query, replies.older, hits)
                 gathered = with_exchanges(gathered, query, self._orphan_calls)
-                memory = None if recalled is None else recalled.memory
+                memory = None if hits is None else hits.memory
                 ranked = rank_by_replies(gathered.rows, replies, reach, memory)
             stage = "select"
             selection = select(query.view, question, gathered, ranked, profile)
@@ -199,7 +199,7 @@ class Picker:
         rows: NDArray[np.int32],
         profile: Profile,
         deadline: Deadline,
-    ) -> tuple[Ranking, Reach, Recalled | None]:
+    ) -> tuple[Ranking, Reach, HistoryHits | None]:
         """The reply model's ranking of the newest rows and these, how far the question reaches, and what is there."""
         if not deadline.allows(RANK_REPLIES_US):
             raise OutOfTime
@@ -208,7 +208,8 @@ class Picker:
         if sought is None or reach is Reach.NEAR:
             return replies, reach, None
         sources = profile.memory_sources
-        return replies, reach, await recall(query, sought, self._semantic, deadline, sources)
+        hits = await search_history(query, sought, self._semantic, deadline, sources)
+        return replies, reach, hits
 
     def _missing(self, profile: Profile) -> tuple[Degradation, ...]:
         """What the request asked for by name, and the server does not have; `gather` names the other sources."""

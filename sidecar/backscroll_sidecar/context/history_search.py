@@ -61,7 +61,7 @@ SEEK_US_PER_ROW, SEEK_US_PER_MARKED_ROW = 0.0001, 0.0003
 """Counting the rows that count: where all do but a few named ones (measured at a million: 40 to 60 us); where some are
 partial or recalled, or of another thread, so that marks are made of states first (110 to 210)."""
 RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.008, 0.05
-"""The same of ranking the whole query."""
+"""The same of ranking the whole history."""
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
 
@@ -86,21 +86,19 @@ class Meaning(Protocol):
         """The question with the first `end` rows; None without a vector of it. Raises `SourceFailed`."""
 
 
-class Recalled(msgspec.Struct, frozen=True, eq=False):
-    """The best rows of the whole query.
+class HistoryHits(msgspec.Struct, frozen=True, eq=False):
+    """The best rows of the whole history; what could not be asked for them; whether each was compared.
 
-    Attributes
-    ----------
-    memory : Memory
+    What an approximate search found is not `exhaustive`.
     """
 
     memory: Memory
     degradations: tuple[Degradation, ...] = ()
     exhaustive: bool = True
 
-    def where(self, kept: NDArray[np.bool_]) -> Recalled:
+    def where(self, kept: NDArray[np.bool_]) -> HistoryHits:
         """The rows that are marked."""
-        return Recalled(self.memory.where(kept), self.degradations, self.exhaustive)
+        return HistoryHits(self.memory.where(kept), self.degradations, self.exhaustive)
 
 
 async def look_up(
@@ -117,8 +115,8 @@ async def look_up(
     if is_answer or not (profile.memory_sources and question.text):
         return _NEAR, None
     numbers = question.numbers()
-    asked = _asked(query.view, question, numbers)
     plain_us, scored_us = look_up_us(query, question, numbers)
+    asked = _asked(query.view, question, numbers)
     if not is_gated:
         seeking = partial(seek, query.view, asked, query.eligible)
         return _FAR, await run(plain_us + scored_us, seeking)
@@ -227,22 +225,22 @@ def _without_call(text: str, people: People, self_ids: tuple[str, ...]) -> tuple
     return rest if len(rest) >= call.end() else text, True
 
 
-async def recall(
+async def search_history(
     query: StrategyQuery,
     sought: Sought,
     meaning: Meaning | None,
     deadline: Deadline,
     sources: Collection[str] = (_BY_WORDS, _BY_MEANING),
-) -> Recalled:
+) -> HistoryHits:
     """Rank the whole history for the question; a source of similarities that fails is left out, named.
 
     Where one of `sources` is missing, there is nothing but what the other finds.
     """
     if _BY_WORDS not in sources:
-        found = await recall(query, sought.without_words(), meaning, deadline)
+        found = await search_history(query, sought.without_words(), meaning, deadline)
         return found.where(found.memory.found_by[1])
     if _BY_MEANING not in sources:
-        found = await recall(query, sought, None, deadline)
+        found = await search_history(query, sought, None, deadline)
         return found.where(found.memory.found_by[0])
     said = _said(sought.postings.counts, sought.terms.tolist())
     us = RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said
@@ -291,7 +289,7 @@ def _best(
     sought: Sought,
     comparison: Comparison | None,
     lost: tuple[Degradation, ...],
-) -> Recalled:
+) -> HistoryHits:
     """The best rows of the history, by words and by meaning, if there is one."""
     dense, exhaustive = None, True
     if comparison is not None:
@@ -301,7 +299,7 @@ def _best(
         except Exception as error:  # noqa: BLE001 - as above
             lost = (_failed(error),)
     memory = rank_memory(query.view, sought, dense, limit=query.recall_limit).positive()
-    return Recalled(memory, lost, exhaustive)
+    return HistoryHits(memory, lost, exhaustive)
 
 
 def _failed(error: Exception) -> Degradation:

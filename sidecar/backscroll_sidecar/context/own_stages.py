@@ -203,7 +203,8 @@ async def fit_in_stages(
     Raises `BudgetTooSmall`.
     """
     limits = Limits(profile.max_messages, profile.max_chars_per_message)
-    fitted, lost = None, list[Degradation]()
+    fitted: Fitted | None = None
+    lost: list[Degradation] = []
     if profile.has_own_stages:
         own = _Stages(frame, profile.compressor or _PLAIN, profile.assembler)
         work = asyncio.to_thread(fit, parts, limits, frame, own)  # whatever anybody's code costs

@@ -62,7 +62,7 @@ class _Due:
     last_s: float
 
 
-class Ahead:
+class Precompute:
     """Loads new channels, links and writes newest rows, one channel at a time. Owned by the event loop; a publisher.
 
     A channel that is not in memory is loaded only if it began here (its first message was published) and only while
@@ -111,7 +111,7 @@ class Ahead:
     async def start(self) -> None:
         """Start the task, once."""
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="backscroll-ahead")
+            self._task = asyncio.create_task(self._run(), name="backscroll-precompute")
 
     async def close(self) -> None:
         """Stop; what is under way ends first. Before the store is closed. Idempotent."""

@@ -17,8 +17,16 @@ from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.trigger import NO_ROW, answered_user, chain, lost_parent, moment_of
-from backscroll_sidecar.context.visibility import PartialReplies, continued_row, seen_by
+from backscroll_sidecar.context.moment import (
+    NO_ROW,
+    PartialReplies,
+    answered_user,
+    chain,
+    continued_row,
+    lost_parent,
+    moment_of,
+    seen_by,
+)
 from backscroll_sidecar.domain import Author, AuthorKind, MessageType, Role
 
 _NONE = np.empty(0, np.int32)
@@ -224,10 +232,8 @@ def resolve_question(
     continued = NO_ROW
     if partial_replies is not PartialReplies.NEVER:
         continued = continued_row(request, view, moment, text, explicit_row)
-    if continued >= 0 and explicit_row in (NO_ROW, continued):
+    if continued >= 0:
         parent_row = explicit_row = continued
-    else:
-        continued = NO_ROW
     thread_id, is_narrow = _thread(request, view, trigger_row, keep_thread=keep_thread)
     read = ends_of(text, QUESTION_CHARS)
     words, token_count = analyzer.features(read)

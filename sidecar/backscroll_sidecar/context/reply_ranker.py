@@ -69,7 +69,7 @@ def linked(view: ChannelView, end: int) -> LinkState:
 
 
 def _extend(view: ChannelView, state: LinkState, end: int) -> None:
-    done, at = state.upto, state.upto - state.cues_from
+    arrays, done, at = _arrays(view, state), state.upto, state.upto - state.cues_from
     flags, called, shortened = line_cues(view, done, end)
     to = end - state.cues_from
     state.flags[at:to], state.called[at:to], state.shortened[at:to] = flags, called, shortened
@@ -78,7 +78,7 @@ def _extend(view: ChannelView, state: LinkState, end: int) -> None:
         seen_from = search_from(done)
         state_of = view.state[seen_from:end]  # links are kept for all, whoever is shown the rows
         live = ((state_of != RECALLED) & (state_of != BLANK)).astype(np.uint8)
-        extend_links(_arrays(view, state), live, seen_from, state.links, done, end, shipped())
+        extend_links(arrays, live, seen_from, state.links, done, end, shipped())
         state.sizes = window_sizes(state.links, end)
     state.upto = end
 
@@ -149,14 +149,14 @@ def rank_replies(
 
     `state` is what `catch_up` gave for the question's end. Pure.
     """
-    end, asked = question.end, link_question(view, question)
+    arrays, asked, end = _arrays(view, state), link_question(view, question), question.end
     seen_from = search_from(end)
     allowed = eligible[seen_from:end]
     if not view.all_live:
         allowed = allowed & (view.state[seen_from:end] == LIVE)
         more = more[view.state[more] == LIVE]
     return rank(
-        _arrays(view, state),
+        arrays,
         state.links,
         asked,
         end,
@@ -172,9 +172,10 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
     """A question as the reply model sees it: the same that it sees of a stored message."""
     people, columns, end = view.people.index, view.columns, question.end
     asker = people.get(question.asker.id, NOBODY) if question.asker else NOBODY
+    names = names_before(view, end)
     called, shortened = names_called(
         question.text,
-        names_before(view, end),
+        names,
         asker,
         (view.texts[row] for row in range(max(0, end - CALLED_AMONG), end)),  # seldom read
     )

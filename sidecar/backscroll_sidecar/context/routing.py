@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from backscroll_sidecar.context.model import BuildRequest, Overrides
+from backscroll_sidecar.context.moment import PartialReplies
 from backscroll_sidecar.context.profiles import (
     PROFILES,
     Profile,
@@ -19,7 +20,6 @@ from backscroll_sidecar.context.profiles import (
     with_overrides,
 )
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
-from backscroll_sidecar.context.visibility import PartialReplies
 from backscroll_sidecar.domain import Embedding, StoredSystemRows
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.texts import ENGLISH, NEUTRAL, Texts, Wordings

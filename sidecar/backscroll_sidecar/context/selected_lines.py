@@ -250,7 +250,7 @@ class Lines(Sequence[Line]):
     """
 
     __slots__ = (
-        "_costs", "_places", "_ranks", "_sums", "answered", "columns", "exchanges", "has_turns", "own", "source",
+        "_places", "_ranks", "_sums", "answered", "columns", "exchanges", "has_turns", "own", "source",
     )  # fmt: skip
 
     def __init__(
@@ -269,7 +269,6 @@ class Lines(Sequence[Line]):
         self._sums = sums
         self._places: list[int] | None = None
         self._ranks: list[int] | None = None
-        self._costs: list[int] | None = None
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> Lines:
@@ -305,14 +304,12 @@ class Lines(Sequence[Line]):
         return self._ranks
 
     @property
-    def costs(self) -> list[int]:
-        """The most tokens that each adds to a payload."""
-        if self._costs is None:
-            found = self.columns[LINE_COST]
-            if self.has_turns:
-                found = np.where(self.columns[IS_REFERENCE], found, self.columns[TURN_COST])
-            self._costs = found.tolist()
-        return self._costs
+    def costs(self) -> NDArray[np.int64]:
+        """int64[k]: the most tokens that each adds to a payload."""
+        costs: NDArray[np.int64] = self.columns[LINE_COST]
+        if self.has_turns:
+            costs = np.where(self.columns[IS_REFERENCE], costs, self.columns[TURN_COST])
+        return costs
 
     @property
     def sums(self) -> list[int]:
@@ -421,13 +418,15 @@ class Lines(Sequence[Line]):
         return map(self.__getitem__, range(len(self)))
 
     def take(
-        self, indices: Sequence[int], changed: Mapping[int, RenderedLine] | None = None
+        self,
+        indices: Sequence[int] | NDArray[np.intp],
+        changed: Mapping[int, RenderedLine] | None = None,
     ) -> Lines:
         """The lines at these indices, ascending; some of them, by index, `changed`."""
         columns, own = self.columns.take(indices, axis=1), self.own
         if changed:
             own = dict(own)
-            for at, index in enumerate(indices):
+            for at, index in enumerate(map(int, indices)):
                 if index in changed:
                     columns[SLOT, at], columns[FIRST_NUMBER:, at] = OWN_SLOT, changed[index].numbers
                     own[self.places[index]] = changed[index]
@@ -438,24 +437,39 @@ class Lines(Sequence[Line]):
             columns, own, self.exchanges, has_turns=self.has_turns, answered=self.answered, source=self.source
         )  # fmt: skip
 
-    def blocks(self, order: Iterable[int]) -> list[list[int]]:
-        """The indices by what is taken or left together: what the question replies to first, then in this order."""
+    @property
+    def answered_at(self) -> int:
+        """The index of the one that the question replies to; -1 none of them."""
+        return self.places.index(self.answered) if self.answered in self.places else -1
+
+    @property
+    def blocks(self) -> NDArray[np.int64]:
+        """int64[k]: what is taken or left together with each: its place, or that of the first of its tool exchange."""
+        blocks: NDArray[np.int64] = self.columns[PLACE]
         if self.exchanges:
-            by_exchange: dict[int, list[int]] = {}
-            for i in order:
-                by_exchange.setdefault(self.block_of(i), []).append(i)
-            blocks = list(by_exchange.values())
-        else:
-            blocks = [[i] for i in order]
-        if self.answered in self.places:
-            answered = self.places.index(self.answered)
-            blocks.sort(key=lambda block: answered not in block)
+            blocks = np.array(list(map(self.block_of, self.places)), np.int64)
         return blocks
 
-    def block_of(self, index: int) -> int:
-        """What a line is taken or left together with: itself, or the first line of its tool exchange; as a place."""
-        place = self.places[index]
+    def block_of(self, place: int) -> int:
+        """The same of one place."""
         return self.exchanges.get(place, place)
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """int64[k]: the indices, best first."""
+        return self.ordered(self.columns[RANK].argsort())
+
+    def ordered(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64[k]: indices in this order, but what the question replies to first, and blocks side by side."""
+        answered = self.answered_at
+        if not self.exchanges and answered < 0:
+            return np.ascontiguousarray(order)
+        by_block: dict[int, list[int]] = {}
+        if answered >= 0:
+            by_block[self.block_of(self.answered)] = []
+        for i in order.tolist():
+            by_block.setdefault(self.block_of(self.places[i]), []).append(i)
+        return np.array([i for block in by_block.values() for i in block], np.int64)
 
     def speakers(self) -> dict[int, Speaker]:
         """Who says messages of the talk that are neither the bot's nor a platform's, by author number."""

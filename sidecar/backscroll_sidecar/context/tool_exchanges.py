@@ -19,6 +19,8 @@ from backscroll_sidecar.domain import mark_word
 
 NO_RESULT = "[result {name}: none]"
 """The synthetic result of a call that was never answered, one a tool."""
+MOST_MEMBERS = 500
+"""A larger exchange fits into no context (`MEMORY_MAX_CONTEXT_MESSAGES` ends here): it is left out without a look."""
 
 
 class OrphanCalls(StrEnum):
@@ -48,8 +50,6 @@ class Exchanges:
 
 
 NO_EXCHANGES = Exchanges()
-MOST_MEMBERS = 500
-"""A larger exchange fits into no context (`MEMORY_MAX_CONTEXT_MESSAGES` ends here): it is left out without a look."""
 
 
 def with_whole_exchanges(

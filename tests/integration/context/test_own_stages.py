@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from backscroll import Author, Media, Message, Overrides, SystemPrompt
 from backscroll.testing import serve
 from backscroll.v1 import context_pb2
-from backscroll_sidecar.adapters import ADAPTERS
+from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.domain import TokenizerName
 from tests.kit import own_stages
@@ -35,14 +35,12 @@ def named(context) -> list[tuple[str, str, str]]:
     return [(d.stage, d.reason, d.source) for d in context.degradations]
 
 
-class NotingAdapter:
+class NotingAdapter(OpenAIChat):
     """The adapter, noting when it is asked."""
 
-    name = "openai_chat"
-
-    def payload(self, messages, **request):
+    def envelope(self, model, tools_json):
         LOG.append("adapter")
-        return ADAPTERS["openai_chat"].payload(messages, **request)
+        return super().envelope(model, tools_json)
 
 
 @pytest.mark.row("S3-14")

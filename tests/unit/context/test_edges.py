@@ -10,6 +10,7 @@ from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.compress import CUT_MARK, cut_text
 from backscroll_sidecar.domain import Layout, Member, Reply, Role, SpeakerStyle, TokenizerName
+from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.history.publishing import publish_slices
 from backscroll_sidecar.ports import EraseChange, MembersChange
@@ -157,7 +158,7 @@ async def test_loading_a_long_channel_does_not_hold_the_loop():
     """Law 9: a cold channel is put together beside the loop, which goes on meanwhile."""
     threads = []
 
-    class Codec(PlainCodec):
+    class Codec(WireCodec):
         def encode(self, stored):
             threads.append(threading.get_ident())
             return super().encode(stored)

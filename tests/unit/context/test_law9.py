@@ -15,11 +15,16 @@ from backscroll_sidecar.analyze.reply_cues import RARE_CHARS, NamesLately, names
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.concurrency.offload import INLINE_US
-from backscroll_sidecar.context import history_search, opening, selection, stages
+from backscroll_sidecar.context import (
+    history_search,
+    opening,
+    own_stages,
+    rendered_lines,
+    selection,
+)
 from backscroll_sidecar.context import question as question_module
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import resolve_question
-from backscroll_sidecar.context.rendering import Drafts
 from backscroll_sidecar.strategies.memory import Sought
 from backscroll_sidecar.strategies.names import named_in
 from tests.kit.chats import ANN, BEN, CAT, KEY, NOON_MS, PlainCodec, say, stored_in_order
@@ -128,16 +133,17 @@ async def test_long_questions_leave_the_loop(question, inline, monkeypatch):
     assert not built.degradations
 
 
-@pytest.mark.parametrize(("times", "inline"), [(1, True), (600, False)])
-async def test_long_lines_are_written_off_the_loop(times, inline, monkeypatch):
+@pytest.mark.parametrize(("times", "inline"), [(1, True), (400, False)])
+async def test_long_lines_are_rendered_off_the_loop(times, inline, monkeypatch):
     """Lines that are to be written for the first time, and those to be cut for every build."""
-    writing, fitting = watched(monkeypatch, Drafts, "finish"), watched(monkeypatch, stages, "fit")
+    rendering = watched(monkeypatch, rendered_lines, "_rendered")
+    fitting = watched(monkeypatch, own_stages, "fit")
     text = "which cat is it? " * times
     room = Room([say(f"m{n}", ANN, text, 9_000 - n) for n in range(5)])
     most = {"overrides": {"max_chars_per_message": 2_000}, "profile": "naive"}
     for request in ({"profile": "room"}, {"profile": "room"}, most):
         await room.build(**request, token_budget=200_000)
-    assert writing == [inline, True, True]
+    assert rendering == [inline]
     assert fitting == [True, True, inline]
 
 

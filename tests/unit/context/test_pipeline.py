@@ -15,20 +15,19 @@ from backscroll_sidecar.context.compress import Compressed
 from backscroll_sidecar.context.layouts import Assembled
 from backscroll_sidecar.context.model import SystemPrompt
 from backscroll_sidecar.domain import NeutralMessage, Role, SpeakerStyle, TextPart, ToolCallPart
-from tests.kit.chats import ANN, BEN, HOUR_MS, KEY, NOON_MS, PlainCodec, say, stored_in_order
+from backscroll_sidecar.edge.convert.codec import WireCodec
+from tests.kit.chats import ANN, BEN, HOUR_MS, KEY, NOON_MS, say, stored_in_order
 from tests.kit.rooms import Room, fates, ids, payload
 
 LINES = [say(f"m{n:02}", BEN, f"line {n}", HOUR_MS - n * 1_000) for n in range(30)]
 
 
-class Stub:
+class Stub(OpenAIChat):
     """All three interfaces and the adapter, noting the order in which they are used."""
 
     def __init__(self) -> None:
         self.log: list[str] = []
-        self.channel = HotChannel(KEY, PlainCodec(), stored_in_order(LINES[:3]))
-
-    name = "openai_chat"
+        self.channel = HotChannel(KEY, WireCodec(), stored_in_order(LINES[:3]))
 
     def hot_view(self, key):
         return None
@@ -41,7 +40,7 @@ class Stub:
         raise AssertionError("there is a channel")
 
     def empty_view(self, key):
-        return HotChannel(key, PlainCodec()).view()
+        return HotChannel(key, WireCodec()).view()
 
     def compress(self, lines, limits):
         self.log.append("compressor")
@@ -52,12 +51,9 @@ class Stub:
         message = NeutralMessage(Role.USER, f"{len(parts.lines)} lines; {parts.question}")
         return Assembled((message,), (message,), "", ())
 
-    def payload(self, messages, **request):
+    def envelope(self, model, tools_json):
         self.log.append("adapter")
-        return OpenAIChat().payload(messages, model="stub")
-
-    def parse_reply(self, body):
-        raise NotImplementedError
+        return super().envelope("stub", tools_json)
 
 
 @pytest.mark.row("S3-01")
@@ -99,6 +95,7 @@ def test_the_order_of_the_pipeline():
     """S3-14: provider, compressor, assembler, adapter. (The assembler also measures the fixed parts beforehand.)"""
     stub = Stub()
     room = Room(views=stub, compressor=stub, assembler=stub, adapters={"openai_chat": stub})
+    stub.log.clear()  # it was tried
     built = room.build_now(profile="room")
     used = [name for n, name in enumerate(stub.log) if name not in stub.log[n + 1 :]]
     assert used == ["provider", "compressor", "assembler", "adapter"]

@@ -11,23 +11,20 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from backscroll_scoring.layout import SLOT
 from backscroll_scoring.link_columns import WINDOW
-from backscroll_sidecar.channels import Channels
-from backscroll_sidecar.channels.written import MAX_BYTES
+from backscroll_sidecar.channels import Channels, ChannelView
+from backscroll_sidecar.channels.line_cache import MAX_TABLE_BYTES
 from backscroll_sidecar.concurrency.offload import INLINE_US
 from backscroll_sidecar.context import precompute, rendered_lines
-from backscroll_sidecar.context.model import BuildRequest, JoinedContext
-from backscroll_sidecar.context.precompute import LEAST_ROWS, Ahead
-from backscroll_sidecar.context.rendered_lines import (
-    AHEAD_BYTES,
-    NEW_MESSAGES,
-    USUAL,
-    missing_lately,
-)
-from backscroll_sidecar.context.rendering import Drafts, Pen
+from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.context.precompute import LEAST_ROWS, Precompute
+from backscroll_sidecar.context.rendered_lines import AHEAD_BYTES, missing_lately
+from backscroll_sidecar.context.rendering import RENDER_US, RENDER_US_PER_CHAR, RenderStyle
 from backscroll_sidecar.context.reply_ranker import linked
+from backscroll_sidecar.context.selected_lines import USUAL
 from backscroll_sidecar.domain import (
     Author,
     ChannelKey,
@@ -37,11 +34,11 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     TimeStyle,
 )
-from backscroll_sidecar.edge.convert.built import JoiningCodec
+from backscroll_sidecar.edge.convert.built import AnswerFields
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import ANN, BEN, BOT, CAT, KEY, NOON_MS, PlainCodec, say, stored_in_order
 from tests.kit.rooms import ShelfReader, broken_store
-from tests.property.test_joining import Talk, answer_of, encoded, same_anywhere
+from tests.property.test_assembly import Talk, answer_of, same_anywhere
 
 ASKED = BuildRequest(KEY, "when?", ANN, asked_at_ms=NOON_MS, self_ids=("bot",), profile="room")
 
@@ -61,7 +58,7 @@ class Place:
     def __init__(self, max_bytes: int = 1 << 30) -> None:
         self.reader = ShelfReader([row for key in (NEW, OLD, LAST) for row in rows(key)])
         self.channels = Channels(self.reader, PlainCodec(), max_bytes=max_bytes)
-        self.ahead = Ahead(self.channels, JoiningCodec())
+        self.ahead = Precompute(self.channels, AnswerFields())
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         self.channels.publish(key, applied)
@@ -175,7 +172,7 @@ async def test_lines_are_written_before_anybody_asks():
         assert not len(missing_lately(view, USUAL, now_ms))
         later = USUAL._replace(time_style=TimeStyle.ISO_DATE)
         assert len(missing_lately(view, later, now_ms)) == WINDOW
-        view.written.wanted = later
+        view.lines.wanted = later
         await place.ahead.make_ready(view)
         assert not len(missing_lately(view, later, now_ms))
         other = await place.channels.view(OLD)
@@ -183,30 +180,27 @@ async def test_lines_are_written_before_anybody_asks():
         assert not len(missing_lately(other, later, now_ms))
 
 
-async def test_a_first_answer_is_joined_of_lines_written_ahead():
-    """Law 2: many lines that no question has shown, an edit and a rename in between: the answer of the long way."""
+async def test_a_first_answer_has_lines_rendered_ahead():
+    """Law 2: many lines that no question has shown, an edit and a rename in between: the answer of a new room."""
     lines = [
         say(f"m{n}", (BEN, CAT, BOT)[n % 3], f"line {n} /\n猫", 60_000 - n,
             role=Role.ASSISTANT if n % 3 == 2 else Role.USER)
-        for n in range(3 * NEW_MESSAGES)
+        for n in range(48)
     ]  # fmt: skip
     for request in (ASKED, replace(ASKED, time_style=TimeStyle.ISO_DATE)):
         talk = Talk.of(lines)
-        ahead = Ahead(talk.room.channels, JoiningCodec())
+        ahead = Precompute(talk.room.channels, AnswerFields())
         await talk.room.channels.view(KEY)
         await answer_of(talk.room, request)
         for change in (dict, partial(talk.edit, "m40", "/other"), partial(talk.rename, "u2", "Bo")):
             change()
             await ahead.make_ready(talk.room.channels.hot(KEY).view())
-            with patch.object(rendered_lines, "put_on_page") as put:
+            with patch.object(rendered_lines, "_rendered") as rendered:
                 first = await answer_of(talk.room, request)
-            put.assert_not_called()
-            assert isinstance(first, JoinedContext)
-            assert encoded(first) == encoded(await talk.room.builder.build(request))
+            rendered.assert_not_called()
             anew = talk.fresh()
             await anew.channels.view(KEY)
-            told = same_anywhere(encoded(await anew.builder.build(request)))
-            assert same_anywhere(encoded(first)) == told
+            assert same_anywhere(first) == same_anywhere(await answer_of(anew, request))
 
 
 async def test_who_never_asks_takes_no_more_memory():
@@ -214,7 +208,7 @@ async def test_who_never_asks_takes_no_more_memory():
     place = Place()
     view = await place.channels.view(OLD)
     await place.ahead.make_ready(view)
-    before = view.written.nbytes
+    before = view.lines.nbytes
     more = [
         replace(row, seq=301 + n, message=replace(row.message, id=f"more{n}"))
         for n, row in enumerate(rows(OLD, 50))
@@ -223,14 +217,14 @@ async def test_who_never_asks_takes_no_more_memory():
     view = place.channels.hot(OLD).view()
     await place.ahead.make_ready(view)
     assert view.replies.missing(350) == 0
-    assert view.written.nbytes == before
-    view.written.wanted = USUAL
+    assert view.lines.nbytes == before
+    view.lines.wanted = USUAL
     await place.ahead.make_ready(view)
-    assert view.written.nbytes > before
+    assert view.lines.nbytes > before
     short = Place(max_bytes=1)
     view = await short.channels.view(OLD)
     await short.ahead.make_ready(view)
-    assert view.replies.missing(300) == view.written.nbytes == 0
+    assert view.replies.missing(300) == view.lines.nbytes == 0
 
 
 @pytest.mark.parametrize("character", ["猫", "😀", "\x01", "a"])
@@ -258,7 +252,10 @@ async def test_lines_of_one_person_are_written_without_speakers():
     place.reader.stored = alone
     view = await place.channels.view(NEW)
     await place.ahead.make_ready(view)
-    now_ms, by_role = int(view.columns.time_ms[-1]), USUAL._replace(pen=Pen(SpeakerStyle.ROLE))
+    now_ms, by_role = (
+        int(view.columns.time_ms[-1]),
+        USUAL._replace(style=RenderStyle(SpeakerStyle.ROLE)),
+    )
     assert not len(missing_lately(view, by_role, now_ms))
     assert len(missing_lately(view, USUAL, now_ms)) == WINDOW - 1
 
@@ -274,23 +271,26 @@ async def test_older_lines_of_who_spoke_lately_are_written_too():
     await place.ahead.make_ready(view)
     lines, of_history = np.array([29, 30, 200], np.int32), np.zeros(3, np.bool_)
     dated_before_ms = USUAL.dated_before_ms(view.columns.time_ms.item(-1))
-    laid = view.written.page(USUAL.page_style).lay_out(
+    columns, *_ = view.lines.table(USUAL.table_style).lay_out(
         np.arange(3), lines, of_history, of_history.astype(np.uint32), view.seq, view.columns.time_ms,
         dated_before_ms,
     )  # fmt: skip
-    assert (laid.laid[SLOT] >= 0).tolist() == [False, True, True]
+    assert (columns[SLOT] >= 0).tolist() == [False, True, True]
 
 
-async def test_long_lines_do_not_fill_a_page(monkeypatch: pytest.MonkeyPatch):
-    """The newest are written, as many as `AHEAD_BYTES` allow, and none that takes too long (law 9)."""
-    place, put = Place(), precompute.put_on_page
+async def test_long_lines_do_not_fill_a_table(monkeypatch: pytest.MonkeyPatch):
+    """The newest are rendered, as many as `AHEAD_BYTES` allow, and none that takes too long (law 9)."""
+    place, real = Place(), precompute.render_ahead
     at_once: list[float] = []
 
-    def spy(drafts: Drafts, *rest: Any, kept: bool) -> None:
-        at_once.append(drafts.left_us())
-        put(drafts, *rest, kept=kept)
+    def spy(view: ChannelView, rows: NDArray[np.int32], *rest: Any) -> int:
+        count = real(view, rows, *rest)
+        at_once.append(
+            sum(RENDER_US + RENDER_US_PER_CHAR * len(view.texts[row]) for row in rows[:count])
+        )
+        return count
 
-    monkeypatch.setattr(precompute, "put_on_page", spy)
+    monkeypatch.setattr(precompute, "render_ahead", spy)
     long = [
         replace(one, analysis=replace(one.analysis, text="ha " * (300 if n != 95 else 400)))
         for n, one in enumerate(rows(NEW, 100))
@@ -301,7 +301,7 @@ async def test_long_lines_do_not_fill_a_page(monkeypatch: pytest.MonkeyPatch):
     left = missing_lately(view, USUAL, int(view.columns.time_ms[-1]))
     assert left[0] == 99 - AHEAD_BYTES // 900 - 1  # one of them is too long
     assert 0 < max(at_once) <= INLINE_US
-    assert view.written.nbytes < MAX_BYTES
+    assert view.lines.nbytes < MAX_TABLE_BYTES
 
 
 async def test_nothing_in_use_goes_for_it():

@@ -180,7 +180,7 @@ def test_a_message_of_two_categories_is_recent():
     assert [(i.message_id, i.category.value, i.sources) for i in built.items] == [
         ("m02", "semantic", ("far",)),
         ("m28", "recent", ("recent",)),
-        ("m29", "recent", ("far", "recent")),
+        ("m29", "recent", ("recent", "far")),  # an operator's own stand apart
     ]
     assert sum("line 29" in m["content"] for m in payload(built)["messages"]) == 1
 

@@ -6,12 +6,14 @@ from itertools import takewhile
 
 import pytest
 
+from backscroll_sidecar.adapters import OPENAI_CHAT
 from backscroll_sidecar.analyze import token_counter
-from backscroll_sidecar.context.budget import MESSAGE_TOKENS
 from backscroll_sidecar.context.model import SystemPrompt
 from backscroll_sidecar.domain import Layout, TimeStyle, TokenizerName
 from tests.kit.chats import ANN, BEN, HOUR_MS, MINUTE_MS, NOON_MS, say
 from tests.kit.rooms import Room, ids_by_rank, payload
+
+MESSAGE_TOKENS = OPENAI_CHAT.framing.message_tokens
 
 LINES = [say(f"m{n}", (ANN, BEN)[n % 2], f"line {n}", HOUR_MS - n * MINUTE_MS) for n in range(8)]
 TOOLS = '[{"type":"function","function":{"name":"search","parameters":{"type":"object"}}}]'

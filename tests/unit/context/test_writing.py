@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from backscroll_sidecar.context.rendering import Pen
+from backscroll_sidecar.context.rendering import RenderStyle
 from backscroll_sidecar.domain import (
     Author,
     Layout,
@@ -13,10 +13,10 @@ from backscroll_sidecar.domain import (
     MessageState,
     Role,
     SpeakerStyle,
+    TextPart,
     TimeStyle,
     TokenizerName,
 )
-from backscroll_sidecar.edge.convert.built import encode_items, encode_message
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import ANN, BEN, BOT, DAY_MS, HOUR_MS, KEY, say, stored_in_order
 from tests.kit.rooms import Room, ids
@@ -34,20 +34,19 @@ LINES = [
 def written(monkeypatch):
     """The messages that were written, in order."""
     seen = []
-    real = Pen.write
+    real = RenderStyle.render
 
-    def write(self, said, *rest):
+    def render(self, said, *rest, **more):
         seen.append(said.message_id)
-        return real(self, said, *rest)
+        return real(self, said, *rest, **more)
 
-    monkeypatch.setattr(Pen, "write", write)
+    monkeypatch.setattr(RenderStyle, "render", render)
     return seen
 
 
 def answer(built):
-    """All that a caller gets of the messages, as bytes."""
-    messages = b"".join(map(encode_message, built.messages))
-    return encode_items(built.items), messages, built.payloads, built.text, built.tokens
+    """All that a caller gets of the messages."""
+    return built.answer, built.tokens
 
 
 async def test_a_message_is_written_once(written):
@@ -93,7 +92,12 @@ async def test_a_recalled_message_is_not_shown_again():
         state=MessageState.RECALLED,
         revision=1,
     )
-    edited = replace(stored[4], analysis=replace(stored[4].analysis, text="this mat"), revision=1)
+    edited = replace(
+        stored[4],
+        message=replace(stored[4].message, parts=(TextPart("this mat"),)),
+        analysis=replace(stored[4].analysis, text="this mat"),
+        revision=1,
+    )
     room.channels.publish(KEY, Applied(stored=(recalled, edited), members=(Member("u1", "Anna"),)))
     built = await room.build(profile="room")
     assert ids(built) == ["m0", "m1", "m2", "m4"]

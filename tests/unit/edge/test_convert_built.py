@@ -1,7 +1,7 @@
 """The answer to a build: complete, and equal to what protobuf itself would have made of it."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -16,14 +16,11 @@ from backscroll_sidecar.context.model import (
     BuiltContext,
     Diagnostics,
     Explanation,
-    Items,
-    Payload,
     TokenCounts,
 )
-from backscroll_sidecar.context.rendering import Pen, Shown, Written
+from backscroll_sidecar.context.rendering import RenderedLine, RenderStyle
 from backscroll_sidecar.domain import (
     AuthorKind,
-    Category,
     Degradation,
     Event,
     Fate,
@@ -35,7 +32,7 @@ from backscroll_sidecar.domain import (
     SpeakerStyle,
     TokenizerName,
 )
-from backscroll_sidecar.edge.convert.built import encode_built, encode_items, encode_message
+from backscroll_sidecar.edge.convert.built import AnswerFields, encode_built
 from backscroll_sidecar.edge.convert.fields import SOURCE_NUMBERS
 from backscroll_sidecar.lines.line_format import Said
 from backscroll_sidecar.strategies import BUILTIN
@@ -45,46 +42,43 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 FRAGMENT = chat_message().SerializeToString()
 
 
-def written(
+def rendered(
     fragment: bytes = FRAGMENT,
     role: Role = Role.USER,
     *,
     truncated: bool = False,
-    turn_cost: int = 300,
-    line_cost: int = 300,
-) -> Written:
-    said = Said(
-        "m1",
-        role,
-        role is Role.ASSISTANT,
-        "u1",
-        "Ann",
-        AuthorKind.HUMAN,
-        "hello",
-        1,
-        truncated=truncated,
-    )
-    made = Pen(SpeakerStyle.TAGGED).write(said, fragment=fragment)
-    return replace(made, turn_cost=turn_cost, line_cost=line_cost)
+    channel: str = "",
+) -> RenderedLine:
+    is_own = role is Role.ASSISTANT
+    said = Said("m1", role, is_own, "u1", "Ann", AuthorKind.HUMAN, "hello", 1, truncated=truncated)
+    made = RenderStyle(SpeakerStyle.TAGGED).render(said, fragment=fragment)
+    return replace(made, channel=channel)
 
 
+FIELDS = AnswerFields()
+CONTENT = pb.BuildContextResponse(
+    items=[
+        pb.Item(
+            message=chat_message(), role=1, rank=1, score=0.75, sources=[pb.SOURCE_RECENT], category=1,
+            token_count=300,
+        ),
+        pb.Item(
+            message=chat_message(), role=2, rank=200, score=0.75, sources=[pb.SOURCE_OWN], own_sources=["mine"],
+            category=2, token_count=300, truncated=True, channel="another",
+        ),
+    ],
+    messages=[pb.RenderedMessage(role=1, content="hello", message_ids=["m1"])],
+    payloads=[pb.Payload(format=pb.PAYLOAD_FORMAT_OPENAI_CHAT, body=b"{}")],
+    text="Conversation (recent):",
+)  # fmt: skip
+"""What is put together elsewhere."""
 BUILT = BuiltContext(
     context_id="c1",
     channel_known=True,
     asked_at_ms=5,
     profile="balanced",
-    items=Items(
-        Shown([written(), written(role=Role.ASSISTANT, truncated=True)]),
-        [1, 200],
-        np.array([0.75, 0.75]),
-        [1, 2],
-        {1: ("recent",), 2: ("lexical", "mine", "thread", "yours")},
-        [Category.RECENT, Category.SEMANTIC],
-        channels=["", "another"],
-    ),
-    messages=(NeutralMessage(Role.USER, "hello", message_ids=("m1",)),),
-    payloads=(Payload("openai_chat", b"{}"),),
-    text="Conversation (recent):",
+    content=np.frombuffer(CONTENT.SerializeToString(), np.uint8),
+    item_count=2,
     tokens=TokenCounts(TokenizerName.CHARS_4, 100, 1, 2, 3, 4, 5, 6, 7, 8),
     stable_prefix_tokens=9,
     rung=Rung.RECENT,
@@ -146,16 +140,8 @@ def test_every_field_of_the_answer_is_filled() -> None:
 def test_the_values_are_those_of_the_build() -> None:
     """S1-05: each item tells its sources and its category."""
     answer = decoded(BUILT)
-    first, second = answer.items
-    assert first.message == chat_message()
-    assert (first.role, first.rank, first.score, first.token_count) == (1, 1, 0.75, 300)
-    assert list(first.sources) == [pb.SOURCE_RECENT]
-    assert first.category == pb.CATEGORY_RECENT
-    assert not first.truncated
-    assert (second.role, second.rank, second.truncated) == (message_pb2.ROLE_ASSISTANT, 200, True)
-    assert list(second.sources) == [pb.SOURCE_LEXICAL, pb.SOURCE_OWN, pb.SOURCE_THREAD]
-    assert list(second.own_sources) == ["mine", "yours"]
-    assert second.category == pb.CATEGORY_SEMANTIC
+    assert (answer.items, answer.text) == (CONTENT.items, CONTENT.text)
+    assert (answer.messages, answer.payloads) == (CONTENT.messages, CONTENT.payloads)
     assert answer.trigger == chat_message()
     assert answer.tokens.total == sum(range(1, 9))
     assert answer.tokens.tokenizer == pb.TOKENIZER_CHARS_4
@@ -193,62 +179,36 @@ def test_what_there_is_not_stays_unset(name: str) -> None:
     assert decoded(bare).question_type == message_pb2.MESSAGE_TYPE_UNSPECIFIED
 
 
-SOURCES = {"recent": pb.SOURCE_RECENT, "thread": pb.SOURCE_THREAD, "mine": pb.SOURCE_OWN}
 FRAGMENTS = st.binary(max_size=200).map(
     lambda raw: chat_message(dedupe_key=raw.hex()).SerializeToString()
 )
-TOKENS = st.integers(0, 2**32 - 1)
-ROW = st.tuples(
-    st.builds(
-        written,
-        FRAGMENTS,
-        st.sampled_from([*Role][:3]),
-        truncated=st.booleans(),
-        turn_cost=TOKENS,
-        line_cost=TOKENS,
-    ),
-    st.integers(0, 2**32 - 1),
-    st.floats(allow_nan=False),
-    st.lists(st.sampled_from([*SOURCES]), unique=True).map(tuple),
-    st.sampled_from(Category),
-)
 
 
-@given(st.lists(ROW, max_size=3), st.lists(st.booleans(), min_size=3))
-def test_joined_items_are_those_protobuf_makes(rows: list[Any], has_turns: list[bool]) -> None:
-    """Made anew and as they were kept from the first time, in whichever section and at whatever cost."""
-    messages = [row[0] for row in rows]
-    shown = Shown(messages)
-    more = [(*row[:4], other[4]) for row, other in zip(rows, reversed(rows), strict=True)]
-    for given_rows, turns in product((rows, more, rows), has_turns):
-        _, ranks, scores, sources, categories = (
-            map(list, zip(*given_rows, strict=True)) if rows else [[]] * 5
-        )
-        names = dict(enumerate(dict.fromkeys(sources)))
-        numbers = {said: number for number, said in names.items()}
-        items = Items(
-            shown,
-            ranks,
-            np.array(scores, np.float64),
-            [numbers[said] for said in sources],
-            names,
-            categories,
-            turns,
-        )
-        found = pb.BuildContextResponse.FromString(encode_items(items)).items
-        for (one, rank, score, sources, category), back in zip(given_rows, found, strict=True):
-            is_turn = turns and category is Category.RECENT
-            assert back == pb.Item(
-                message=message_pb2.Message.FromString(one.fragment),
-                role=one.turn.role,
-                rank=rank,
-                score=score,
-                sources=[SOURCES[name] for name in sources],
-                own_sources=["mine"] if "mine" in sources else [],
-                category=1 if category is Category.RECENT else 2,
-                token_count=one.turn_cost if is_turn else one.line_cost,
-                truncated=one.said.truncated,
-            )
+@given(FRAGMENTS, st.sampled_from([*Role][:3]), st.booleans(), st.sampled_from(["", "another"]))
+def test_an_item_is_the_one_protobuf_makes(
+    fragment: bytes, role: Role, truncated: bool, channel: str
+) -> None:
+    """What a table holds of it, whatever is asked: the message, its role, whether it is whole, where it was said."""
+    line = rendered(fragment, role, truncated=truncated, channel=channel)
+    assert pb.Item.FromString(FIELDS.item(line)) == pb.Item(
+        message=message_pb2.Message.FromString(fragment),
+        role=line.said.rendered_role,
+        truncated=truncated,
+        channel=channel,
+    )
+
+
+def test_the_sources_of_an_item() -> None:
+    """S1-05: bit i of a kind is the i-th source; an operator's own share a number."""
+    sources = FIELDS.sources(("lexical", "mine", "thread", "yours"), (0b1, 0b1111, 0))
+    ends = [0, *sources.ends.tolist()]
+    told = [pb.Item.FromString(sources.joined[first:last]) for first, last in pairwise(ends)]
+    known = [pb.SOURCE_LEXICAL, pb.SOURCE_OWN, pb.SOURCE_THREAD]
+    assert told == [
+        pb.Item(sources=known[:1]),
+        pb.Item(sources=known, own_sources=["mine", "yours"]),
+        pb.Item(),
+    ]
 
 
 @given(
@@ -259,8 +219,8 @@ def test_joined_items_are_those_protobuf_makes(rows: list[Any], has_turns: list[
         message_ids=st.lists(TEXT, max_size=3).map(tuple),
     )
 )
-def test_a_joined_message_is_the_one_protobuf_makes(message: NeutralMessage) -> None:
-    (found,) = pb.BuildContextResponse.FromString(encode_message(message)).messages
+def test_a_message_is_the_one_protobuf_makes(message: NeutralMessage) -> None:
+    (found,) = pb.BuildContextResponse.FromString(FIELDS.message(message)).messages
     assert found == pb.RenderedMessage(
         role=message.role, content=message.content, message_ids=message.message_ids
     )

@@ -63,9 +63,7 @@ _BODY = tag(pb.Payload, "body", LENGTH)
 _TEXT = tag(pb.BuildContextResponse, "text", LENGTH)
 _MESSAGES = tag(pb.BuildContextResponse, "messages", LENGTH)
 _RENDERED_ROLE = tag(pb.RenderedMessage, "role", VARINT)
-_ROLE_FIELDS = {
-    role: _RENDERED_ROLE + varint(number) for role, number in ROLE_NUMBERS.items()
-}
+_ROLE_FIELDS = {role: _RENDERED_ROLE + varint(number) for role, number in ROLE_NUMBERS.items()}
 _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
 _EXPLANATION = tag(pb.BuildContextResponse, "explanation", LENGTH)

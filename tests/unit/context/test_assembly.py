@@ -1,8 +1,7 @@
-"""Answers joined of stored bytes, by example; `tests/property/test_joining.py` has the rule."""
+"""Answers put together of rendered lines, by example; `tests/property/test_assembly.py` has the rule."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from itertools import pairwise
 from typing import Any
@@ -11,27 +10,17 @@ from unittest.mock import patch
 import pytest
 from msgspec.structs import replace
 
-from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.channels import written
-from backscroll_sidecar.context import builder, rendered_lines
-from backscroll_sidecar.context.compress import SimpleCompressor
-from backscroll_sidecar.context.layouts import StandardAssembler
-from backscroll_sidecar.context.model import (
-    BuildRequest,
-    BuiltContext,
-    JoinedContext,
-    Overrides,
-    SystemPrompt,
-)
-from backscroll_sidecar.context.rendered_lines import MOST_TIMES, NEW_MESSAGES
+from backscroll_sidecar.channels import line_cache
+from backscroll_sidecar.context import rendered_lines
+from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
+from backscroll_sidecar.context.rendered_lines import MOST_KEPT_CHARS
 from backscroll_sidecar.domain import Author, Category, Role, SpeakerStyle, TimeStyle
-from backscroll_sidecar.edge.convert.built import JoiningCodec
 from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.strategies import Messages
 from tests.kit.chats import ANN, BEN, BOT, CAT, DAY_MS, HOUR_MS, KEY, NOON_MS, say
 from tests.kit.rooms import Fixed, Room
-from tests.property.test_joining import CODEC, Talk, answer_of, encoded
+from tests.property.test_assembly import Talk, answer_of
 
 LINES = [
     say("m1", BEN, "the train\nis late", 3_000),
@@ -46,22 +35,9 @@ def asked(question: str = "when?", **fields: Any) -> BuildRequest:
     return BuildRequest(KEY, question, ANN, **given)
 
 
-async def joined(talk: Talk, request: BuildRequest) -> pb.BuildContextResponse:
-    """The answer, joined, and as the long way has it."""
-    answer = await talk.check(request)
-    assert isinstance(answer, JoinedContext)
-    return encoded(answer)
-
-
-async def taken_the_long_way(talk: Talk, request: BuildRequest) -> pb.BuildContextResponse:
-    answer = await talk.check(request)
-    assert isinstance(answer, BuiltContext)
-    return encoded(answer)
-
-
 async def test_a_near_answer():
     """Law 2: two people, the bot, a line break and a quote: each message of its own, the question last."""
-    response = await joined(Talk.of(LINES), asked(model="m", system=SystemPrompt("Be kind.")))
+    response = await Talk.of(LINES).check(asked(model="m", system=SystemPrompt("Be kind.")))
     assert response.text == (
         "Conversation (recent):\n"
         "Ben <u2>: the train\n  is late\n"
@@ -100,7 +76,7 @@ async def test_an_answer_with_references_and_dated_lines():
     request = asked(
         profile="retrieval", time_zone="Pacific/Kiritimati", overrides=Overrides(recent_limit=4)
     )
-    response = await joined(talk, request)
+    response = await talk.check(request)
     reference = (
         "Relevant reference (semantic):\n"
         "[2026-10-12] <u9>: the key is\n  under the mat\n"
@@ -131,24 +107,22 @@ async def test_a_line_is_dated_once_it_is_a_day_old():
     time zone."""
     talk = Talk.of([say("m1", BEN, "hello", 0)])
     for age_ms, mark in ((DAY_MS, ""), (DAY_MS + 1, "[2026-11-20] "), (DAY_MS, "")):
-        response = await joined(talk, asked(asked_at_ms=NOON_MS + age_ms))
+        response = await talk.check(asked(asked_at_ms=NOON_MS + age_ms))
         assert response.messages[0].content == f"{mark}Ben <u2>: hello"
     for zone, day in (("UTC", "20"), ("Pacific/Kiritimati", "21"), ("UTC", "20")):
-        response = await joined(talk, asked(time_zone=zone, asked_at_ms=NOON_MS + 2 * DAY_MS))
+        response = await talk.check(asked(time_zone=zone, asked_at_ms=NOON_MS + 2 * DAY_MS))
         assert response.messages[0].content == f"[2026-11-{day}] Ben <u2>: hello"
-    response = await joined(talk, asked(time_style=TimeStyle.ISO_DATE))
+    response = await talk.check(asked(time_style=TimeStyle.ISO_DATE))
     assert response.messages[0].content == "[2026-11-20] Ben <u2>: hello"
-    response = await joined(
-        talk, asked(time_style=TimeStyle.NONE, asked_at_ms=NOON_MS + 9 * DAY_MS)
-    )
+    response = await talk.check(asked(time_style=TimeStyle.NONE, asked_at_ms=NOON_MS + 9 * DAY_MS))
     assert response.messages[0].content == "Ben <u2>: hello"
 
 
-async def test_what_does_not_fit_goes_the_long_way():
+async def test_what_does_not_fit_is_cut():
     """Law 3: a budget that holds not all is met, by cutting; one that does not hold the question is refused."""
     talk = Talk.of(LINES)
-    whole = await joined(talk, asked())
-    cut = await taken_the_long_way(talk, asked(token_budget=whole.tokens.total - 1))
+    whole = await talk.check(asked())
+    cut = await talk.check(asked(token_budget=whole.tokens.total - 1))
     assert len(cut.items) == 2
     assert cut.tokens.total < whole.tokens.total
     assert cut.events[-1].type == "context.compressed"
@@ -158,30 +132,26 @@ async def test_what_does_not_fit_goes_the_long_way():
             await answer_of(talk.room, asked(token_budget=budget))
 
 
-async def test_a_full_page_begins_anew(monkeypatch):
-    """Law 2: when what is kept of a channel is too much, it is forgotten, and answers stay right; one that finds all it
-    needs is joined again."""
-    monkeypatch.setattr(written, "MAX_BYTES", 400_000)
-    monkeypatch.setattr(written, "MAX_PAGE_BYTES", 200_000)
+async def test_a_full_table_begins_anew(monkeypatch):
+    """Law 2: when what is kept of a channel is too much, it is forgotten, and answers stay right."""
+    monkeypatch.setattr(line_cache, "MAX_TABLE_BYTES", 400_000)
     talk = Talk.of([say(f"m{n:03}", f"u{n % 3 + 1}", f"{n} " + "fish " * 50, 300_000 - n * 1_000)
                     for n in range(250)])  # fmt: skip
-    ways, sizes = [], []
+    sizes = []
     for n in range(10, 250, 5):
-        request = asked(asked_at_ms=NOON_MS - 300_000 + n * 1_000)
-        answer = await talk.check(request)
-        ways.append(type(answer))
-        assert encoded(answer).items[-1].message.id == f"m{n:03}"
-        sizes.append(talk.room.channels.hot_view(KEY).written.nbytes)
+        response = await talk.check(asked(asked_at_ms=NOON_MS - 300_000 + n * 1_000))
+        assert response.items[-1].message.id == f"m{n:03}"
+        sizes.append(talk.room.channels.hot_view(KEY).lines.nbytes)
     assert any(after < before for before, after in pairwise(sizes))
-    assert max(sizes) <= 600_000
-    assert ways.count(JoinedContext) > len(ways) // 2
+    assert max(sizes) <= 800_000
 
 
-async def test_what_never_fits_on_a_page_goes_the_long_way():
-    """Law 2: messages that are more than a channel may keep are written each time, and right."""
+async def test_long_lines_are_not_kept():
+    """Law 2: messages that are more than a channel may keep are rendered each time, and right."""
     talk = Talk.of([say(f"m{n}", BEN, f"{n}" + "x" * 60_000, 60_000 - n) for n in range(16)])
-    response = await taken_the_long_way(talk, asked(token_budget=1_000_000))
+    response = await talk.check(asked(token_budget=1_000_000))
     assert len(response.items) == 16
+    assert talk.room.channels.hot_view(KEY).lines.nbytes < 200_000
 
 
 @pytest.mark.parametrize("far", [False, True])
@@ -191,26 +161,26 @@ async def test_changes_are_seen_at_once(far):
     strategy = Fixed("semantic", Messages(Category.SEMANTIC, message_ids=ids))
     talk = Talk.of([*LINES, say("m4", BEN, "/", 500)], strategies=(strategy,))
     request = asked(profile="retrieval", overrides=Overrides(recent_limit=1 if far else 10))
-    before = await joined(talk, request)
+    before = await talk.check(request)
     assert "the train" in before.text
 
     talk.edit("m1", "the bus")
-    edited = await joined(talk, request)
+    edited = await talk.check(request)
     assert "the train" not in str(edited)
     assert "Ben <u2>: the bus" in edited.text
 
     talk.rename("u2", "Benjamin")
-    renamed = await joined(talk, request)
+    renamed = await talk.check(request)
     assert "Benjamin <u2>: the bus" in renamed.text
     assert "Ben <" not in str(renamed)
 
     talk.recall("m1")
-    recalled = await joined(talk, request)
+    recalled = await talk.check(request)
     assert "the bus" not in str(recalled)
     assert "m1" not in [item.message.id for item in recalled.items]
 
     talk.append(say("m5", BEN, "/new", 100))
-    assert "Benjamin <u2>: /new" in (await joined(talk, request)).text
+    assert "Benjamin <u2>: /new" in (await talk.check(request)).text
 
 
 async def test_a_build_that_began_before_a_change_brings_nothing_back():
@@ -232,127 +202,55 @@ async def test_a_build_that_began_before_a_change_brings_nothing_back():
     await talk.room.channels.view(KEY)
     provider.kept = talk.room.channels.hot_view(KEY)
     talk.edit("m1", "the bus")
-    assert "the train" in encoded(await answer_of(talk.room, asked())).text
+    assert "the train" in (await answer_of(talk.room, asked())).text
     provider.kept = None
-    assert "the train" not in (await joined(talk, asked())).text
+    assert "the train" not in (await talk.check(asked())).text
 
 
 @pytest.mark.parametrize("text", ["/", "/start", "a\n/b", "\n/"])
 @pytest.mark.parametrize("style", SpeakerStyle)
 async def test_slashes_at_the_beginning(text, style):
     """Law 3: only a line that begins with a slash may count less behind another one: a reference of somebody whose
-    name does so is counted where it stands, the long way; other slashes are nothing special."""
+    name does so is counted where it stands; other slashes are nothing special."""
     lines = [say("s", Author("u8", "/slash"), text, 9_000), say("t", BEN, text, 8_000), *LINES]
     request = asked(speaker_style=style)
-    response = await joined(Talk.of(lines), request)
+    response = await Talk.of(lines).check(request)
     shown = text.replace("\n", "\n  ") if style is SpeakerStyle.TAGGED else text
     assert response.messages[0].content.endswith(shown)
 
-    for ids, is_plain in ((("t",), True), (("s", "t"), style is SpeakerStyle.ROLE)):
+    for ids in (("t",), ("s", "t")):
         far = Fixed("semantic", Messages(Category.SEMANTIC, message_ids=ids))
         request = asked(
             speaker_style=style, profile="retrieval", overrides=Overrides(recent_limit=3)
         )
-        way = joined if is_plain else taken_the_long_way
-        response = await way(Talk.of(lines, strategies=(far,)), request)
+        response = await Talk.of(lines, strategies=(far,)).check(request)
         assert list(response.messages[-2].message_ids) == list(ids)
 
 
-async def test_many_new_messages_are_put_on_a_page_a_few_at_a_time():
-    """Law 9: others get their turn in between; what is more than a build may put there goes the long way once."""
-    count, put, turns = NEW_MESSAGES * MOST_TIMES + 1, [], []
-    talk = Talk.of([say(f"m{n}", BEN, "hi", 100_000 - n) for n in range(count)])
-    request = asked(overrides=Overrides(max_context=count, recent_limit=count))
-    await talk.room.channels.view(KEY)
-    await talk.room.builder.build(request)  # writes them all
-
-    async def others() -> None:
-        while True:
-            turns.append(len(put))
-            await asyncio.sleep(0)
-
-    def spy(drafts, *rest):
-        put.append(len(drafts.rows))
-        pages_put(drafts, *rest)
-
-    pages_put = rendered_lines.put_on_page
-    running = asyncio.create_task(others())
-    with patch.object(rendered_lines, "put_on_page", spy):
-        ways = [type(await answer_of(talk.room, request)) for _ in range(3)]
-    running.cancel()
-    assert ways == [BuiltContext, JoinedContext, JoinedContext]
-    assert put == [NEW_MESSAGES] * MOST_TIMES + [1]
-    assert set(turns) >= set(range(1, MOST_TIMES + 1))
-    assert len((await joined(talk, request)).items) == count
-
-
-async def test_long_messages_are_put_on_a_page_one_by_one():
-    """Law 9: as many at once as are written in the time there is; where one takes longer, or all, none is put there."""
-    request, put = asked(token_budget=20_000), []
-    for count, length in ((3, 600), (7, 600), (3, 700)):
-        lines = [say(f"m{n}", BEN, "ha " * length, 10_000 - n) for n in range(count)]
-        with patch.object(
-            rendered_lines, "put_on_page", lambda drafts, *_: put.append(len(drafts.rows))
-        ):
-            talk = Talk.of(lines)
-            await talk.room.channels.view(KEY)
-            await answer_of(talk.room, request)
-        ways = [type(await answer_of(talk.room, request)) for _ in range(2)]
-        assert ways[-1] is JoinedContext, (count, length)
-    assert put == [1] * MOST_TIMES  # of the first; nothing comes of it here
-
-
 @pytest.mark.parametrize("far", [False, True])
-async def test_a_rename_while_lines_are_put_on_a_page(far):
-    """Nobody has two names in one answer, whether it is joined in the end or goes the long way."""
-    lines = [say(f"m{n}", BEN, f"line {n}", 100_000 - n) for n in range(3 * NEW_MESSAGES)]
-    talk = Talk.of([*lines, say("last", CAT, "x" * (5_000 if far else 5), 1_000)])
+async def test_a_rename_while_lines_are_rendered(far):
+    """Nobody has two names in one answer, nor a former one in the next."""
+    lines = [say(f"m{n}", BEN, f"line {n}", 100_000 - n) for n in range(40)]
+    talk = Talk.of([*lines, say("last", CAT, "x" * (MOST_KEPT_CHARS + 9 if far else 5), 1_000)])
     request = asked(overrides=Overrides(max_context=60, recent_limit=60), token_budget=9_000)
     await talk.room.channels.view(KEY)
-    put, renamed = rendered_lines.put_on_page, []
+    real, renamed = rendered_lines.run, []
 
-    def spy(drafts, *rest):
-        put(drafts, *rest)
+    async def slowly(cost_us: float, work: Any) -> Any:
+        done = await real(cost_us, work)
         if not renamed:
-            asyncio.get_running_loop().call_soon(talk.rename, "u2", "Bo")
-        renamed.append(len(drafts.rows))
+            renamed.append(cost_us)
+            talk.rename("u2", "Bo")
+        return done
 
-    with (
-        patch.object(rendered_lines, "put_on_page", spy),
-        patch.object(rendered_lines, "_are_too_many", lambda _: False),
-    ):
-        answer = encoded(await answer_of(talk.room, request))
-    names = {one.content.partition(" <u2>")[0] for one in answer.messages if "<u2>" in one.content}
+    with patch.object(rendered_lines, "run", slowly):
+        first = await answer_of(talk.room, request)
+    assert renamed
+    for response in (first, await talk.check(request)):
+        shown = [one.content for one in response.messages if "<u2>" in one.content]
+        names = {content.partition(" <u2>")[0] for content in shown}
+        assert len(names) == 1
     assert names == {"Bo"}
-    assert len(renamed) > 3
-
-
-async def test_a_codec_that_fails_costs_only_joining():
-    """Law 5: the long way is always there."""
-
-    class Broken(JoiningCodec):
-        def forms(self, written):
-            raise RuntimeError("boom")
-
-    room = Room(LINES, codec=WireCodec())
-    await room.channels.view(KEY)
-    with patch.object(builder, "log") as log:
-        answer = await room.builder.answer(asked(), Broken())
-    assert [call.args[0] for call in log.warning.call_args_list] == ["joining failed"]
-    assert encoded(answer) == encoded(await room.builder.build(asked()))
-
-
-@pytest.mark.injects_fault
-@pytest.mark.parametrize(
-    "parts",
-    [{"compressor": SimpleCompressor()}, {"assembler": StandardAssembler()}, {"adapters": {}}],
-    ids=lambda parts: next(iter(parts)),
-)
-async def test_what_an_operator_replaced_is_asked(parts):
-    """S3-01: with a compressor, an assembler or adapters of one's own nothing is joined past them."""
-    room = Room(LINES, codec=WireCodec(), **parts)
-    await room.channels.view(KEY)
-    assert isinstance(await room.builder.answer(asked(), CODEC), BuiltContext)
 
 
 async def test_over_all_channels():
@@ -360,8 +258,5 @@ async def test_over_all_channels():
     here, there = say("m1", ANN, "here", 2_000), say("m1", ANN, "there", 1_000)
     room = Room([here, replace(there, channel="elsewhere")], codec=WireCodec(), hot=False)
     request = replace(asked(), key=KEY._replace(channel=""))
-    answer = await answer_of(room, request)
-    assert isinstance(answer, JoinedContext)
-    contents = [one.content for one in encoded(answer).messages]
+    contents = [one.content for one in (await answer_of(room, request)).messages]
     assert contents == ["here", "there", "when?"]
-    assert encoded(answer) == encoded(await room.builder.build(request))
