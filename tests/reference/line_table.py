@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from google.protobuf.internal.encoder import _VarintBytes as varint
@@ -98,6 +99,29 @@ def assemble(
         elif step == at.WRITE_MESSAGES:
             fields[-1] += b"".join(_messages(lines, keys))
     return b"".join(fields)
+
+
+def take_fitting(
+    costs: Sequence[int],
+    order: Sequence[int],
+    blocks: Sequence[int],
+    held: Collection[int],
+    newest: int,
+    left: int,
+    kept: int,
+) -> tuple[list[list[int]], set[int], int]:
+    """The blocks that do not fit and are `held`, what is taken, and what is left of the tokens."""
+    stops, taken = list[list[int]](), set[int]()
+    for number, members in groupby(order, key=lambda i: blocks[i]):
+        block = list(members)
+        kept = 0 if number == newest else kept
+        cost = sum(costs[i] for i in block)
+        if cost <= left - kept:
+            left -= cost
+            taken.update(block)
+        elif number in held:
+            stops.append(block)
+    return stops, taken, left
 
 
 def _copied(

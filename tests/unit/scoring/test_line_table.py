@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import LineTable, Pieces, add_up, key_of
+from backscroll_scoring import LineTable, Pieces, add_up, key_of, take_fitting
 from backscroll_scoring import layout as at
 from backscroll_scoring.line_table import FIRST_LINES
 from tests.reference import line_table as reference
@@ -185,3 +185,23 @@ def test_what_is_there(lived):
             for number, content in enumerate(one.forms):
                 assert table.text(column[at.SLOT], number) == content.decode()
         assert table.nbytes > table.used_bytes
+
+
+@MANY
+@given(st.data())
+def test_what_fits(data):
+    """The same lines, block by block; those that may not be passed over are told, and the walk goes on behind them."""
+    blocks = sorted(data.draw(st.lists(st.integers(0, 5), max_size=8)))
+    order = sorted(range(len(blocks)), key=lambda i: (blocks[i] * 3 % 7, i))
+    costs = data.draw(st.lists(st.integers(0, 9), min_size=len(blocks), max_size=len(blocks)))
+    newest, answered = data.draw(st.tuples(st.integers(-1, 5), st.integers(-1, 5)))
+    left, kept = data.draw(st.tuples(st.integers(0, 40), st.integers(0, 9)))
+    state, taken = np.array((0, left, kept)), np.zeros(len(blocks), np.uint8)
+    given_to = [np.array(one, np.int64) for one in (costs, order, blocks)]
+    stops = []
+    while (end := take_fitting(*given_to, newest, answered, state, taken)) >= 0:
+        stops.append(order[state[at.AT] : end])
+        state[at.AT] = end
+    found = stops, set(taken.nonzero()[0].tolist()), state[at.LEFT]
+    held = {newest, answered}
+    assert found == reference.take_fitting(costs, order, blocks, held, newest, left, kept)
