@@ -59,6 +59,7 @@ from .layout import (
     NOT_SEAMLESS,
     NUMBERS,
     OPEN_FIELD,
+    PASSED_OVER,
     PLACE,
     RANK,
     RANK_KEY,
@@ -67,6 +68,7 @@ from .layout import (
     ROLES,
     SCORE_KEY,
     SLOT,
+    TAKEN,
     TURN_COST,
     TURN_TOKENS,
     TURNS_COST,
@@ -116,20 +118,20 @@ def keep_slot(key: int, slot: int, keys: Int64, slots: Int32) -> None:
 
 
 @helper
-def _sort_by_place(places: Int64, ranks: Int64) -> None:
-    """By Shell's method: orders are short and partly in order."""
-    k = places.shape[0]
+def _sort_both(values: Int64, along: Int64) -> None:
+    """Sort the first by value, the second along with it, by Shell's method: orders are short and partly in order."""
+    k = values.shape[0]
     gap = 1
     while gap < k // 3:
         gap = 3 * gap + 1
     while gap > 0:
         for i in range(gap, k):
-            place, rank = places[i], ranks[i]
+            value, other = values[i], along[i]
             j = i
-            while j >= gap and places[j - gap] > place:
-                places[j], ranks[j] = places[j - gap], ranks[j - gap]
+            while j >= gap and values[j - gap] > value:
+                values[j], along[j] = values[j - gap], along[j - gap]
                 j -= gap
-            places[j], ranks[j] = place, rank
+            values[j], along[j] = value, other
         gap //= 3
 
 
@@ -192,7 +194,7 @@ def lay_out(
     k, known, n_known = order.shape[0], columns[KNOWN], 0
     for i in range(k):
         columns[PLACE, i], columns[RANK, i] = order[i], i + 1
-    _sort_by_place(columns[PLACE], columns[RANK])
+    _sort_both(columns[PLACE], columns[RANK])
     for i in range(k):
         place = columns[PLACE, i]
         row, kind, slot, at = rows[place], np.int64(kinds[place]), -1, 0
@@ -218,33 +220,54 @@ def look_up(wanted: Int64, keys: Int64, slots: Int32, numbers: Int32, columns: I
         _enter(slot, i, numbers, columns)
 
 
-@kernel(nb.int64(READ_I64, READ_I64, READ_I64, nb.int64, nb.int64, I64, U8))
+@helper
+def _block_cost(columns: Int64, talk_cost: int, blocks: Int64, block: int) -> int:
+    cost = 0
+    for i in range(columns.shape[1]):
+        if blocks[i] == block:
+            cost += columns[LINE_COST if columns[IS_REFERENCE, i] else talk_cost, i]
+    return cost
+
+
+@kernel(nb.int64(READ_I64_2D, nb.int64, READ_I64, nb.int64, nb.int64, nb.int64, I64, U8))
 def take_fitting(
-    costs: Int64,
-    order: Int64,
+    columns: Int64,
+    talk_cost: int,
     blocks: Int64,
     newest: int,
     answered: int,
+    least: int,
     state: Int64,
-    taken: UInt8,
+    fates: UInt8,
 ) -> int:
     """See `line_table.take_fitting`."""
-    while state[AT] < order.shape[0]:
-        first = state[AT]
-        block, cost, last = blocks[order[first]], 0, first
-        while last < order.shape[0] and blocks[order[last]] == block:
-            cost += costs[order[last]]
-            last += 1
-        if block == newest:
+    k = columns.shape[1]
+    order, ranks = np.empty(k, np.int64), columns[RANK].copy()
+    for i in range(k):
+        order[i] = i
+    _sort_both(ranks, order)
+    if state[AT] == 0:
+        state[KEPT] = 0
+        if newest >= 0:
+            state[KEPT] = min(least, _block_cost(columns, talk_cost, blocks, blocks[newest]))
+    while state[AT] <= k:
+        i = order[state[AT] - 1] if state[AT] else answered
+        if i < 0 or fates[i]:
+            state[AT] += 1
+            continue
+        is_newest = newest >= 0 and blocks[i] == blocks[newest]
+        if is_newest:
             state[KEPT] = 0
-        if cost > state[LEFT] - state[KEPT]:
-            if block in (newest, answered):
-                return int(last)
-        else:
+        cost, fate = _block_cost(columns, talk_cost, blocks, blocks[i]), PASSED_OVER
+        if cost <= state[LEFT] - state[KEPT]:
+            fate = TAKEN
             state[LEFT] -= cost
-            for i in range(first, last):
-                taken[order[i]] = 1
-        state[AT] = last
+        elif is_newest or (answered >= 0 and blocks[i] == blocks[answered]):
+            return int(i)
+        for j in range(k):
+            if blocks[j] == blocks[i]:
+                fates[j] = fate
+        state[AT] += 1
     return -1
 
 

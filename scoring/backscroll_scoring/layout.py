@@ -47,6 +47,7 @@ GROUP_SUMS, MISSING, SUMS = 8, 16, 17
 
 # How far lines were taken into a budget: the place in their order, the tokens left, those kept for the newest line.
 AT, LEFT, KEPT = range(3)
+TAKEN, PASSED_OVER = 1, 2
 
 # The steps of a program that puts an answer together: rows of five numbers.
 COPY_PIECE, OPEN_FIELD, CLOSE_FIELD, COPY_LINES, WRITE_ITEMS, WRITE_MESSAGES = range(6)

@@ -213,31 +213,35 @@ def add_up(columns: Int64) -> list[int]:
 
 
 def take_fitting(
-    costs: Int64,
-    order: Int64,
+    columns: Int64,
+    talk_cost: int,
     blocks: Int64,
-    newest: int,
-    answered: int,
+    needed: tuple[int, int],
+    least_tokens: int,
     state: Int64,
-    taken: UInt8,
+    fates: UInt8,
 ) -> int:
-    """Take lines while they fit; what does not fit is passed over.
+    """Take lines while they fit, best first; what does not fit is passed over.
 
     Parameters
     ----------
-    costs, order, blocks : int64[k]
-        Tokens of each line; the lines by preference, those of a block side by side; the block of each, taken or left as
-        a whole.
-    newest, answered : int
-        The blocks that are not passed over, -1 none.
+    columns, talk_cost : int64[COLUMNS, k], int
+        The lines, and which column has what one of the talk costs.
+    blocks : int64[k]
+        Lines with the same number are taken or left together.
+    needed : int, int
+        The newest line, for which `least_tokens` are kept, and the one that comes first of all, -1 none: their blocks
+        are not passed over.
     state : int64[3]
         See `layout.AT`; goes on from there, and is left where it ended.
-    taken : uint8[k]
-        Set to 1 for what is taken.
+    fates : uint8[k]
+        0 until it is decided, then TAKEN or PASSED_OVER.
 
     Returns
     -------
-    The end of a block that does not fit and may not be passed over, which begins at `state[AT]` of the order; -1: none.
+    A line of a block that does not fit and may not be passed over; -1: none is left.
     """
-    last: int = kernels.take_fitting(costs, order, blocks, newest, answered, state, taken)
-    return last
+    stopped: int = kernels.take_fitting(
+        columns, talk_cost, blocks, *needed, least_tokens, state, fates
+    )
+    return stopped

@@ -87,7 +87,8 @@ def _warm_table() -> None:
     columns, *_ = table.lay_out(at, rows, at.astype(np.bool_), kinds, at, at, 0)
     table.look_up(at, columns)
     add_up(columns)
-    take_fitting(at, at, at, -1, -1, np.zeros(3, np.int64), at.astype(np.uint8))
+    state, fates = np.zeros(3, np.int64), at.astype(np.uint8)
+    take_fitting(columns, TURN_COST, at, (-1, -1), 0, state, fates)
     program = np.array([[WRITE_ITEMS, TURN_COST, 0, 0, 0]], np.int64)
     table.assemble(columns, np.zeros(1), None, tails, Pieces.of([b"p"] * 16), program)
 

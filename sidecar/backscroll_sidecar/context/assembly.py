@@ -192,7 +192,7 @@ def assemble(
         more = body, made.text.encode(), b"".join(map(codec.message, made.messages))
     lines = parts.lines
     if fitted.dropped:
-        lines = lines.ranked(picked.selection.ranks())
+        lines = lines.ranked_anew()
     lines = lines.entered(codec)
     assert lines.source is not None
     return lines.source.table.assemble(

@@ -251,15 +251,14 @@ def _attempts(
 
 def _dropped(kept: Lines, dropped: Mapping[int, Fate], lines: Lines) -> dict[int, Fate]:
     """What became of the lines that are not kept: the compressor's word on each, or on another of its tool exchange."""
-    if len(kept) == len(lines):
-        return {}
-    there, exchanges = set(kept.places), lines.exchanges
-    told = [place for place in reversed(lines.places) if place in exchanges and place in dropped]
-    by_exchange = {exchanges[place]: dropped[place] for place in told}
+    gone = set(lines.places).difference(kept.places)
+    by_exchange: dict[int, Fate] = {}
+    if lines.exchanges:
+        told = [place for place in reversed(lines.places) if place in dropped]
+        by_exchange = {lines.block_of(place): dropped[place] for place in told}
     return {
-        place: dropped.get(place) or by_exchange.get(exchanges.get(place, -1), Fate.BUDGET)
-        for place in lines.places
-        if place not in there
+        place: dropped.get(place) or by_exchange.get(lines.block_of(place), Fate.BUDGET)
+        for place in sorted(gone)
     }
 
 

@@ -168,7 +168,6 @@ class ContextBuilder:
         watch.lap("write")
         frame = frame_of(request, picked.profile, adapter)
         fitted, lost = await fit_in_stages(parts, frame, picked.profile, deadline)
-        picked.selection.drop(fitted.dropped)
         watch.lap("fit")
         content = assemble(fitted, picked, kinds, frame, self._codec, route.model, formats)
         watch.lap("adapt")

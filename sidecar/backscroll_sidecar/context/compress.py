@@ -11,7 +11,7 @@ import numpy as np
 import regex
 
 from backscroll_scoring import take_fitting
-from backscroll_scoring.layout import AT, CHARS, LEFT
+from backscroll_scoring.layout import CHARS, KEPT, LEFT, PASSED_OVER, TAKEN
 from backscroll_sidecar.context.rendering import RenderedLine
 from backscroll_sidecar.context.selected_lines import Line, Lines
 from backscroll_sidecar.domain import Fate
@@ -91,10 +91,16 @@ def _newest(lines: Lines, most: int) -> Lines:
     """The newest lines and, as one of them, what the question replies to; a tool exchange that does not fit whole is
     passed over.
     """
-    taken, left = np.zeros(len(lines), np.uint8), np.array((0, most, 0))
-    order = lines.ordered(np.arange(len(lines))[::-1])
-    take_fitting(np.ones(len(lines), np.int64), order, lines.blocks, -1, -1, left, taken)
-    return lines.take(taken.nonzero()[0])
+    blocks: dict[int, list[int]] = {}
+    if lines.answered_at >= 0:
+        blocks[lines.block_of(lines.answered)] = []
+    for i in range(len(lines) - 1, -1, -1):
+        blocks.setdefault(lines.block_of(lines.places[i]), []).append(i)
+    taken: list[int] = []
+    for block in blocks.values():
+        if len(taken) + len(block) <= most:
+            taken += block
+    return lines.take(sorted(taken))
 
 
 def _fitting(lines: Lines, max_tokens: int) -> Lines:
@@ -103,21 +109,19 @@ def _fitting(lines: Lines, max_tokens: int) -> Lines:
     What the question replies to comes first; it and the newest line are cut to what fits. The lines of a tool exchange
     fit together or not at all: of one that must be cut, the longest is.
     """
-    order, blocks, costs = lines.order, lines.blocks, lines.costs
-    newest = blocks.item(lines.newest) if lines.newest >= 0 else -1
-    answered = blocks.item(lines.answered_at) if lines.answered_at >= 0 else -1
-    kept = min(int(costs[blocks == newest].sum()), LEAST_TOKENS) if newest >= 0 else 0
-    state, taken = np.array((0, max_tokens, kept)), np.zeros(len(lines), np.uint8)
+    blocks, needed = lines.blocks, (lines.newest, lines.answered_at)
     changed: dict[int, RenderedLine] = {}
-    while (last := take_fitting(costs, order, blocks, newest, answered, state, taken)) >= 0:
-        at, left, kept = state.tolist()
-        block = order[at:last].tolist()
+    state, fates = np.array((0, max_tokens, 0)), np.zeros(len(lines), np.uint8)
+    walk = lines.columns, lines.talk_cost, blocks, needed, LEAST_TOKENS, state, fates
+    while (stopped := take_fitting(*walk)) >= 0:
+        left, kept = state.item(LEFT), state.item(KEPT)
+        block = (blocks == blocks[stopped]).nonzero()[0].tolist()
         index, cut = _cut(lines, block, [left - kept, left] if kept else [left])
+        fates[block] = PASSED_OVER
         if cut is not None:
-            changed[index], taken[block] = cut.written, 1
-            state[LEFT] -= cut.cost + costs[block].sum() - costs[index]
-        state[AT] = last
-    return lines.take(taken.nonzero()[0], changed)
+            changed[index], fates[block] = cut.written, TAKEN
+            state[LEFT] -= cut.cost + lines.costs[block].sum() - lines.costs[index]
+    return lines.take((fates == TAKEN).nonzero()[0], changed)
 
 
 def _cut(lines: Lines, block: Sequence[int], rooms: Sequence[int]) -> tuple[int, Line | None]:

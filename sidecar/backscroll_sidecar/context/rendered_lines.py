@@ -88,7 +88,7 @@ async def lines_of(
             if place in lines.places
         }
     if wanted.style.with_names:
-        source.shared, _ = source.shared_names(lines.speakers(), asker)
+        source.shared, lines.asked_by = source.shared_names(lines.speakers(), asker)
     if source.shared or source.additions or wanted.time_style is _RELATIVE:
         table.look_up(np.array(list(map(source.key, lines.places)), np.int64), columns)
         lines.add_up()

@@ -104,17 +104,20 @@ def built_context(
         addressed=question.addressed,
         question_type=question.message_type,
         events=written.events,
-        explanation=explain(
-            opened.view, gathered, picked.ranked, picked.selection, picked.profile, picked.elsewhere
-        )
-        if request.explain
-        else None,
+        explanation=_explained(opened, picked, fitted) if request.explain else None,
         channel=request.key.channel,
         model=written.model,
         payload_messages=written.payload_messages,
         language=parts.texts.language,
         omit=request.omit,
     )
+
+
+def _explained(opened: Opened, picked: Picked, fitted: Fitted) -> Explanation:
+    picked.selection.drop(fitted.dropped)
+    return explain(
+        opened.view, picked.gathered, picked.ranked, picked.selection, picked.profile, picked.elsewhere
+    )  # fmt: skip
 
 
 def reason_of(error: Exception) -> str:

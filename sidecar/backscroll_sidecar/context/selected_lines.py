@@ -247,10 +247,11 @@ class Lines(Sequence[Line]):
     answered : int
         The place of the one that the question replies to; -1 none of them.
     source : where they come from; None where all are `own`.
+    asked_by : the asker's name beside theirs, once it is known.
     """
 
     __slots__ = (
-        "_places", "_ranks", "_sums", "answered", "columns", "exchanges", "has_turns", "own", "source",
+        "_places", "_ranks", "_sums", "answered", "asked_by", "columns", "exchanges", "has_turns", "own", "source",
     )  # fmt: skip
 
     def __init__(
@@ -267,6 +268,7 @@ class Lines(Sequence[Line]):
         self.columns, self.own, self.exchanges = columns, own, exchanges
         self.has_turns, self.answered, self.source = has_turns, answered, source
         self._sums = sums
+        self.asked_by: str | None = None
         self._places: list[int] | None = None
         self._ranks: list[int] | None = None
 
@@ -302,6 +304,11 @@ class Lines(Sequence[Line]):
         if self._ranks is None:
             self._ranks = self.columns[RANK].tolist()
         return self._ranks
+
+    @property
+    def talk_cost(self) -> int:
+        """The column with what a line of the talk costs."""
+        return TURN_COST if self.has_turns else LINE_COST
 
     @property
     def costs(self) -> NDArray[np.int64]:
@@ -387,10 +394,10 @@ class Lines(Sequence[Line]):
             return self._with(columns, self.own)
         return self
 
-    def ranked(self, ranks: Mapping[int, int]) -> Lines:
-        """The same with other ranks, by place."""
+    def ranked_anew(self) -> Lines:
+        """The same with ranks from 1 on, in the order of those they have."""
         columns = self.columns.copy()
-        columns[RANK] = [ranks[place] for place in self.places]
+        columns[RANK, columns[RANK].argsort()] = np.arange(1, len(self) + 1)
         return self._with(columns, self.own)
 
     def __len__(self) -> int:
@@ -454,23 +461,6 @@ class Lines(Sequence[Line]):
         """The same of one place."""
         return self.exchanges.get(place, place)
 
-    @property
-    def order(self) -> NDArray[np.int64]:
-        """int64[k]: the indices, best first."""
-        return self.ordered(self.columns[RANK].argsort())
-
-    def ordered(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64[k]: indices in this order, but what the question replies to first, and blocks side by side."""
-        answered = self.answered_at
-        if not self.exchanges and answered < 0:
-            return np.ascontiguousarray(order)
-        by_block: dict[int, list[int]] = {}
-        if answered >= 0:
-            by_block[self.block_of(self.answered)] = []
-        for i in order.tolist():
-            by_block.setdefault(self.block_of(self.places[i]), []).append(i)
-        return np.array([i for block in by_block.values() for i in block], np.int64)
-
     def speakers(self) -> dict[int, Speaker]:
         """Who says messages of the talk that are neither the bot's nor a platform's, by author number."""
         if self.source is None or not self.has_turns:
@@ -481,10 +471,13 @@ class Lines(Sequence[Line]):
     def named_apart(self, asker: Speaker, adapter: Adapter) -> tuple[Lines, str]:
         """The same with the names that these people, the asker among them, are given together; and the asker's."""
         source = self.source
+        if self.asked_by is not None:
+            return self, self.asked_by
         if source is None:
             return self, adapter.name_alone(asker)
         shared, asked_by = source.shared_names(self.speakers(), asker)
         if shared == source.shared:
+            self.asked_by = asked_by
             return self, asked_by
         changed, source = shared ^ source.shared, replace(source, shared=shared)
         anew = {
@@ -493,5 +486,5 @@ class Lines(Sequence[Line]):
             if source.author(place) in changed
         }
         lines = self.take(range(len(self)), anew)
-        lines.source = source
+        lines.source, lines.asked_by = source, asked_by
         return lines, asked_by
