@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from google.protobuf.internal.encoder import _VarintBytes as varint
@@ -103,23 +102,25 @@ def assemble(
 
 def take_fitting(
     costs: Sequence[int],
-    order: Sequence[int],
+    ranks: Sequence[int],
     blocks: Sequence[int],
-    held: Collection[int],
-    newest: int,
+    needed: tuple[int, int],
+    least_tokens: int,
     left: int,
-    kept: int,
-) -> tuple[list[list[int]], set[int], int]:
-    """The blocks that do not fit and are `held`, what is taken, and what is left of the tokens."""
-    stops, taken = list[list[int]](), set[int]()
-    for number, members in groupby(order, key=lambda i: blocks[i]):
-        block = list(members)
-        kept = 0 if number == newest else kept
-        cost = sum(costs[i] for i in block)
-        if cost <= left - kept:
-            left -= cost
-            taken.update(block)
-        elif number in held:
+) -> tuple[list[int], set[int], int]:
+    """The blocks that are needed and do not fit, those that are taken, and what is left of the tokens."""
+    newest, first = (blocks[i] if i >= 0 else -1 for i in needed)
+    every = range(len(costs))
+    order = sorted(every, key=lambda i: (blocks[i] != first, ranks[i]))
+    cost_of = {block: sum(costs[i] for i in every if blocks[i] == block) for block in blocks}
+    kept = min(least_tokens, cost_of.get(newest, 0))
+    stops, taken = list[int](), set[int]()
+    for block in dict.fromkeys(blocks[i] for i in order):
+        kept = 0 if block == newest else kept
+        if cost_of[block] <= left - kept:
+            left -= cost_of[block]
+            taken.add(block)
+        elif block in (newest, first):
             stops.append(block)
     return stops, taken, left
 

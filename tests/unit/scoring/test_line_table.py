@@ -1,5 +1,7 @@
 """Tables of rendered lines against what dictionaries and sorting say. Also run with NUMBA_DISABLE_JIT=1."""
 
+from functools import partial
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -190,18 +192,25 @@ def test_what_is_there(lived):
 @MANY
 @given(st.data())
 def test_what_fits(data):
-    """The same lines, block by block; those that may not be passed over are told, and the walk goes on behind them."""
-    blocks = sorted(data.draw(st.lists(st.integers(0, 5), max_size=8)))
-    order = sorted(range(len(blocks)), key=lambda i: (blocks[i] * 3 % 7, i))
-    costs = data.draw(st.lists(st.integers(0, 9), min_size=len(blocks), max_size=len(blocks)))
-    newest, answered = data.draw(st.tuples(st.integers(-1, 5), st.integers(-1, 5)))
-    left, kept = data.draw(st.tuples(st.integers(0, 40), st.integers(0, 9)))
-    state, taken = np.array((0, left, kept)), np.zeros(len(blocks), np.uint8)
-    given_to = [np.array(one, np.int64) for one in (costs, order, blocks)]
-    stops = []
-    while (end := take_fitting(*given_to, newest, answered, state, taken)) >= 0:
-        stops.append(order[state[at.AT] : end])
-        state[at.AT] = end
-    found = stops, set(taken.nonzero()[0].tolist()), state[at.LEFT]
-    held = {newest, answered}
-    assert found == reference.take_fitting(costs, order, blocks, held, newest, left, kept)
+    """The same blocks, best first; those that are needed and do not fit are told, and the walk goes on behind them."""
+    k = data.draw(st.integers(0, 8))
+    each = partial(st.lists, min_size=k, max_size=k)
+    columns = np.zeros((at.COLUMNS, k), np.int64)
+    columns[at.RANK] = data.draw(st.permutations(range(1, k + 1)))
+    for row, of in ((at.IS_REFERENCE, 1), (at.TURN_COST, 9), (at.LINE_COST, 9)):
+        columns[row] = data.draw(each(st.integers(0, of)))
+    talk_cost = data.draw(st.sampled_from([at.TURN_COST, at.LINE_COST]))
+    blocks = np.array(data.draw(each(st.integers(0, 5))), np.int64)
+    one = st.integers(-1, k - 1)
+    needed = data.draw(st.tuples(one, one))
+    least, left = data.draw(st.tuples(st.integers(0, 9), st.integers(0, 40)))
+    state, fates, stops = np.array((0, left, 0)), np.zeros(k, np.uint8), []
+    walk = columns, talk_cost, blocks, needed, least, state, fates
+    while (stopped := take_fitting(*walk)) >= 0:
+        stops.append(blocks[stopped])
+        fates[blocks == blocks[stopped]] = at.PASSED_OVER
+    assert fates.all()
+    found = stops, set(blocks[fates == at.TAKEN].tolist()), state[at.LEFT]
+    costs = np.where(columns[at.IS_REFERENCE], columns[at.LINE_COST], columns[talk_cost])
+    given_to = (costs.tolist(), columns[at.RANK].tolist(), blocks.tolist())
+    assert found == reference.take_fitting(*given_to, needed, least, left)
