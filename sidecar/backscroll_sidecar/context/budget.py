@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import msgspec
-from msgspec.structs import replace
 
 from backscroll_scoring.layout import (
     CHARS,
@@ -31,7 +31,6 @@ from backscroll_sidecar.context.compress import (
 )
 from backscroll_sidecar.context.layouts import (
     GAP,
-    NO_LINES,
     QUESTION_APART,
     Assembled,
     Part,
@@ -61,6 +60,7 @@ _NAMES = {
     Part.LABELLED_QUESTION: "question",
     Part.PREFERENCES: "preferences",
 }
+_OF_LINES = {Part.RECENT, Part.SEMANTIC}
 _FRAMED = {Part.SYSTEM, Part.SYSTEM_LINE, Part.QUESTION, Part.LABELLED_QUESTION}
 """They count with the framing of a message, whether they are one of their own or not."""
 
@@ -132,9 +132,13 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 class Counted(NamedTuple):
-    """Tokens of a context: of its payload, and of its parts by name; what somebody's own assembler made of it."""
+    """Tokens of a context: of its payload, of what that is without lines, and of its parts by name.
+
+    `assembled`: what somebody's own assembler made of it.
+    """
 
     total: int
+    bare: int
     by_part: dict[str, int]
     assembled: Assembled | None = None
 
@@ -175,10 +179,6 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
         When the question and the fixed parts alone do not fit; it names the least that would do.
     """
 
-    def compressed(lines: Lines, fixed: int) -> Compressed:
-        room = frame.budget - fixed - _titles_cost(lines, frame) - _askers_cost(parts, lines, frame)
-        return stages.compress(lines, replace(limits, max_tokens=room))
-
     def count(lines: Lines, preferences: Sequence[str]) -> tuple[Counted, Parts, str]:
         shown, asked_by = parts, ""
         if lines is not parts.lines or preferences is not parts.preferences:
@@ -188,22 +188,25 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
         return stages.count(shown, asked_by), shown, asked_by
 
     given, preferences = parts.lines, parts.preferences
-    fixed = count(NO_LINES, preferences)[0].total
-    if fixed > frame.budget:
+    counted, shown, asked_by = count(given, preferences)
+    if counted.bare > frame.budget:
         preferences = ()
-        fixed = count(NO_LINES, preferences)[0].total
-        if fixed > frame.budget:
-            raise BudgetTooSmall(frame.budget, fixed)
-    first = made_of = compressed(given, fixed)
+        counted, shown, asked_by = count(given, preferences)
+        if counted.bare > frame.budget:
+            raise BudgetTooSmall(frame.budget, counted.bare)
+    first = made_of = _compressed(given, counted.bare, parts, limits, frame, stages)
     needed = _needed(given)
     if needed >= 0 and first.dropped.get(given.places[needed]) is Fate.BUDGET:
         for some, others in _attempts(given, preferences, needed):
-            tried = compressed(some, count(NO_LINES, others)[0].total)
+            bare = count(some, others)[0].bare
+            tried = _compressed(some, bare, parts, limits, frame, stages)
             if given.places[needed] not in tried.dropped:
                 made_of, preferences = tried, others
                 break
-    lines = whole_blocks(Lines.of(made_of.lines), given)
-    counted, shown, asked_by = count(lines, preferences)
+    lines = given
+    if made_of.lines is not given or preferences is not shown.preferences or counted.assembled:
+        lines = whole_blocks(Lines.of(made_of.lines), given)
+        counted, shown, asked_by = count(lines, preferences)
     while lines and counted.total > frame.budget:
         lines = _without_worst(lines)
         counted, shown, asked_by = count(lines, preferences)
@@ -220,6 +223,14 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
         asked_by=asked_by,
         assembled=counted.assembled,
     )
+
+
+def _compressed(
+    lines: Lines, bare: int, parts: Parts, limits: Limits, frame: Frame, stages: Stages
+) -> Compressed:
+    """The lines beside so many tokens of other things."""
+    room = frame.budget - bare - _titles_cost(lines, frame) - _askers_cost(parts, lines, frame)
+    return stages.compress(lines, Limits(limits.max_messages, limits.max_chars_per_message, room))
 
 
 def _without_worst(lines: Lines) -> Lines:
@@ -251,6 +262,8 @@ def _attempts(
 
 def _dropped(kept: Lines, dropped: Mapping[int, Fate], lines: Lines) -> dict[int, Fate]:
     """What became of the lines that are not kept: the compressor's word on each, or on another of its tool exchange."""
+    if len(kept) == len(lines):
+        return {}
     gone = set(lines.places).difference(kept.places)
     by_exchange: dict[int, Fate] = {}
     if lines.exchanges:
@@ -280,6 +293,12 @@ def _askers_cost(parts: Parts, lines: Lines, frame: Frame) -> int:
     return max(0, frame.name_tokens(asked_by) - frame.name_tokens(alone))
 
 
+@lru_cache(maxsize=64)
+def _without_lines(of: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts that have no lines; the same where none has."""
+    return tuple(part for part in of if part not in _OF_LINES) if _OF_LINES & set(of) else of
+
+
 class PartCounter:
     """Counts the contexts of one request in its layout, adding up what lines are known to have.
 
@@ -295,21 +314,33 @@ class PartCounter:
 
     def count(self, parts: Parts, asked_by: str) -> Counted:
         """Of the payload, where the asker has this name; and of its parts."""
-        frame, sums = self._frame, parts.lines.sums
-        framing, total, found = self._framing, frame.fixed_tokens, {}
+        frame, sums, framing = self._frame, parts.lines.sums, self._framing
+        bare = total = frame.fixed_tokens
+        found: dict[str, int] = {}
         if frame.has_names:
-            total += sums[NAMES_TOKENS] + frame.name_tokens(asked_by)
+            total += frame.name_tokens(asked_by)
+            bare += frame.name_tokens(frame.adapter.name_alone(speaker_of(parts.asked_by)))
         for _, of in parts.plan(frame.layout, include_system=frame.include_system).payload:
             if not of:
-                tokens = found["recent"] = sums[TURNS_TOKENS]
-            else:
-                for part in of:
-                    alone = self._alone(parts, _SYSTEM if part is Part.SYSTEM_LINE else part)
-                    found[_NAMES[part]] = alone + framing if part in _FRAMED else alone
-                together = self._alone(parts, of[0]) if len(of) == 1 else self._together(parts, of)
-                tokens = framing + together
-            total += tokens
-        return Counted(total, found)
+                found["recent"] = sums[TURNS_TOKENS]
+                total += sums[TURNS_TOKENS] + (sums[NAMES_TOKENS] if frame.has_names else 0)
+                continue
+            alone = [self._alone(parts, part) for part in of]
+            for part, tokens in zip(of, alone, strict=True):
+                found[_NAMES[part]] = tokens + framing if part in _FRAMED else tokens
+            if Part.SYSTEM_LINE in of:  # as much as it would be by itself
+                found["system"] = self._alone(parts, Part.SYSTEM) + framing
+            message = framing + (alone[0] if len(of) == 1 else self._together(parts, of))
+            total += message
+            rest = _without_lines(of)
+            bare += message if rest is of else self._message(parts, rest)
+        return Counted(total, bare, found)
+
+    def _message(self, parts: Parts, of: Sequence[Part]) -> int:
+        """Of a message of these parts; 0 of none."""
+        if len(of) < 2:
+            return self._framing + self._alone(parts, of[0]) if of else 0
+        return self._framing + self._together(parts, of)
 
     def _alone(self, parts: Parts, part: Part) -> int:
         """Of a part by itself."""
@@ -361,8 +392,8 @@ def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame) -> int:
     return total
 
 
-def count_assembled(made: Assembled, parts: Parts, frame: Frame) -> Counted:
-    """Tokens of what an assembler made, counted as text."""
+def count_assembled(made: Assembled, bare: Assembled, parts: Parts, frame: Frame) -> Counted:
+    """Tokens of what an assembler made, counted as text; `bare`: without lines."""
     count, framing = token_counter(frame.tokenizer).count, frame.adapter.framing.message_tokens
     found = {
         one.part: count(one.text) if one.tokens is None else one.tokens for one in made.sections
@@ -372,7 +403,8 @@ def count_assembled(made: Assembled, parts: Parts, frame: Frame) -> Counted:
     found["question"] = count(asked) + framing
     if parts.system and begins_with_system(made.payload_messages[0].content, parts.system):
         found["system"] = count(parts.system) + framing
-    return Counted(payload_tokens(made.payload_messages, frame), found, made)
+    payload, without = made.payload_messages, bare.payload_messages
+    return Counted(payload_tokens(payload, frame), payload_tokens(without, frame), found, made)
 
 
 def _token_counts(counted: Counted, frame: Frame) -> TokenCounts:

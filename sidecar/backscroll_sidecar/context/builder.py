@@ -198,12 +198,17 @@ class ContextBuilder:
 
     def _adapter(self, request: BuildRequest) -> tuple[Adapter, int, tuple[Degradation, ...]]:
         """The vendor's adapter, how often its payload is wanted, and what is lost: a format without a working one."""
-        if ResponsePart.PAYLOADS in request.omit:
-            return OPENAI_CHAT, 0, ()
-        there = [name for name in request.payload_formats if name in self._adapters]
-        lost = [name for name in request.payload_formats if name not in there]
-        adapter = self._adapters[there[0]] if there else OPENAI_CHAT
-        return adapter, len(there), tuple([Degradation("adapt", "ERROR", name) for name in lost])
+        found: Adapter | None = None
+        lost: tuple[Degradation, ...] = ()
+        times = 0
+        if ResponsePart.PAYLOADS not in request.omit:
+            for name in request.payload_formats:
+                adapter = self._adapters.get(name)
+                if adapter is None:
+                    lost += (Degradation("adapt", "ERROR", name),)
+                elif found is None or adapter is found:
+                    found, times = adapter, times + 1
+        return found or OPENAI_CHAT, times, lost
 
     async def _parts(
         self,

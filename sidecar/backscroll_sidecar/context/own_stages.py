@@ -27,7 +27,7 @@ from backscroll_sidecar.context.compress import (
     Limits,
     SimpleCompressor,
 )
-from backscroll_sidecar.context.layouts import Assembled, Assembler, Parts, Section
+from backscroll_sidecar.context.layouts import NO_LINES, Assembled, Assembler, Parts, Section
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.rendering import RenderedLine
 from backscroll_sidecar.context.selected_lines import Lines
@@ -186,13 +186,13 @@ class _Stages:
         if self._assembler is None:
             return self._counter.count(parts, asked_by)
         self.asked = "assemble"
+        assemble = partial(self._assembler.assemble, include_system=frame.include_system)
         try:
-            made = self._assembler.assemble(
-                parts, frame.layout, include_system=frame.include_system
-            )
+            made = assemble(parts, frame.layout)
+            bare = assemble(parts.showing(NO_LINES, parts.preferences), frame.layout)
         except OWN_FAULTS as error:
             raise StageFailed(self.asked) from error
-        return count_assembled(made, parts, frame)
+        return count_assembled(made, bare, parts, frame)
 
 
 async def fit_in_stages(

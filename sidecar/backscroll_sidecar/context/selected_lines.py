@@ -401,7 +401,7 @@ class Lines(Sequence[Line]):
         return self._with(columns, self.own)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.columns[0])
 
     @overload
     def __getitem__(self, index: int) -> Line: ...
