@@ -221,11 +221,14 @@ def look_up(wanted: Int64, keys: Int64, slots: Int32, numbers: Int32, columns: I
 
 
 @helper
-def _block_cost(columns: Int64, talk_cost: int, blocks: Int64, block: int) -> int:
-    cost = 0
-    for i in range(columns.shape[1]):
-        if blocks[i] == block:
-            cost += columns[LINE_COST if columns[IS_REFERENCE, i] else talk_cost, i]
+def _block_cost(columns: Int64, talk_cost: int, blocks: Int64, i: int, grouped: bool) -> int:
+    """What the lines of a line's block cost."""
+    cost, first, last = 0, i, i + 1
+    if grouped:
+        first, last = 0, columns.shape[1]
+    for j in range(first, last):
+        if blocks[j] == blocks[i]:
+            cost += columns[LINE_COST if columns[IS_REFERENCE, j] else talk_cost, j]
     return cost
 
 
@@ -243,13 +246,15 @@ def take_fitting(
     """See `line_table.take_fitting`."""
     k = columns.shape[1]
     order, ranks = np.empty(k, np.int64), columns[RANK].copy()
+    grouped = False
     for i in range(k):
         order[i] = i
+        grouped |= blocks[i] != columns[PLACE, i]
     _sort_both(ranks, order)
     if state[AT] == 0:
         state[KEPT] = 0
         if newest >= 0:
-            state[KEPT] = min(least, _block_cost(columns, talk_cost, blocks, blocks[newest]))
+            state[KEPT] = min(least, _block_cost(columns, talk_cost, blocks, newest, grouped))
     while state[AT] <= k:
         i = order[state[AT] - 1] if state[AT] else answered
         if i < 0 or fates[i]:
@@ -258,13 +263,13 @@ def take_fitting(
         is_newest = newest >= 0 and blocks[i] == blocks[newest]
         if is_newest:
             state[KEPT] = 0
-        cost, fate = _block_cost(columns, talk_cost, blocks, blocks[i]), PASSED_OVER
+        cost, fate = _block_cost(columns, talk_cost, blocks, i, grouped), PASSED_OVER
         if cost <= state[LEFT] - state[KEPT]:
             fate = TAKEN
             state[LEFT] -= cost
         elif is_newest or (answered >= 0 and blocks[i] == blocks[answered]):
             return int(i)
-        for j in range(k):
+        for j in range(0 if grouped else i, k if grouped else i + 1):
             if blocks[j] == blocks[i]:
                 fates[j] = fate
         state[AT] += 1

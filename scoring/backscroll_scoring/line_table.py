@@ -228,7 +228,7 @@ def take_fitting(
     columns, talk_cost : int64[COLUMNS, k], int
         The lines, and which column has what one of the talk costs.
     blocks : int64[k]
-        Lines with the same number are taken or left together.
+        Lines with the same number are taken or left together; the place of each that is alone.
     needed : int, int
         The newest line, for which `least_tokens` are kept, and the one that comes first of all, -1 none: their blocks
         are not passed over.

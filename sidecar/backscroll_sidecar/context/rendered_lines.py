@@ -125,23 +125,27 @@ def _enter(lines: Lines, found: Mapping[int, _Rendered]) -> None:
     assert source is not None
     cache, style = source.view.lines, source.wanted.table_style
     # Else it began anew meanwhile: names may have changed.
-    is_current = cache.table(style) is source.table
-    kept = {place: one for place, one in found.items() if one.key >= 0 and is_current}
-    slots: dict[int, int] = {}
-    if kept:
-        entered = cache.keep(
-            style,
-            [one.key for one in kept.values()],
-            [one.forms for one in kept.values()],
-            [one.line.numbers for one in kept.values()],
-        )
-        slots = dict(zip(kept, entered, strict=True))
+    slots = _keep(source, found) if cache.table(style) is source.table else {}
     for i, place in enumerate(lines.places):
         if place in found:
             columns[FIRST_NUMBER:, i] = found[place].line.numbers
             columns[SLOT, i] = slots.get(place, OWN_SLOT)
-    lines.own = {place: one.line for place, one in found.items() if place not in kept}
+    lines.own = {place: one.line for place, one in found.items() if place not in slots}
     lines.add_up()
+
+
+def _keep(source: LineSource, found: Mapping[int, _Rendered]) -> dict[int, int]:
+    """Enter in the table what can be kept; its slots by place."""
+    kept = {place: one for place, one in found.items() if one.key >= 0}
+    if not kept:
+        return {}
+    slots = source.view.lines.keep(
+        source.wanted.table_style,
+        [one.key for one in kept.values()],
+        [one.forms for one in kept.values()],
+        [one.line.numbers for one in kept.values()],
+    )
+    return dict(zip(kept, slots, strict=True))
 
 
 def first_wanted(view: ChannelView, elsewhere: Wanted) -> Wanted:
@@ -192,11 +196,5 @@ def render_ahead(
     source = LineSource(view, rows, None, wanted, wanted.line_style(asked_at_ms), table)
     costs = accumulate(map(source.render_us, range(len(rows))))
     count = max(1, sum(so_far <= within_us for so_far in costs))
-    made = _rendered(source, range(count), codec).values()
-    view.lines.keep(
-        wanted.table_style,
-        [one.key for one in made],
-        [one.forms for one in made],
-        [one.line.numbers for one in made],
-    )
+    _keep(source, _rendered(source, range(count), codec))
     return count

@@ -38,9 +38,9 @@ def named(context) -> list[tuple[str, str, str]]:
 class NotingAdapter(OpenAIChat):
     """The adapter, noting when it is asked."""
 
-    def envelope(self, model, tools_json):
+    def around(self, role, name=""):
         LOG.append("adapter")
-        return super().envelope(model, tools_json)
+        return super().around(role, name)
 
 
 @pytest.mark.row("S3-14")
@@ -66,7 +66,7 @@ async def test_provider_compressor_assembler_adapter(layout):
         assert not context.degradations
         LOG.clear()
         await ask(client, profile="room", layout=layout, explain=True)
-        assert LOG == ["adapter"]
+        assert set(LOG) == {"adapter"}
 
 
 @pytest.mark.row("S3-14", "S3-26")
