@@ -268,6 +268,7 @@ def take_fitting(
             fate = TAKEN
             state[LEFT] -= cost
         elif is_newest or (answered >= 0 and blocks[i] == blocks[answered]):
+            state[AT] += 1
             return int(i)
         for j in range(0 if grouped else i, k if grouped else i + 1):
             if blocks[j] == blocks[i]:

@@ -51,13 +51,14 @@ class Pieces:
 class LineTable:
     """Rendered lines by key, `key_of` a message and its mark. Grows; for one thread at a time."""
 
-    __slots__ = ("_bounds", "_bytes", "_count", "_keys", "_numbers", "_slots")
+    __slots__ = ("_bounds", "_bytes", "_count", "_keys", "_numbers", "_own", "_slots")
 
     def __init__(self) -> None:
         self._bytes: UInt8 = np.empty(FIRST_BYTES, np.uint8)
         self._bounds: Int32 = np.zeros((FIRST_LINES, FORMS + 1), np.int32)
         self._numbers: Int32 = np.empty((FIRST_LINES, NUMBERS), np.int32)
         self._count = 0
+        self._own: tuple[UInt8, Int32, Int32, Int64, Int32] | None = None
         self._new_index(4 * FIRST_LINES)
 
     def _new_index(self, size: int) -> None:
@@ -82,14 +83,21 @@ class LineTable:
         numbers: Sequence[Sequence[int]],
     ) -> range:
         """Enter lines, at least one: the forms and numbers of each, in the order of `layout`. Returns their slots."""
-        slots = self.lend(forms, numbers)
+        self._give_back()
+        slots = self._write(forms, numbers)
         self._count = slots.stop
         for key, slot in zip(keys, slots, strict=True):
             kernels.keep_slot(key, slot, self._keys, self._slots)
         return slots
 
     def lend(self, forms: Sequence[Sequence[bytes]], numbers: Sequence[Sequence[int]]) -> range:
-        """Slots for lines, at least one, that nobody will look up: theirs until the next line is entered."""
+        """Slots for lines, at least one, that nobody will look up: theirs until an answer is assembled."""
+        self._give_back()
+        self._own = self._bytes, self._bounds, self._numbers, self._keys, self._slots
+        return self._write(forms, numbers)
+
+    def _write(self, forms: Sequence[Sequence[bytes]], numbers: Sequence[Sequence[int]]) -> range:
+        """Write lines behind those there are."""
         start, first, count = self.used_bytes, self._count, len(forms)
         pieces = [form for each in forms for form in each]
         joined = b"".join(pieces)
@@ -194,7 +202,14 @@ class LineTable:
             self._bytes, self._bounds, columns, scores, _NO_PLACES if scored is None else scored, tails.joined,
             tails.ends, pieces.joined, pieces.ends, program,
         )  # fmt: skip
+        self._give_back()
         return assembled
+
+    def _give_back(self) -> None:
+        """Let go of what was lent, which may have been long."""
+        if self._own is not None:
+            self._bytes, self._bounds, self._numbers, self._keys, self._slots = self._own
+            self._own = None
 
 
 def key_of(seq: int, mark: int, is_shared: bool) -> int:

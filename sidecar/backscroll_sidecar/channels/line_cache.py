@@ -42,11 +42,12 @@ class LineCache:
     sets : shingle sets by arrival number; `sets_with` adds to them
     """
 
-    __slots__ = ("_last", "_mark_count", "_marks", "_tables", "sets", "wanted")
+    __slots__ = ("_last", "_mark_count", "_marks", "_table_bytes", "_tables", "sets", "wanted")
 
     def __init__(self, wanted: Any = None) -> None:  # noqa: ANN401 - its style, of whatever kind
         self.wanted = wanted
         self._tables: dict[Hashable, LineTable] = {}
+        self._table_bytes = 0
         self._last: tuple[Hashable, LineTable | None] = (None, None)
         self._marks: dict[str, int] = {}
         self._mark_count = count()
@@ -56,11 +57,6 @@ class LineCache:
     def nbytes(self) -> int:
         """Bytes held, roughly."""
         return self.sets.nbytes + self._table_bytes
-
-    @property
-    def _table_bytes(self) -> int:
-        """Of the tables, with what they lent."""
-        return sum([table.nbytes for table in self._tables.values()])
 
     def sets_with(self, seqs: NDArray[np.int64], make: SetsOf) -> ShingleCache:
         """The shingle sets, completed for these messages; `make` makes missing ones."""
@@ -73,13 +69,13 @@ class LineCache:
 
     def table(self, style: Hashable) -> LineTable:
         """The lines in this style; others are entered by `keep`."""
-        self._bound()
         last, table = self._last
         if table is not None and last == style:  # sooner told than hashed
             return table
         found = self._tables.get(style)
         if found is None:
             found = self._tables[style] = LineTable()
+            self._table_bytes += found.nbytes
         self._last = style, found
         return found
 
@@ -91,13 +87,13 @@ class LineCache:
         numbers: Sequence[Sequence[int]],
     ) -> range:
         """Enter lines in the table of a style; their slots. Where that is too much, all tables begin anew."""
-        slots = self.table(style).add(keys, forms, numbers)
-        self._bound()
-        return slots
-
-    def _bound(self) -> None:
+        table = self.table(style)
+        before = table.nbytes
+        slots = table.add(keys, forms, numbers)
+        self._table_bytes += table.nbytes - before
         if self._table_bytes > MAX_TABLE_BYTES:
             self._begin_anew()
+        return slots
 
     def mark_number(self, mark: str) -> int:
         """What stands in keys for a mark before a line that is neither none (0) nor a date (1)."""
@@ -114,7 +110,7 @@ class LineCache:
         self._marks, self.sets = {}, ShingleCache()
 
     def _begin_anew(self) -> None:
-        self._tables, self._last = {}, (None, None)
+        self._tables, self._table_bytes, self._last = {}, 0, (None, None)
 
     def without(self, seqs: Iterable[int]) -> LineCache:
         """What is left after these messages changed."""
@@ -122,5 +118,6 @@ class LineCache:
         out = LineCache(self.wanted)
         out.sets = self.sets.without(gone)
         out._tables = {style: table.without(gone) for style, table in self._tables.items()}
+        out._table_bytes = self._table_bytes
         out._marks, out._mark_count = self._marks.copy(), self._mark_count
         return out

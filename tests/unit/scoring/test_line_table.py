@@ -200,7 +200,13 @@ def test_what_fits(data):
     for row, of in ((at.IS_REFERENCE, 1), (at.TURN_COST, 9), (at.LINE_COST, 9)):
         columns[row] = data.draw(each(st.integers(0, of)))
     talk_cost = data.draw(st.sampled_from([at.TURN_COST, at.LINE_COST]))
-    blocks = np.array(data.draw(each(st.integers(0, 5))), np.int64)
+    columns[at.PLACE] = np.arange(10, 10 + k)
+    together = data.draw(each(st.none() | st.integers(0, 3)))
+    alone = columns[at.PLACE].tolist()
+    blocks = np.array(
+        [place if one is None else one for place, one in zip(alone, together, strict=True)],
+        np.int64,
+    )
     one = st.integers(-1, k - 1)
     needed = data.draw(st.tuples(one, one))
     least, left = data.draw(st.tuples(st.integers(0, 9), st.integers(0, 40)))
