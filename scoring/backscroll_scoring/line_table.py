@@ -72,9 +72,9 @@ class LineTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes it holds."""
-        of_lines = self._bytes.nbytes + self._bounds.nbytes + self._numbers.nbytes
-        return of_lines + self._keys.nbytes + self._slots.nbytes
+        """Bytes it holds, without what it lends."""
+        arrays = self._own or (self._bytes, self._bounds, self._numbers, self._keys, self._slots)
+        return sum(one.nbytes for one in arrays)
 
     def add(
         self,

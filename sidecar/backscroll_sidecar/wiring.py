@@ -25,7 +25,6 @@ from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.configured_models import chat_model, configured_embedder
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.opening import Opening
-from backscroll_sidecar.context.precompute import Precompute
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import ChannelKey, SearchScope
 from backscroll_sidecar.edge import self_warmup
@@ -50,6 +49,7 @@ from backscroll_sidecar.ports import (
     HistoryStore,
     Maintenance,
 )
+from backscroll_sidecar.precompute import Precompute
 from backscroll_sidecar.recording import Recorder
 from backscroll_sidecar.store.opening import open_store
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy

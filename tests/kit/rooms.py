@@ -16,7 +16,7 @@ from backscroll_sidecar.context.fallback_ladder import Picker, Ranker
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Overrides
 from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.own_stages import CheckedAssembler, CheckedCompressor
-from backscroll_sidecar.context.routing import ContextSettings
+from backscroll_sidecar.context.profiles import ContextSettings
 from backscroll_sidecar.domain import (
     Author,
     Category,

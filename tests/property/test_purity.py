@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.context.compress import CUT_MARK, Limits, SimpleCompressor, cut_text
 from backscroll_sidecar.context.layouts import Parts, StandardAssembler
-from backscroll_sidecar.context.rendering import RenderStyle
 from backscroll_sidecar.context.selected_lines import Line, Lines
 from backscroll_sidecar.domain import Category, Layout, TokenizerName
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.lines.line_format import time_mark
+from backscroll_sidecar.lines.rendering import RenderStyle
 from tests.kit.chats import ANN, HOUR_MS, say
 from tests.kit.rooms import Room, ids
 from tests.property.chats import plain_texts, texts

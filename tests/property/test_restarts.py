@@ -12,8 +12,7 @@ from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest, Overrides
 from backscroll_sidecar.context.opening import Opening
-from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.context.routing import ContextSettings
+from backscroll_sidecar.context.profiles import PROFILES, ContextSettings
 from backscroll_sidecar.domain import Author, Member, Mention, Message
 from backscroll_sidecar.edge.convert.built import AnswerFields
 from backscroll_sidecar.edge.convert.codec import WireCodec

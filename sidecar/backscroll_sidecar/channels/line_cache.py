@@ -1,7 +1,7 @@
 """Rendered lines of a channel, kept for later builds.
 
 The lines that matter for one question mostly matter for the next one, too, so a message is written, counted and
-encoded when a build first shows it, or a moment before (`context.precompute`), not when it comes in: most are never
+encoded when a build first shows it, or a moment before (`precompute`), not when it comes in: most are never
 shown.
 """
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 from backscroll_sidecar.chat.turns import ChatSettings
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.moment import PartialReplies
-from backscroll_sidecar.context.profiles import PROFILES, Profile
-from backscroll_sidecar.context.routing import BotSettings, ContextSettings
+from backscroll_sidecar.context.profiles import PROFILES, BotSettings, ContextSettings, Profile
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import StoredSystemRows
 from backscroll_sidecar.own_parts import OwnStages

@@ -43,8 +43,8 @@ from backscroll_sidecar.context.layouts import (
     messages_of,
     system_line,
 )
-from backscroll_sidecar.context.rendering import AnswerCodec
 from backscroll_sidecar.domain import Layout, NeutralMessage, Role
+from backscroll_sidecar.lines.rendering import AnswerCodec
 
 _GROUPS = {Part.RECENT: TALK, Part.SEMANTIC: REFERENCES}
 

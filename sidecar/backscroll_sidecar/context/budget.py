@@ -31,18 +31,16 @@ from backscroll_sidecar.context.compress import (
 )
 from backscroll_sidecar.context.layouts import (
     GAP,
-    QUESTION_APART,
     Assembled,
     Part,
     Parts,
-    begins_with_system,
 )
 from backscroll_sidecar.context.model import BuildRequest, TokenCounts
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.rendering import RENDER_US, RENDER_US_PER_CHAR
 from backscroll_sidecar.context.selected_lines import Lines
 from backscroll_sidecar.domain import Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
+from backscroll_sidecar.lines.rendering import RENDER_US, RENDER_US_PER_CHAR
 
 TITLE_TOKENS = 12
 """Upper bound for one section's title with its separators."""
@@ -390,21 +388,6 @@ def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame) -> int:
     for one in messages:
         total += counter.count(one.content) + frame.adapter.framing.message_tokens
     return total
-
-
-def count_assembled(made: Assembled, bare: Assembled, parts: Parts, frame: Frame) -> Counted:
-    """Tokens of what an assembler made, counted as text; `bare`: without lines."""
-    count, framing = token_counter(frame.tokenizer).count, frame.adapter.framing.message_tokens
-    found = {
-        one.part: count(one.text) if one.tokens is None else one.tokens for one in made.sections
-    }
-    has_own = frame.layout in QUESTION_APART
-    asked = made.payload_messages[-1].content if has_own else parts.literal(Part.LABELLED_QUESTION)
-    found["question"] = count(asked) + framing
-    if parts.system and begins_with_system(made.payload_messages[0].content, parts.system):
-        found["system"] = count(parts.system) + framing
-    payload, without = made.payload_messages, bare.payload_messages
-    return Counted(payload_tokens(payload, frame), payload_tokens(without, frame), found, made)
 
 
 def _token_counts(counted: Counted, frame: Frame) -> TokenCounts:

@@ -20,7 +20,7 @@ from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.own_stages import fit_in_stages
-from backscroll_sidecar.context.profiles import Profile
+from backscroll_sidecar.context.profiles import ContextSettings, Profile, Route, Routes
 from backscroll_sidecar.context.prompt_texts import (
     question_text,
     shown_preferences,
@@ -29,7 +29,6 @@ from backscroll_sidecar.context.prompt_texts import (
 )
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rendered_lines import lines_of
-from backscroll_sidecar.context.rendering import AnswerCodec, RenderStyle
 from backscroll_sidecar.context.response import (
     Opened,
     RandomIds,
@@ -41,8 +40,6 @@ from backscroll_sidecar.context.response import (
     not_found,
     reason_of,
 )
-from backscroll_sidecar.context.routing import ContextSettings, Route, Routes
-from backscroll_sidecar.context.selected_lines import Wanted
 from backscroll_sidecar.domain import (
     Degradation,
     Event,
@@ -51,6 +48,8 @@ from backscroll_sidecar.domain import (
     Role,
     SpeakerStyle,
 )
+from backscroll_sidecar.lines.line_source import Wanted
+from backscroll_sidecar.lines.rendering import AnswerCodec, RenderStyle
 from backscroll_sidecar.ports import Clock, EventSink
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers

@@ -22,7 +22,6 @@ from backscroll_sidecar.context.candidates import SOURCE_SHARE, Gathered
 from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.ranking import MEANING, Contributions, Ranked
-from backscroll_sidecar.context.selected_lines import Elsewhere
 from backscroll_sidecar.context.selection import HEAD, Selection
 from backscroll_sidecar.context.tool_exchanges import whole_exchanges
 from backscroll_sidecar.domain import (
@@ -34,6 +33,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.lines.line_source import Elsewhere
 from backscroll_sidecar.ports import WideHits
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
 

@@ -22,7 +22,7 @@ from backscroll_sidecar.context.candidates import (
     with_found,
 )
 from backscroll_sidecar.context.history_search import HistoryHits, Meaning, look_up, search_history
-from backscroll_sidecar.context.profiles import PREFERENCES, Profile
+from backscroll_sidecar.context.profiles import PREFERENCES, Profile, Route
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.ranking import (
     UNRANKED,
@@ -32,11 +32,10 @@ from backscroll_sidecar.context.ranking import (
     rank_by_replies,
 )
 from backscroll_sidecar.context.reply_ranker import catch_up, rank_replies
-from backscroll_sidecar.context.routing import Route
-from backscroll_sidecar.context.selected_lines import Elsewhere
 from backscroll_sidecar.context.selection import Selection, select, select_nothing
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import Degradation, Rung
+from backscroll_sidecar.lines.line_source import Elsewhere
 from backscroll_sidecar.strategies import BUILTIN, Strategy, StrategyQuery
 from backscroll_sidecar.strategies.history_router import Reach
 from backscroll_sidecar.strategies.memory import Sought

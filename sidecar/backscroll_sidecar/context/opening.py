@@ -16,10 +16,9 @@ from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.candidates import SOURCE_SHARE
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.moment import moment_of, now_or_newest
-from backscroll_sidecar.context.profiles import PREFERENCES, Profile
+from backscroll_sidecar.context.profiles import PREFERENCES, ContextSettings, Profile, Route
 from backscroll_sidecar.context.question import Question, resolve_question, resolve_us
 from backscroll_sidecar.context.response import Opened, reason_of
-from backscroll_sidecar.context.routing import ContextSettings, Route
 from backscroll_sidecar.domain import (
     ChannelKey,
     Degradation,

@@ -9,6 +9,7 @@ from functools import partial
 import structlog
 from msgspec.structs import replace
 
+from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.concurrency.deadline import OWN_FAULTS, Deadline
 from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.budget import (
@@ -16,9 +17,9 @@ from backscroll_sidecar.context.budget import (
     Fitted,
     Frame,
     PartCounter,
-    count_assembled,
     fit,
     fit_us,
+    payload_tokens,
 )
 from backscroll_sidecar.context.compress import (
     CUT_MARK,
@@ -27,12 +28,21 @@ from backscroll_sidecar.context.compress import (
     Limits,
     SimpleCompressor,
 )
-from backscroll_sidecar.context.layouts import NO_LINES, Assembled, Assembler, Parts, Section
+from backscroll_sidecar.context.layouts import (
+    NO_LINES,
+    QUESTION_APART,
+    Assembled,
+    Assembler,
+    Part,
+    Parts,
+    Section,
+    begins_with_system,
+)
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.rendering import RenderedLine
 from backscroll_sidecar.context.selected_lines import Lines
 from backscroll_sidecar.domain import Degradation, Fate, Layout, NeutralMessage, Role
 from backscroll_sidecar.lines.escaping import escape_new
+from backscroll_sidecar.lines.rendering import RenderedLine
 from backscroll_sidecar.scripts import shows_nothing
 
 log = structlog.get_logger(__name__)
@@ -192,7 +202,22 @@ class _Stages:
             bare = assemble(parts.showing(NO_LINES, parts.preferences), frame.layout)
         except OWN_FAULTS as error:
             raise StageFailed(self.asked) from error
-        return count_assembled(made, bare, parts, frame)
+        return _count_assembled(made, bare, parts, frame)
+
+
+def _count_assembled(made: Assembled, bare: Assembled, parts: Parts, frame: Frame) -> Counted:
+    """Tokens of what an assembler made, counted as text; `bare`: without lines."""
+    count, framing = token_counter(frame.tokenizer).count, frame.adapter.framing.message_tokens
+    found = {
+        one.part: count(one.text) if one.tokens is None else one.tokens for one in made.sections
+    }
+    has_own = frame.layout in QUESTION_APART
+    asked = made.payload_messages[-1].content if has_own else parts.literal(Part.LABELLED_QUESTION)
+    found["question"] = count(asked) + framing
+    if parts.system and begins_with_system(made.payload_messages[0].content, parts.system):
+        found["system"] = count(parts.system) + framing
+    payload, without = made.payload_messages, bare.payload_messages
+    return Counted(payload_tokens(payload, frame), payload_tokens(without, frame), found, made)
 
 
 async def fit_in_stages(

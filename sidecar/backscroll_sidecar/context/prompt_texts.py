@@ -10,14 +10,14 @@ from functools import lru_cache
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.layouts import QUESTION_APART, bare_preference
 from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
+from backscroll_sidecar.context.profiles import ContextSettings, Route
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rendering import RenderStyle, row_text
-from backscroll_sidecar.context.routing import ContextSettings, Route
 from backscroll_sidecar.domain import Role, SpeakerStyle, StoredSystemRows
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.lines.escaping import escape
 from backscroll_sidecar.lines.line_format import indent
 from backscroll_sidecar.lines.names import escape_name, shown_name, with_mentions
+from backscroll_sidecar.lines.rendering import RenderStyle, row_text
 from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.texts import Texts
 

@@ -23,14 +23,15 @@ from backscroll_sidecar.adapters import Speaker
 from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.fallback_ladder import Picked
-from backscroll_sidecar.context.rendering import (
-    AnswerCodec,
-    RenderedLine,
-)
-from backscroll_sidecar.context.selected_lines import Lines, LineSource, Wanted
+from backscroll_sidecar.context.selected_lines import Lines
 from backscroll_sidecar.context.tool_exchanges import synthetic_results
 from backscroll_sidecar.domain import Category, Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.lines.line_format import LineStyle
+from backscroll_sidecar.lines.line_source import LineSource, Wanted
+from backscroll_sidecar.lines.rendering import (
+    AnswerCodec,
+    RenderedLine,
+)
 
 MOST_KEPT_CHARS = 8_192
 """A longer line is rendered anew for each question that shows it: in all forms it would fill the table."""

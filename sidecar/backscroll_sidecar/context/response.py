@@ -35,10 +35,10 @@ from backscroll_sidecar.context.ranking import (
     STAGES,
     Ranked,
 )
-from backscroll_sidecar.context.selected_lines import Elsewhere
 from backscroll_sidecar.context.selection import Selection
 from backscroll_sidecar.domain import Degradation, Event, NeutralMessage, Rung
 from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.lines.line_source import Elsewhere
 from backscroll_sidecar.ports import Clock
 
 log = structlog.get_logger(__name__)

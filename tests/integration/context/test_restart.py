@@ -11,9 +11,9 @@ from backscroll import Author, DeadlineExceeded, Member, Message, Unavailable
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.config.settings import MemorySettings
 from backscroll_sidecar.context.rendered_lines import missing_lately
-from backscroll_sidecar.context.selected_lines import USUAL
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.lines.line_source import USUAL
 from backscroll_sidecar.store.sqlite import SqliteStore
 from tests.kit.served import served
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll import AsyncClient, Author, Message, ToolCall, ToolResult
-from backscroll_sidecar.context.routing import ContextSettings
+from backscroll_sidecar.context.profiles import ContextSettings
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import (
     Layout,

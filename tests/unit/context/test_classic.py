@@ -6,7 +6,7 @@ import pytest
 
 from backscroll_sidecar.config.derived import context_settings
 from backscroll_sidecar.config.settings import MemorySettings, Settings
-from backscroll_sidecar.context.routing import ContextSettings
+from backscroll_sidecar.context.profiles import ContextSettings
 from backscroll_sidecar.domain import Reply, Rung
 from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
 from tests.kit.rooms import Room, Slow, fates, ids, ids_by_rank, payload

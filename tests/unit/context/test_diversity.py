@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.context.routing import ContextSettings
+from backscroll_sidecar.context.profiles import PROFILES, ContextSettings
 from backscroll_sidecar.domain import Category
 from backscroll_sidecar.strategies import Messages
 from tests.kit.chats import ANN, BEN, DAY_MS, say

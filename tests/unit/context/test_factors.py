@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from backscroll_sidecar.context.routing import ContextSettings
+from backscroll_sidecar.context.profiles import ContextSettings
 from backscroll_sidecar.domain import Mention, Reply
 from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, say
 from tests.kit.rooms import Room, shares, with_profile

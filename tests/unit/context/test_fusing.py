@@ -7,8 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.context.routing import ContextSettings
+from backscroll_sidecar.context.profiles import PROFILES, ContextSettings
 from backscroll_sidecar.domain import Analysis, Category, MessageState
 from backscroll_sidecar.strategies import Messages, recall
 from tests.kit.chats import ANN, BEN, DAY_MS, HOUR_MS, say, stored_in_order

@@ -8,9 +8,8 @@ import time
 import pytest
 
 from backscroll_sidecar.adapters import OpenAIChat
-from backscroll_sidecar.context.profiles import PROFILES
+from backscroll_sidecar.context.profiles import PROFILES, ContextSettings
 from backscroll_sidecar.context.ranking import rank
-from backscroll_sidecar.context.routing import ContextSettings
 from backscroll_sidecar.domain import Layout, Rung
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.strategies import BUILTIN, Empty, Preferences

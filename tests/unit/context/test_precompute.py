@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 
 from backscroll_scoring.layout import SLOT
 from backscroll_scoring.link_columns import WINDOW
+from backscroll_sidecar import precompute
 from backscroll_sidecar.channels import Channels, ChannelView
 from backscroll_sidecar.channels.line_cache import MAX_TABLE_BYTES
 from backscroll_sidecar.concurrency.offload import INLINE_US
-from backscroll_sidecar.context import precompute, rendered_lines
+from backscroll_sidecar.context import rendered_lines
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.precompute import LEAST_ROWS, Precompute
 from backscroll_sidecar.context.rendered_lines import AHEAD_BYTES, missing_lately
-from backscroll_sidecar.context.rendering import RENDER_US, RENDER_US_PER_CHAR, RenderStyle
 from backscroll_sidecar.context.reply_ranker import linked
-from backscroll_sidecar.context.selected_lines import USUAL
 from backscroll_sidecar.domain import (
     Author,
     ChannelKey,
@@ -35,7 +33,10 @@ from backscroll_sidecar.domain import (
     TimeStyle,
 )
 from backscroll_sidecar.edge.convert.built import AnswerFields
+from backscroll_sidecar.lines.line_source import USUAL
+from backscroll_sidecar.lines.rendering import RENDER_US, RENDER_US_PER_CHAR, RenderStyle
 from backscroll_sidecar.ports import Applied
+from backscroll_sidecar.precompute import LEAST_ROWS, Precompute
 from tests.kit.chats import ANN, BEN, BOT, CAT, KEY, NOON_MS, PlainCodec, say, stored_in_order
 from tests.kit.rooms import ShelfReader, broken_store
 from tests.property.test_assembly import Talk, answer_of, same_anywhere

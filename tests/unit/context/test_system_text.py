@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from backscroll_sidecar.context.model import SystemPrompt
-from backscroll_sidecar.context.routing import BotSettings, ContextSettings
+from backscroll_sidecar.context.profiles import BotSettings, ContextSettings
 from backscroll_sidecar.domain import Author
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.texts import DESIGNS, Language, Wording, wordings_of

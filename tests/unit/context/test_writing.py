@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from backscroll_sidecar.context.rendering import RenderStyle
 from backscroll_sidecar.domain import (
     Author,
     Layout,
@@ -17,6 +16,7 @@ from backscroll_sidecar.domain import (
     TimeStyle,
     TokenizerName,
 )
+from backscroll_sidecar.lines.rendering import RenderStyle
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import ANN, BEN, BOT, DAY_MS, HOUR_MS, KEY, say, stored_in_order
 from tests.kit.rooms import Room, ids

@@ -18,7 +18,6 @@ from backscroll_sidecar.context.model import (
     Explanation,
     TokenCounts,
 )
-from backscroll_sidecar.context.rendering import RenderedLine, RenderStyle
 from backscroll_sidecar.domain import (
     AuthorKind,
     Degradation,
@@ -35,6 +34,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.edge.convert.built import AnswerFields, encode_built
 from backscroll_sidecar.edge.convert.fields import SOURCE_NUMBERS
 from backscroll_sidecar.lines.line_format import Said
+from backscroll_sidecar.lines.rendering import RenderedLine, RenderStyle
 from backscroll_sidecar.strategies import BUILTIN
 from tests.unit.edge.builders import chat_message
 

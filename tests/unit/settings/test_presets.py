@@ -126,7 +126,7 @@ def test_system_texts_of_server_and_bots_reach_the_builder():
         system_text="server", bots={"b1": {"system_text": "bot", "profile": "room"}}
     )
     context = context_settings(settings)
-    assert context.prompt_texts == "server"
+    assert context.system_text == "server"
     assert (context.bots["b1"].system_text, context.bots["b1"].profile) == ("bot", "room")
 
 

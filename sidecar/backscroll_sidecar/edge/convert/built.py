@@ -18,7 +18,6 @@ from backscroll_sidecar.context.model import (
     Diagnostics,
     Explanation,
 )
-from backscroll_sidecar.context.rendering import RenderedLine
 from backscroll_sidecar.domain import Category, Degradation, Event, Fate, NeutralMessage, Role
 from backscroll_sidecar.edge.convert.fields import (
     CATEGORY_NUMBERS,
@@ -41,6 +40,7 @@ from backscroll_sidecar.edge.convert.wire import (
     varint,
     without,
 )
+from backscroll_sidecar.lines.rendering import RenderedLine
 
 _TRIGGER = tag(pb.BuildContextResponse, "trigger", LENGTH)
 _ITEMS = tag(pb.BuildContextResponse, "items", LENGTH)
@@ -100,7 +100,7 @@ def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) ->
 
 
 class AnswerFields:
-    """What of the contract is needed to put an answer together: `context.rendering.AnswerCodec`."""
+    """What of the contract is needed to put an answer together: `lines.rendering.AnswerCodec`."""
 
     keys = bytes((
         *_ITEMS, *_CATEGORY, *_TOKEN_COUNT, *_RANK, *_SCORE, *_MESSAGES, *_RENDERED_ROLE, *_CONTENT,

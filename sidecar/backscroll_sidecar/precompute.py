@@ -24,17 +24,17 @@ from backscroll_sidecar.context.rendered_lines import (
     missing_lately,
     render_ahead,
 )
-from backscroll_sidecar.context.rendering import AnswerCodec
 from backscroll_sidecar.context.reply_ranker import (
     INLINE_ROWS,
     catch_up,
     names_before,
     older_of_speakers,
 )
-from backscroll_sidecar.context.selected_lines import USUAL, Wanted
 from backscroll_sidecar.context.selection import cut
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.lines.line_source import USUAL, Wanted
+from backscroll_sidecar.lines.rendering import AnswerCodec
 from backscroll_sidecar.ports import Applied
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,172 @@
+"""Where lines come from: the rows that are shown, and how they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring import LineTable, key_of
+from backscroll_sidecar.adapters import Speaker
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.domain import Category, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.lines.line_format import MS_PER_DAY, LineStyle, time_mark
+from backscroll_sidecar.lines.rendering import (
+    RENDER_US,
+    RENDER_US_PER_CHAR,
+    RenderedLine,
+    RenderStyle,
+    said_of,
+)
+from backscroll_sidecar.texts import ENGLISH, Texts
+
+_ISO_DATE, _RELATIVE = TimeStyle.ISO_DATE, TimeStyle.RELATIVE
+_TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
+_USER = np.uint8(Role.USER)
+_NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
+_CATEGORIES = Category.RECENT, Category.SEMANTIC
+_ROLES = {int(one): one for one in Role}
+_NO_ONE: frozenset[int] = frozenset()
+
+
+class Elsewhere(NamedTuple):
+    """k lines of other channels, in time order.
+
+    Attributes
+    ----------
+    view : the lines as rows; edges are left out.
+    channels : of each row.
+    scores : float64[k], cosines to the question, not below 0.
+    """
+
+    view: ChannelView
+    channels: tuple[str, ...]
+    scores: NDArray[np.float64]
+
+
+class Wanted(NamedTuple):
+    """How a question wants lines rendered: all that their forms depend on but the time it is asked at."""
+
+    style: RenderStyle
+    zone: tzinfo
+    time_style: TimeStyle | None
+
+    @property
+    def table_style(self) -> Hashable:
+        """What the lines of a table have in common: dated and undated ones have keys of their own in it."""
+        return self.style, self.zone
+
+    def line_style(self, asked_at_ms: int, texts: Texts = ENGLISH) -> LineStyle:
+        """How lines are written for a question asked then, in the words of its language."""
+        return LineStyle(self.style.speaker, self.time_style, asked_at_ms, self.zone, texts)
+
+    def dated_before_ms(self, asked_at_ms: int) -> int:
+        """What was said before is written with its date (`line_format.time_mark`)."""
+        if self.time_style is None:
+            return asked_at_ms - MS_PER_DAY
+        return _ALWAYS_MS if self.time_style is _ISO_DATE else _NEVER_MS
+
+
+USUAL = Wanted(RenderStyle(_TAGGED), ZoneInfo("UTC"), None)
+"""What a bot in a group wants that leaves all to us."""
+
+
+@dataclass(slots=True, eq=False)
+class LineSource:
+    """Where lines come from: rows of a view, and of `elsewhere` behind them, by the places of candidates.
+
+    Attributes
+    ----------
+    rows : int32[m]
+        The row of each candidate.
+    shared : numbers of authors
+        Whose names somebody else shown has, too.
+    additions : texts by place
+        What is written behind a line for this question alone.
+    """
+
+    view: ChannelView
+    rows: NDArray[np.int32]
+    elsewhere: Elsewhere | None
+    wanted: Wanted
+    line_style: LineStyle
+    table: LineTable
+    shared: frozenset[int] = _NO_ONE
+    additions: Mapping[int, str] = field(default_factory=dict)
+
+    def author(self, place: int) -> int:
+        """The number of who speaks at a place; -1 elsewhere."""
+        row = self.rows.item(place)
+        return self.view.columns.author.item(row) if row < self.view.count else -1
+
+    def speaker(self, author: int) -> Speaker:
+        """Somebody by their number."""
+        people = self.view.people
+        return Speaker(people.ids[author], people.names[author] or people.ids[author])
+
+    def speakers(self, rows: NDArray[np.int32]) -> dict[int, Speaker]:
+        """Who says rows of the view, but for the bot itself and for platforms."""
+        style, ids = self.wanted.style, self.view.people.ids
+        pairs = zip(
+            self.view.columns.author[rows].tolist(), self.view.role[rows].tolist(), strict=True
+        )
+        return {
+            author: self.speaker(author)
+            for author, role in set(pairs)
+            if not style.is_own(_ROLES[role], ids[author]) and not style.is_platform(_ROLES[role])
+        }
+
+    def shared_names(
+        self, speakers: Mapping[int, Speaker], asker: Speaker
+    ) -> tuple[frozenset[int], str]:
+        """Who of these, by author number, is not given the name they would be alone; and the asker's name."""
+        adapter = self.wanted.style.adapter
+        *names, asked_by = adapter.names([*speakers.values(), asker])
+        pairs = zip(speakers.items(), names, strict=True)
+        return frozenset(
+            author for (author, one), name in pairs if name != adapter.name_alone(one)
+        ), asked_by
+
+    def render(self, place: int, known: RenderedLine | None = None) -> RenderedLine:
+        """The line at a place; `known`: it, perhaps cut, with another name."""
+        is_shared = self.author(place) in self.shared
+        if known is not None:
+            return known.style.render(known.said, known.mark, known.fragment, is_shared=is_shared)
+        view, row, channel = self.view, self.rows.item(place), ""
+        if row >= view.count:
+            assert self.elsewhere is not None
+            row -= view.count
+            view, channel = self.elsewhere.view, self.elsewhere.channels[row]
+        said = said_of(view, row, self.wanted.style)
+        if place in self.additions:
+            said = msgspec.structs.replace(said, addition=self.additions[place], token_count=0)
+        return self.wanted.style.render(
+            said,
+            time_mark(said.sent_at_ms, self.line_style),
+            view.fragments[row],
+            is_shared=is_shared,
+            channel=channel,
+        )
+
+    def key(self, place: int) -> int:
+        """Under which key the table has the line at a place; -1: nobody else can use it."""
+        view, row = self.view, self.rows.item(place)
+        if row >= view.count or place in self.additions:
+            return -1
+        mark = time_mark(view.columns.time_ms.item(row), self.line_style)
+        number = int(bool(mark))
+        if mark and self.wanted.time_style is _RELATIVE:
+            number = view.lines.mark_number(mark)
+        return key_of(view.seq.item(row), number, self.author(place) in self.shared)
+
+    def render_us(self, place: int) -> float:
+        """Microseconds that rendering the line at a place takes, predicted."""
+        row = self.rows.item(place)
+        text = self.view.texts[row] if row < self.view.count else ""
+        return RENDER_US + RENDER_US_PER_CHAR * len(text)
