@@ -1,6 +1,6 @@
 """What the next question about a channel needs, done in the background a moment after its messages came in.
 
-    publish → the channel is due → nothing comes for a moment → load it if it is new → link its newest rows → write them
+    publish → the channel is due → nothing comes for a moment → load it if it is new → link and render its newest rows
 
 Nobody waits for it and nothing depends on it: a question that comes sooner does the same work itself. Not at
 the commit: to keep a channel hot that nobody asks about cost a message of an import a quarter to four fifths more.
@@ -47,8 +47,8 @@ that never ends, who asks first does the work, as in a channel that was not quie
 LEAST_ROWS, MOST_ROWS = 64, 4_096
 """A new channel with fewer rows is loaded fast enough when somebody asks; one with more is being imported."""
 RENDERED_AT_ONCE = 4
-"""Lines that are written before others get their turn: 120 to 410 microseconds with all they need, the most of random
-Chinese; of long ones no more than are written in `INLINE_US`."""
+"""Lines that are rendered before others get their turn: 120 to 410 microseconds with all they need, the most of random
+Chinese; of long ones no more than are rendered in `INLINE_US`."""
 CLOSE_S = 5.0
 MOST_DUE = 1_024
 """More channels do not wait; the one that is quiet the longest is left to who asks."""
@@ -63,10 +63,10 @@ class _Due:
 
 
 class Precompute:
-    """Loads new channels, links and writes newest rows, one channel at a time. Owned by the event loop; a publisher.
+    """Loads new channels, links and renders newest rows, one channel at a time. Owned by the event loop; a publisher.
 
     A channel that is not in memory is loaded only if it began here (its first message was published) and only while
-    half of the memory for channels is free: nothing in use goes for it. Lines are written as the last question about
+    half of the memory for channels is free: nothing in use goes for it. Lines are rendered as the last question about
     their channel wanted them; before the first one as in the channel of the same tenant that was made ready last.
     """
 

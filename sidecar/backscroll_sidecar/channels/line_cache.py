@@ -1,7 +1,7 @@
 """Rendered lines of a channel, kept for later builds.
 
-The lines that matter for one question mostly matter for the next one, too, so a message is written, counted and
-encoded when a build first shows it, or a moment before (`precompute`), not when it comes in: most are never
+The lines that matter for one question mostly matter for the next one, too, so a message is rendered, counted
+and encoded when a build first shows it, or a moment before (`precompute`), not when it comes in: most are never
 shown.
 """
 
@@ -33,7 +33,7 @@ SetsOf = Callable[[NDArray[np.intp]], FeatureSets]
 class LineCache:
     """Rendered lines by style: a cache of a view's rows, no part of its value.
 
-    When it is full it begins anew. What changes a message, or how it is written, makes another, which the old
+    When it is full it begins anew. What changes a message, or how it is rendered, makes another, which the old
     views do not see: a build that still reads one of those cannot bring back what was.
 
     Attributes

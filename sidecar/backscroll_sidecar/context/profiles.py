@@ -115,7 +115,7 @@ class Profile:
 
     @property
     def has_own_stages(self) -> bool:
-        """Whether a stage is the operator's: then nothing is joined of stored bytes."""
+        """Whether a stage is the operator's: then it runs in a thread."""
         return self.compressor is not None or self.assembler is not None
 
 

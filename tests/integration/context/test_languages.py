@@ -101,7 +101,7 @@ async def test_an_unknown_language_is_refused(client, tag):
     assert refused.value.field == "language"
 
 
-@pytest.mark.parametrize("explain", [False, True], ids=["joined", "put together"])
+@pytest.mark.parametrize("explain", [False, True], ids=["plain", "explained"])
 async def test_languages_take_turns_in_one_channel(client, explain):
     """What was written in one is never shown in the other."""
     for language in ("zh", "en", "zh", "en"):

@@ -103,8 +103,8 @@ async def test_an_answer_with_references_and_dated_lines():
 
 
 async def test_a_line_is_dated_once_it_is_a_day_old():
-    """Law 2: the page has a message with and without its date; which one, the question's time says, and which date, the
-    time zone."""
+    """Law 2: the table has a message with and without its date; which one, the question's time says, and which date,
+    the time zone."""
     talk = Talk.of([say("m1", BEN, "hello", 0)])
     for age_ms, mark in ((DAY_MS, ""), (DAY_MS + 1, "[2026-11-20] "), (DAY_MS, "")):
         response = await talk.check(asked(asked_at_ms=NOON_MS + age_ms))

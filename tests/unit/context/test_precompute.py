@@ -229,8 +229,8 @@ async def test_who_never_asks_takes_no_more_memory():
 
 
 @pytest.mark.parametrize("character", ["猫", "😀", "\x01", "a"])
-async def test_no_text_makes_a_page_begin_anew(character):
-    """Whatever its characters take in all forms: what is written ahead stays."""
+async def test_no_text_makes_a_table_begin_anew(character):
+    """Whatever its characters take in all forms: what is rendered ahead stays."""
     place = Place()
     place.reader.stored = [
         replace(one, analysis=replace(one.analysis, text=character * 320)) for one in rows(NEW, 100)

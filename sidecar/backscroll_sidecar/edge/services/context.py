@@ -44,7 +44,7 @@ class ContextServicer:
         self._server_version = server_version
 
     async def build_context(self, raw: bytes, call: Call) -> bytes:
-        """Select and order the messages for one question; the answer is joined from stored bytes."""
+        """Select and order the messages for one question; the answer is put together of stored bytes."""
         began_ns = time.perf_counter_ns()
         message = parse(pb.BuildContextRequest, raw)
         request = build_request(message, call.tenant, call.time_left_s)
