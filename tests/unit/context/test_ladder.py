@@ -149,7 +149,7 @@ def test_a_failed_source_is_named_on_every_rung():
 
 
 class BadCompressor:
-    def compress(self, lines, limits, cost):
+    def compress(self, lines, limits):
         raise RuntimeError("boom, and a secret")
 
 
