@@ -208,6 +208,15 @@ BareToolAssembler = _one(NeutralMessage(Role.TOOL, "42"))
 BlankAssembler = _one(NeutralMessage(Role.USER, " \u200b"))
 
 
+class NoBlahAssembler:
+    """Cannot put anything together that begins with "blah"."""
+
+    def assemble(self, parts, layout, *, include_system):
+        LOG.append("assembler")
+        assert not any(one.said.text.startswith("blah") for one in parts.lines)
+        return StandardAssembler().assemble(parts, layout, include_system=include_system)
+
+
 class TersePart:
     """Tells of sections and leaves them out: what is counted stays what is sent."""
 

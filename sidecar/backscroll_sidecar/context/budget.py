@@ -31,6 +31,7 @@ from backscroll_sidecar.context.compress import (
 )
 from backscroll_sidecar.context.layouts import (
     GAP,
+    NO_LINES,
     Assembled,
     Part,
     Parts,
@@ -132,7 +133,7 @@ class Fitted(msgspec.Struct, frozen=True):
 class Counted(NamedTuple):
     """Tokens of a context: of its payload, of what that is without lines, and of its parts by name.
 
-    `assembled`: what somebody's own assembler made of it.
+    `assembled`: what somebody's own assembler made of it; then both are those of what it was given.
     """
 
     total: int
@@ -142,7 +143,13 @@ class Counted(NamedTuple):
 
 
 class Stages(Protocol):
-    """What makes a context fewer and shorter, and what it then costs."""
+    """What makes a context fewer and shorter, and what it then costs.
+
+    `has_assembler`: somebody's own assembler says that. It is asked for nothing that will not be shown.
+    """
+
+    @property
+    def has_assembler(self) -> bool: ...
 
     def compress(self, lines: Lines, limits: Limits) -> Compressed:
         """Keep to `limits`."""
@@ -186,23 +193,23 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
         return stages.count(shown, asked_by), shown, asked_by
 
     given, preferences = parts.lines, parts.preferences
-    counted, shown, asked_by = count(given, preferences)
+    lines = NO_LINES if stages.has_assembler else given
+    counted, shown, asked_by = count(lines, preferences)
     if counted.bare > frame.budget:
         preferences = ()
-        counted, shown, asked_by = count(given, preferences)
+        counted, shown, asked_by = count(lines, preferences)
         if counted.bare > frame.budget:
             raise BudgetTooSmall(frame.budget, counted.bare)
     first = made_of = _compressed(given, counted.bare, parts, limits, frame, stages)
     needed = _needed(given)
     if needed >= 0 and first.dropped.get(given.places[needed]) is Fate.BUDGET:
         for some, others in _attempts(given, preferences, needed):
-            bare = count(some, others)[0].bare
+            bare = count(NO_LINES, others)[0].total
             tried = _compressed(some, bare, parts, limits, frame, stages)
             if given.places[needed] not in tried.dropped:
                 made_of, preferences = tried, others
                 break
-    lines = given
-    if made_of.lines is not given or preferences is not shown.preferences or counted.assembled:
+    if made_of.lines is not lines or preferences is not shown.preferences:
         lines = whole_blocks(Lines.of(made_of.lines), given)
         counted, shown, asked_by = count(lines, preferences)
     while lines and counted.total > frame.budget:

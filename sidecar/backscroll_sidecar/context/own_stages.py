@@ -29,7 +29,6 @@ from backscroll_sidecar.context.compress import (
     SimpleCompressor,
 )
 from backscroll_sidecar.context.layouts import (
-    NO_LINES,
     QUESTION_APART,
     Assembled,
     Assembler,
@@ -182,6 +181,7 @@ class _Stages:
     ) -> None:
         self._frame, self._counter = frame, PartCounter(frame)
         self._compressor, self._assembler = compressor, assembler
+        self.has_assembler = assembler is not None
         self.asked = "compress"
 
     def compress(self, lines: Lines, limits: Limits) -> Compressed:
@@ -196,17 +196,17 @@ class _Stages:
         if self._assembler is None:
             return self._counter.count(parts, asked_by)
         self.asked = "assemble"
-        assemble = partial(self._assembler.assemble, include_system=frame.include_system)
         try:
-            made = assemble(parts, frame.layout)
-            bare = assemble(parts.showing(NO_LINES, parts.preferences), frame.layout)
+            made = self._assembler.assemble(
+                parts, frame.layout, include_system=frame.include_system
+            )
         except OWN_FAULTS as error:
             raise StageFailed(self.asked) from error
-        return _count_assembled(made, bare, parts, frame)
+        return _count_assembled(made, parts, frame)
 
 
-def _count_assembled(made: Assembled, bare: Assembled, parts: Parts, frame: Frame) -> Counted:
-    """Tokens of what an assembler made, counted as text; `bare`: without lines."""
+def _count_assembled(made: Assembled, parts: Parts, frame: Frame) -> Counted:
+    """Tokens of what an assembler made, counted as text."""
     count, framing = token_counter(frame.tokenizer).count, frame.adapter.framing.message_tokens
     found = {
         one.part: count(one.text) if one.tokens is None else one.tokens for one in made.sections
@@ -216,8 +216,8 @@ def _count_assembled(made: Assembled, bare: Assembled, parts: Parts, frame: Fram
     found["question"] = count(asked) + framing
     if parts.system and begins_with_system(made.payload_messages[0].content, parts.system):
         found["system"] = count(parts.system) + framing
-    payload, without = made.payload_messages, bare.payload_messages
-    return Counted(payload_tokens(payload, frame), payload_tokens(without, frame), found, made)
+    total = payload_tokens(made.payload_messages, frame)
+    return Counted(total, total, found, made)
 
 
 async def fit_in_stages(

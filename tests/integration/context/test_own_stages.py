@@ -261,6 +261,21 @@ async def _sent(client, channel="room", **asked) -> str:
     return "\n".join(one["content"] for one in context.payload["messages"])
 
 
+@pytest.mark.row("S3-26")
+@pytest.mark.parametrize("layout", LAYOUTS)
+async def test_an_assembler_is_asked_for_what_is_shown(layout):
+    """For what is fixed, then for the lines that the compressor kept: nothing else can break it."""
+    names = {"naive_compressor": "NoBlah", "naive_assembler": "NoBlahAssembler"}
+    own = {stage: f"{MODULE}:{name}" for stage, name in names.items()}
+    async with served(**own) as (client, _):
+        await client.append("room", [*TALK, Message("said", BEN, "tea or cake", NOON - 1)])
+        LOG.clear()
+        context = await ask(client, layout=layout)
+        assert ids(context) == ["said"]
+        assert not context.degradations
+        assert LOG == ["assembler"] * 2
+
+
 @pytest.mark.row("S3-26", "P-02")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("budget", [60, 100, 4_000])
