@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.selected_lines import Lines
 from backscroll_sidecar.context.tool_exchanges import synthetic_results
-from backscroll_sidecar.domain import Category, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.domain import Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.lines.line_format import LineStyle
 from backscroll_sidecar.lines.line_source import LineSource, Wanted
 from backscroll_sidecar.lines.rendering import (
@@ -37,13 +37,9 @@ MOST_KEPT_CHARS = 8_192
 """A longer line is rendered anew for each question that shows it: in all forms it would fill the table."""
 AHEAD_BYTES, AHEAD_LINE_CHARS = 32_768, 1_024
 """Of the newest lines so much text, UTF-8, is rendered ahead; longer lines are left to who asks."""
-_ISO_DATE, _RELATIVE = TimeStyle.ISO_DATE, TimeStyle.RELATIVE
+_RELATIVE = TimeStyle.RELATIVE
 _TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
 _USER = np.uint8(Role.USER)
-_NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
-_CATEGORIES = Category.RECENT, Category.SEMANTIC
-_ROLES = {int(one): one for one in Role}
-_NO_ONE: frozenset[int] = frozenset()
 
 
 async def lines_of(
@@ -95,7 +91,7 @@ async def lines_of(
         lines.add_up()
     if lines.sums[MISSING]:
         missing = [lines.places[i] for i in (columns[SLOT] < 0).nonzero()[0].tolist()]
-        work = partial(_rendered, source, missing, codec)
+        work = partial(_rendered, source, _keys(source, missing), codec)
         _enter(lines, await run(sum(map(source.render_us, missing)), work))
     return lines, kinds
 
@@ -108,15 +104,20 @@ class _Rendered(NamedTuple):
     forms: Sequence[bytes]
 
 
+def _keys(source: LineSource, places: Iterable[int]) -> dict[int, int]:
+    """Their keys by place. On the event loop, which owns the cache: marks may be new to it."""
+    return {place: source.key(place) for place in places}
+
+
 def _rendered(
-    source: LineSource, places: Sequence[int], codec: AnswerCodec
+    source: LineSource, keys: Mapping[int, int], codec: AnswerCodec
 ) -> Mapping[int, _Rendered]:
-    """The lines at these places."""
+    """The lines at these places, which have these keys. In any thread."""
     found = {}
-    for place in places:
+    for place, key in keys.items():
         line = source.render(place)
-        key = source.key(place) if len(line.said.text) <= MOST_KEPT_CHARS else -1
-        found[place] = _Rendered(line, key, line.forms(codec) if key >= 0 else ())
+        kept_as = key if len(line.said.text) <= MOST_KEPT_CHARS else -1
+        found[place] = _Rendered(line, kept_as, line.forms(codec) if kept_as >= 0 else ())
     return found
 
 
@@ -197,5 +198,5 @@ def render_ahead(
     source = LineSource(view, rows, None, wanted, wanted.line_style(asked_at_ms), table)
     costs = accumulate(map(source.render_us, range(len(rows))))
     count = max(1, sum(so_far <= within_us for so_far in costs))
-    _keep(source, _rendered(source, range(count), codec))
+    _keep(source, _rendered(source, _keys(source, range(count)), codec))
     return count

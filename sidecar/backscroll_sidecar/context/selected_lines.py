@@ -31,7 +31,7 @@ from backscroll_scoring.layout import (
 )
 from backscroll_sidecar.adapters import Adapter, Speaker
 from backscroll_sidecar.channels import shown_id
-from backscroll_sidecar.domain import Category, NeutralMessage, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.domain import Category, NeutralMessage, Role
 from backscroll_sidecar.lines.line_format import Said
 from backscroll_sidecar.lines.line_source import LineSource
 from backscroll_sidecar.lines.rendering import (
@@ -40,13 +40,8 @@ from backscroll_sidecar.lines.rendering import (
     RenderedLine,
 )
 
-_ISO_DATE, _RELATIVE = TimeStyle.ISO_DATE, TimeStyle.RELATIVE
-_TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
-_USER = np.uint8(Role.USER)
-_NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
 _CATEGORIES = Category.RECENT, Category.SEMANTIC
 _ROLES = {int(one): one for one in Role}
-_NO_ONE: frozenset[int] = frozenset()
 
 
 class Line(NamedTuple):

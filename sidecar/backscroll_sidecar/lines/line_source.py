@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from backscroll_scoring import LineTable, key_of
 from backscroll_sidecar.adapters import Speaker
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.domain import Category, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.domain import Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.lines.line_format import MS_PER_DAY, LineStyle, time_mark
 from backscroll_sidecar.lines.rendering import (
     RENDER_US,
@@ -27,10 +27,8 @@ from backscroll_sidecar.lines.rendering import (
 from backscroll_sidecar.texts import ENGLISH, Texts
 
 _ISO_DATE, _RELATIVE = TimeStyle.ISO_DATE, TimeStyle.RELATIVE
-_TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
-_USER = np.uint8(Role.USER)
+_TAGGED = SpeakerStyle.TAGGED
 _NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
-_CATEGORIES = Category.RECENT, Category.SEMANTIC
 _ROLES = {int(one): one for one in Role}
 _NO_ONE: frozenset[int] = frozenset()
 

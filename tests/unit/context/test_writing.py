@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from msgspec.structs import replace
 
+from backscroll_sidecar.channels.line_cache import LineCache
+from backscroll_sidecar.concurrency import offload
 from backscroll_sidecar.domain import (
     Author,
     Layout,
@@ -117,3 +121,20 @@ async def test_the_same_id_in_two_channels():
         "here",
         "there",
     ]
+
+
+async def test_a_thread_leaves_the_cache_alone(monkeypatch):
+    """Rendering in a thread asks for no number of a mark: the loop, which goes on, owns what that changes."""
+    callers = set()
+    real = LineCache.mark_number
+
+    def mark_number(self, mark):
+        callers.add(threading.get_ident())
+        return real(self, mark)
+
+    monkeypatch.setattr(LineCache, "mark_number", mark_number)
+    monkeypatch.setattr(offload, "INLINE_US", -1.0)
+    room = Room(LINES)
+    first = await room.build(profile="room", time_style=TimeStyle.RELATIVE)
+    assert callers == {threading.get_ident()}
+    assert answer(await room.build(profile="room", time_style=TimeStyle.RELATIVE)) == answer(first)
