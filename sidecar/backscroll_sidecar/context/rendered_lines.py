@@ -126,8 +126,11 @@ def _enter(lines: Lines, found: Mapping[int, _Rendered]) -> None:
     source, columns = lines.source, lines.columns
     assert source is not None
     cache, style = source.view.lines, source.wanted.table_style
-    # Else it began anew meanwhile: names may have changed.
-    slots = _keep(source, found) if cache.table(style) is source.table else {}
+    slots: Mapping[int, int] = {}
+    if cache.table(style) is source.table:
+        slots = _keep(source, found)
+    else:  # it began anew meanwhile: names may have changed
+        lines.asked_by = None
     for i, place in enumerate(lines.places):
         if place in found:
             columns[FIRST_NUMBER:, i] = found[place].line.numbers
