@@ -21,7 +21,6 @@ from backscroll_sidecar.lines.line_format import indent
 from backscroll_sidecar.texts import ENGLISH, EVERY, Texts
 
 SYSTEM_LABEL = "System: "
-DEFAULT_LAYOUT = Layout.TURNS
 QUESTION_APART = (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
 """In these the question is a message of its own."""
 GAP = "\n\n"

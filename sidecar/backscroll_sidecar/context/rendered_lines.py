@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
@@ -64,11 +64,11 @@ async def lines_of(
     lines, source, kinds = laid_out()
     if lines.sums[MISSING]:
         cost_us = sum(map(source.render_us, lines.missing))
-        found = await run(cost_us, partial(_rendered, source, lines.missing, codec))
+        found = await run(cost_us, partial(_rendered, source, _keys(source, lines.missing), codec))
         if view.lines.table(wanted.table_style) is not source.table:
             # The table began anew meanwhile. Somebody was renamed, perhaps: nobody has two names in one answer.
             lines, source, kinds = laid_out()
-            found = _rendered(source, lines.missing, codec)
+            found = _rendered(source, _keys(source, lines.missing), codec)
         _enter(lines, source, found)
     return lines, kinds
 
@@ -126,15 +126,20 @@ class _Rendered(NamedTuple):
     forms: Sequence[bytes]
 
 
+def _keys(source: LineSource, places: Iterable[int]) -> dict[int, int]:
+    """Their keys by place. On the event loop, which owns the cache: marks may be new to it."""
+    return {place: source.key(place) for place in places}
+
+
 def _rendered(
-    source: LineSource, places: Sequence[int], codec: AnswerCodec
+    source: LineSource, keys: Mapping[int, int], codec: AnswerCodec
 ) -> Mapping[int, _Rendered]:
-    """The lines at these places."""
+    """The lines at these places, which have these keys. In any thread."""
     found = {}
-    for place in places:
+    for place, key in keys.items():
         line = source.render(place)
-        key = source.key(place) if len(line.said.text) <= MOST_KEPT_CHARS else -1
-        found[place] = _Rendered(line, key, line.forms(codec) if key >= 0 else ())
+        kept_as = key if len(line.said.text) <= MOST_KEPT_CHARS else -1
+        found[place] = _Rendered(line, kept_as, line.forms(codec) if kept_as >= 0 else ())
     return found
 
 
@@ -211,5 +216,5 @@ def render_ahead(
     source = LineSource(view, rows, None, wanted, wanted.line_style(asked_at_ms), table)
     costs = accumulate(map(source.render_us, range(len(rows))))
     count = max(1, sum(so_far <= within_us for so_far in costs))
-    _keep(source, _rendered(source, range(count), codec))
+    _keep(source, _rendered(source, _keys(source, range(count)), codec))
     return count

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from msgspec.structs import replace
 
+from backscroll_sidecar.channels.line_cache import LineCache
+from backscroll_sidecar.concurrency import offload
+from backscroll_sidecar.context import rendered_lines
 from backscroll_sidecar.domain import (
     Author,
     Layout,
@@ -19,7 +24,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.lines.rendering import RenderStyle
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import ANN, BEN, BOT, DAY_MS, HOUR_MS, KEY, say, stored_in_order
-from tests.kit.rooms import Room, ids
+from tests.kit.rooms import Room, ids, payload
 
 LINES = [
     say("m0", ANN, "猫在哪？\nand the dog", 3 * DAY_MS),
@@ -117,3 +122,37 @@ async def test_the_same_id_in_two_channels():
         "here",
         "there",
     ]
+
+
+async def test_a_thread_leaves_the_cache_alone(monkeypatch):
+    """Rendering in a thread asks for no number of a mark: the loop, which goes on, owns what that changes."""
+    callers = set()
+    real = LineCache.mark_number
+
+    def mark_number(self, mark):
+        callers.add(threading.get_ident())
+        return real(self, mark)
+
+    monkeypatch.setattr(LineCache, "mark_number", mark_number)
+    monkeypatch.setattr(offload, "INLINE_US", -1.0)
+    room = Room(LINES)
+    first = await room.build(profile="room", time_style=TimeStyle.RELATIVE)
+    assert callers == {threading.get_ident()}
+    assert answer(await room.build(profile="room", time_style=TimeStyle.RELATIVE)) == answer(first)
+
+
+async def test_names_that_change_while_lines_are_rendered(monkeypatch):
+    """Two people have one name only since a thread renders what they said: the payload tells them apart."""
+    room = Room(LINES)
+
+    async def run(cost_us, work):
+        room.channels.publish(KEY, Applied(members=(Member("u2", "Ann"),)))
+        return work()
+
+    monkeypatch.setattr(rendered_lines, "run", run)
+    built = await room.build(profile="room", include_names=True)
+    named = {one["content"][:8]: one.get("name") for one in payload(built)["messages"]}
+    assert "Ann" not in named.values()
+    monkeypatch.undo()
+    later = await room.build(profile="room", include_names=True)
+    assert payload(later)["messages"][-2:] == payload(built)["messages"][-2:]
