@@ -78,7 +78,7 @@ async def test_a_missed_deadline_is_counted() -> None:
 
         async with AsyncClient(server.addresses[0]) as client:
             await client.build_context("room", "connected?", asker="u1")
-            app.builder.answer = never
+            app.builder.build = never
             with pytest.raises(DeadlineExceeded):
                 await client.build_context("room", "hello?", asker="u1", timeout_s=3)
             for _ in range(1_000):

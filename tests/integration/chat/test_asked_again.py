@@ -41,9 +41,9 @@ def early_questions(bot: Bot) -> None:
     """The question's commit comes before the build."""
     build = bot.app.builder.build
 
-    async def built(request):
+    async def built(request, **how):
         await asyncio.sleep(0.05)
-        return await build(request)
+        return await build(request, **how)
 
     bot.app.builder.build = built
 

@@ -166,9 +166,9 @@ async def test_a_caller_who_leaves_while_waiting_holds_nothing_up() -> None:
         await bot.tell(LINE)
         stream = bot.app.builder.build
 
-        async def slow(request):  # the first one's build
+        async def slow(request, **how):  # the first one's build
             await held(request)
-            return await stream(request)
+            return await stream(request, **how)
 
         bot.app.builder.build = slow
         first = asyncio.create_task(bot.ask(BY_TRIGGER))
