@@ -1,10 +1,10 @@
-"""Law 3: a text counted line by line counts what the whole does."""
+"""Law 3: a text counted piece by piece counts what the whole does."""
 
 import quicktok
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from backscroll_sidecar.analyze import count_and_with_break, count_lines, token_counter
+from backscroll_sidecar.analyze import begins_anew, count_with_breaks, token_counter
 from backscroll_sidecar.domain import TokenizerName
 from tests.property.chats import plain_texts, texts
 
@@ -18,23 +18,17 @@ wild = st.lists(pieces, max_size=12).map("".join)
 
 
 @settings(max_examples=1_000)
-@given(wild | plain_texts)
-@example("!\n/x")
-@example("a \n \n b\n\n")
-@example("1\r\n2\n\u00853")
-def test_lines_add_up(text):
-    """S3-21: whatever is in the text, and though BPE does not add up over other joins."""
-    assert count_lines(token_counter(), text, {}) == COUNT(text)
-
-
-@settings(max_examples=300)
-@given(st.lists(wild, max_size=8), st.lists(wild, max_size=8), st.sampled_from(TokenizerName))
-def test_known_lines_change_no_count(lines, others, name):
-    """S3-21: lines that were counted before count the same in the middle of a text, by every tokenizer."""
-    counter = token_counter(name)
-    text = "\n".join([*others[:3], *lines, *others[3:]])
-    known = {line: counter.count(line + "\n") for line in lines}
-    assert count_lines(counter, text, known) == counter.count(text)
+@given(wild | plain_texts, st.sampled_from(["\n", "\n\n"]), wild | plain_texts)
+@example("!", "\n", "/x")
+@example("a \n \n", "\n", " b\n\n")
+@example("1\r\n2", "\n", "\u00853")
+@example("a", "\n\n", "b")
+def test_what_begins_anew_adds_up(text, breaks, behind):
+    """S3-21: whatever is in the texts, and though BPE does not add up over other joins."""
+    if begins_anew(behind):
+        assert COUNT(text + breaks + behind) == COUNT(text + breaks) + COUNT(behind)
+    else:
+        assert behind[:1].isspace() or behind[:1] in ("", "/")
 
 
 @settings(max_examples=1_000)
@@ -47,23 +41,5 @@ def test_known_lines_change_no_count(lines, others, name):
 def test_a_line_break_behind_a_word_is_a_token(text, end, name):
     """S3-21: what is not counted again with a line break behind it counts the same."""
     counter, text = token_counter(name), text + end
-    both = counter.count(text), counter.count(text + "\n")
-    assert count_and_with_break(counter, text) == both
-
-
-def test_known_lines_are_not_counted_again():
-    """A line is looked up whole, with what its own line breaks are followed by."""
-    lines = ["Ann <u1>: one", "Ben <u2>: two\n  and more", "[2026-11-20] Ann <u1>: three"]
-    text = "\n".join(["title", *lines, "the end"])
-    counted = []
-
-    class Counter:
-        name = TokenizerName.O200K
-
-        def count(self, text):
-            counted.append(text)
-            return COUNT(text)
-
-    known = {line: COUNT(line + "\n") for line in lines}
-    assert count_lines(Counter(), text, known) == COUNT(text)
-    assert counted == ["title\n", "the end"]
+    each = tuple(counter.count(text + behind) for behind in ("", "\n", "\n\n"))
+    assert count_with_breaks(counter, text) == each

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
 import structlog
 from msgspec.structs import replace
 
@@ -12,7 +13,7 @@ from backscroll_sidecar.adapters import ADAPTERS, OPENAI_CHAT, Adapter, Speaker
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.assembly import assemble, payload_messages
-from backscroll_sidecar.context.budget import Fitted, frame_of
+from backscroll_sidecar.context.budget import Fitted, Frame, frame_of
 from backscroll_sidecar.context.compress import Limits
 from backscroll_sidecar.context.elsewhere import SEMANTIC, with_elsewhere
 from backscroll_sidecar.context.fallback_ladder import Picked, Picker
@@ -162,13 +163,19 @@ class ContextBuilder:
     async def _written(self, begun: _Begun, *, as_values: bool) -> BuiltContext:
         """Render, fit, assemble, record: the picked candidates as an answer."""
         request, unread, route, opened, question, picked, deadline, context_id, watch = begun
-        adapter, formats, not_adapted = self._adapter(request)
+        formats = self._formats(request)
+        adapter = next(filter(None, map(self._adapters.get, formats)), OPENAI_CHAT)
         parts, kinds = await self._parts(request, route, opened.view, question, picked, adapter)
         watch.lap("write")
         frame = frame_of(request, picked.profile, adapter)
         fitted, lost = await fit_in_stages(parts, frame, picked.profile, deadline)
         watch.lap("fit")
-        content = assemble(fitted, picked, kinds, frame, self._codec, route.model, formats)
+        times = formats.count(adapter.name)
+        content = assemble(fitted, picked, kinds, frame, self._codec, route.model, times)
+        not_adapted: tuple[Degradation, ...] = ()
+        if times < len(formats):
+            others, not_adapted = self._other_payloads(request, route, fitted, frame)
+            content = np.concatenate((content, np.frombuffer(b"".join(others), np.uint8)))
         watch.lap("adapt")
         degradations = (
             *opened.degradations,
@@ -195,19 +202,33 @@ class ContextBuilder:
         self.numbers.tell(built.rung, built.degradations)
         log_built(built)
 
-    def _adapter(self, request: BuildRequest) -> tuple[Adapter, int, tuple[Degradation, ...]]:
-        """The vendor's adapter, how often its payload is wanted, and what is lost: a format without a working one."""
-        found: Adapter | None = None
+    def _other_payloads(
+        self, request: BuildRequest, route: Route, fitted: Fitted, frame: Frame
+    ) -> tuple[list[bytes], tuple[Degradation, ...]]:
+        """The fields of the answer for vendors beside the one it was rendered for; a format costs only itself."""
+        fields: list[bytes] = []
         lost: tuple[Degradation, ...] = ()
-        times = 0
-        if ResponsePart.PAYLOADS not in request.omit:
-            for name in request.payload_formats:
-                adapter = self._adapters.get(name)
-                if adapter is None:
-                    lost += (Degradation("adapt", "ERROR", name),)
-                elif found is None or adapter is found:
-                    found, times = adapter, times + 1
-        return found or OPENAI_CHAT, times, lost
+        for name in self._formats(request):
+            if name == frame.adapter.name:
+                continue
+            try:
+                body = self._adapters[name].payload(
+                    payload_messages(fitted, frame),
+                    model=route.model,
+                    tools_json=request.tools_json,
+                    with_names=request.include_names,
+                )
+                fields.append(self._codec.payload_field(name, body))
+            except Exception as error:
+                log.warning(
+                    "adapter failed", format=name, error=type(error).__name__, exc_info=True
+                )
+                lost += (Degradation("adapt", "ERROR", name),)
+        return fields, lost
+
+    def _formats(self, request: BuildRequest) -> tuple[str, ...]:
+        """The payload formats that are wanted."""
+        return () if ResponsePart.PAYLOADS in request.omit else request.payload_formats
 
     async def _parts(
         self,

@@ -56,12 +56,38 @@ async def lines_of(
     """The selected candidates as lines, and their kinds; those that nobody rendered before are, in a thread if that
     takes long.
     """
-    gathered, there = picked.gathered, picked.elsewhere
     view.lines.wanted = wanted
-    table, order = view.lines.table(wanted.table_style), picked.selection.chosen
-    times_ms = view.columns.time_ms
+    laid_out = partial(
+        _laid_out, view, picked, wanted, line_style,
+        has_turns=has_turns, answered_row=answered_row, asker=asker,
+    )  # fmt: skip
+    lines, source, kinds = laid_out()
+    if lines.sums[MISSING]:
+        cost_us = sum(map(source.render_us, lines.missing))
+        found = await run(cost_us, partial(_rendered, source, _keys(source, lines.missing), codec))
+        if view.lines.table(wanted.table_style) is not source.table:
+            # The table began anew meanwhile. Somebody was renamed, perhaps: nobody has two names in one answer.
+            lines, source, kinds = laid_out()
+            found = _rendered(source, _keys(source, lines.missing), codec)
+        _enter(lines, source, found)
+    return lines, kinds
+
+
+def _laid_out(
+    view: ChannelView,
+    picked: Picked,
+    wanted: Wanted,
+    line_style: LineStyle,
+    *,
+    has_turns: bool,
+    answered_row: int,
+    asker: Speaker,
+) -> tuple[Lines, LineSource, list[int]]:
+    """The selected candidates as the table has them; and their kinds."""
+    gathered, there, times_ms = picked.gathered, picked.elsewhere, view.columns.time_ms
+    table = view.lines.table(wanted.table_style)
     columns, sums, kinds = table.lay_out(
-        order, gathered.rows, gathered.semantic, gathered.source_bits, view.seq, times_ms,
+        picked.selection.chosen, gathered.rows, gathered.semantic, gathered.source_bits, view.seq, times_ms,
         wanted.dated_before_ms(line_style.asked_at_ms),
     )  # fmt: skip
     if there is not None:
@@ -89,11 +115,7 @@ async def lines_of(
     if source.shared or source.additions or wanted.time_style is _RELATIVE:
         table.look_up(np.array(list(map(source.key, lines.places)), np.int64), columns)
         lines.add_up()
-    if lines.sums[MISSING]:
-        missing = [lines.places[i] for i in (columns[SLOT] < 0).nonzero()[0].tolist()]
-        work = partial(_rendered, source, _keys(source, missing), codec)
-        _enter(lines, await run(sum(map(source.render_us, missing)), work))
-    return lines, kinds
+    return lines, source, kinds
 
 
 class _Rendered(NamedTuple):
@@ -121,16 +143,9 @@ def _rendered(
     return found
 
 
-def _enter(lines: Lines, found: Mapping[int, _Rendered]) -> None:
+def _enter(lines: Lines, source: LineSource, found: Mapping[int, _Rendered]) -> None:
     """Complete the lines, and keep for the next question what can be kept."""
-    source, columns = lines.source, lines.columns
-    assert source is not None
-    cache, style = source.view.lines, source.wanted.table_style
-    slots: Mapping[int, int] = {}
-    if cache.table(style) is source.table:
-        slots = _keep(source, found)
-    else:  # it began anew meanwhile: names may have changed
-        lines.asked_by = None
+    slots, columns = _keep(source, found), lines.columns
     for i, place in enumerate(lines.places):
         if place in found:
             columns[FIRST_NUMBER:, i] = found[place].line.numbers

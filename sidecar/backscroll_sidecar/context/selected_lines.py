@@ -21,6 +21,7 @@ from backscroll_scoring.layout import (
     LINE,
     LINE_COST,
     LINES_COST,
+    MISSING_SLOT,
     OWN_SLOT,
     PLACE,
     RANK,
@@ -179,6 +180,12 @@ class Lines(Sequence[Line]):
         """The sums of the columns as they are now."""
         self._sums = add_up(self.columns)
         return self._sums
+
+    @property
+    def missing(self) -> list[int]:
+        """The places of those that the table does not have."""
+        found: list[int] = self.columns[PLACE][self.columns[SLOT] == MISSING_SLOT].tolist()
+        return found
 
     @property
     def newest(self) -> int:

@@ -67,6 +67,9 @@ class AnswerCodec(Hashable, Protocol):
     def message(self, message: NeutralMessage) -> bytes:
         """The field of the answer that holds a message."""
 
+    def payload_field(self, name: str, body: bytes) -> bytes:
+        """The field of the answer that holds a payload of this format."""
+
     def sources(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Pieces:
         """The fields that items end with: bit i of a kind, the i-th source proposed it."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 
 import pytest
@@ -11,6 +12,7 @@ from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.context.profiles import PROFILES, ContextSettings
 from backscroll_sidecar.context.ranking import rank
 from backscroll_sidecar.domain import Layout, Rung
+from backscroll_sidecar.edge.convert.built import AnswerFields
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.strategies import BUILTIN, Empty, Preferences
 from tests.kit.chats import BEN, HOUR_MS, StillClock, say
@@ -189,6 +191,30 @@ def test_an_adapter_that_raises():
     assert named(built) == [("adapt", "bad", "ERROR")]
     assert [p.format for p in built.payloads] == ["openai_chat"]
     assert len(built.messages) == 21
+
+
+class Other(OpenAIChat):
+    """Another vendor: the same, with another word."""
+
+    name = "other"
+
+    def around(self, role, name=""):
+        head, tail = super().around(role, name)
+        return head.replace(b"content", b"said"), tail
+
+
+def test_two_vendors(monkeypatch):
+    """P-09: each has its payload of the same messages, whichever is named first, as often as it is named."""
+    monkeypatch.setitem(AnswerFields.formats, "other", AnswerFields.formats["openai_chat"])
+    room = Room(LINES, adapters={"other": Other(), "openai_chat": OpenAIChat()})
+    for formats in (("openai_chat", "other"), ("other", "openai_chat"), ("other", "other")):
+        built = room.build_now(profile="room", payload_formats=formats, include_names=True)
+        assert not built.degradations
+        bodies = [json.loads(one.body)["messages"] for one in built.payloads]
+        assert len(bodies) == 2
+        for name, body in zip(formats, bodies, strict=True):
+            key = "said" if name == "other" else "content"
+            assert [one[key] for one in body] == [one.content for one in built.payload_messages]
 
 
 # --- the history is away -------------------------------------------------------------------------

@@ -132,6 +132,10 @@ class AnswerFields:
         ids = b"".join(map(_message_id, message.message_ids))
         return lengthed(_MESSAGES, self.roles[message.role] + content + ids)
 
+    def payload_field(self, name: str, body: bytes) -> bytes:
+        """One vendor's request body."""
+        return lengthed(_PAYLOADS, _FORMAT[name] + lengthed(_BODY, body))
+
     def sources(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Pieces:
         """What proposed the lines of each kind."""
         return _sources_of(sources, kinds)
