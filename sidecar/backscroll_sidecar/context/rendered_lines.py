@@ -155,12 +155,13 @@ def _enter(lines: Lines, source: LineSource, found: Mapping[int, _Rendered]) -> 
 
 
 def _keep(source: LineSource, found: Mapping[int, _Rendered]) -> dict[int, int]:
-    """Enter in the table what can be kept; its slots by place."""
+    """Enter in the table what can be kept, unless it began anew with a mark too many; its slots by place."""
+    cache, style = source.view.lines, source.wanted.table_style
     kept = {place: one for place, one in found.items() if one.key >= 0}
-    if not kept:
+    if not kept or cache.table(style) is not source.table:
         return {}
-    slots = source.view.lines.keep(
-        source.wanted.table_style,
+    slots = cache.keep(
+        style,
         [one.key for one in kept.values()],
         [one.forms for one in kept.values()],
         [one.line.numbers for one in kept.values()],

@@ -136,11 +136,7 @@ class LineSource:
         is_shared = self.author(place) in self.shared
         if known is not None:
             return known.style.render(known.said, known.mark, known.fragment, is_shared=is_shared)
-        view, row, channel = self.view, self.rows.item(place), ""
-        if row >= view.count:
-            assert self.elsewhere is not None
-            row -= view.count
-            view, channel = self.elsewhere.view, self.elsewhere.channels[row]
+        view, row, channel = self._where(place)
         said = said_of(view, row, self.wanted.style)
         if place in self.additions:
             said = msgspec.structs.replace(said, addition=self.additions[place], token_count=0)
@@ -165,6 +161,13 @@ class LineSource:
 
     def render_us(self, place: int) -> float:
         """Microseconds that rendering the line at a place takes, predicted."""
-        row = self.rows.item(place)
-        text = self.view.texts[row] if row < self.view.count else ""
-        return RENDER_US + RENDER_US_PER_CHAR * len(text)
+        view, row, _ = self._where(place)
+        return RENDER_US + RENDER_US_PER_CHAR * len(view.texts[row])
+
+    def _where(self, place: int) -> tuple[ChannelView, int, str]:
+        """The view and the row of a place, and the channel, if that is another one."""
+        row = self.rows.item(place) - self.view.count
+        if row < 0:
+            return self.view, row + self.view.count, ""
+        assert self.elsewhere is not None
+        return self.elsewhere.view, row, self.elsewhere.channels[row]

@@ -8,7 +8,9 @@ import pytest
 
 from backscroll import AsyncClient, Author, Member, Message
 from backscroll.v1 import context_pb2 as pb
+from backscroll_sidecar.concurrency.offload import INLINE_US
 from backscroll_sidecar.config.settings import Settings
+from backscroll_sidecar.context import rendered_lines
 from backscroll_sidecar.server import start_server
 from backscroll_sidecar.wiring import open_app
 from tests.kit.fake_embedder import FakeEmbedder
@@ -190,3 +192,22 @@ async def test_the_tenant_is_never_crossed():
                 assert own in context.text
                 assert other not in context.text
         await server.stop()
+
+
+@pytest.mark.row("S2-25")
+async def test_a_long_line_of_elsewhere_leaves_the_loop(monkeypatch):
+    """What rendering it takes is predicted from its text, like that of a line said here."""
+    costs_us = []
+
+    async def run(cost_us, work):
+        costs_us.append(cost_us)
+        return work()
+
+    monkeypatch.setattr(rendered_lines, "run", run)
+    async with house() as client:
+        text = "the cat sleeps " * 500
+        await client.append("theirs", [Message("long", BEN, text, NOON - HOUR)])
+        assert (await client.wait_for_index("theirs", wait_s=10)).ready
+        for _ in range(2):  # the second time what was said here is there already
+            assert "long" in elsewhere(await ask(client, "tenant", token_budget=20_000))
+    assert costs_us[-1] > INLINE_US

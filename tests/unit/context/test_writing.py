@@ -7,6 +7,7 @@ import threading
 import pytest
 from msgspec.structs import replace
 
+from backscroll_sidecar.channels import line_cache
 from backscroll_sidecar.channels.line_cache import LineCache
 from backscroll_sidecar.concurrency import offload
 from backscroll_sidecar.context import rendered_lines
@@ -156,3 +157,13 @@ async def test_names_that_change_while_lines_are_rendered(monkeypatch):
     monkeypatch.undo()
     later = await room.build(profile="room", include_names=True)
     assert payload(later)["messages"][-2:] == payload(built)["messages"][-2:]
+
+
+async def test_a_table_that_begins_anew_with_a_mark_too_many(monkeypatch):
+    """Where a question's own marks are too many the old table's lines stay whole."""
+    room = Room(LINES)
+    whole = answer(await room.build(profile="room", time_style=TimeStyle.RELATIVE))
+    monkeypatch.setattr(line_cache, "MOST_MARKS", 1)
+    room = Room(LINES)
+    for _ in range(3):
+        assert answer(await room.build(profile="room", time_style=TimeStyle.RELATIVE)) == whole
