@@ -29,7 +29,7 @@ class Failing:
         self.go = asyncio.Event()
         self.running = 0
 
-    async def answer(self, request: BuildRequest, codec: Any) -> Any:
+    async def build(self, request: BuildRequest, **_: Any) -> Any:
         self.running += 1
         try:
             if self.error is not None:

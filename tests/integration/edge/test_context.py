@@ -217,7 +217,7 @@ class Slow:
         self.started = asyncio.Event()
         self.cancelled = asyncio.Event()
 
-    async def answer(self, request: BuildRequest, codec: Any) -> Any:
+    async def build(self, request: BuildRequest, **_: Any) -> Any:
         self.time_left_s = request.time_left_s
         self.started.set()
         try:

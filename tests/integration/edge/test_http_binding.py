@@ -176,7 +176,7 @@ class Waiting:
         self.began, self.go = asyncio.Event(), asyncio.Event()
         self.request: Any = None
 
-    async def answer(self, request: Any, codec: Any) -> Any:
+    async def build(self, request: Any, **_: Any) -> Any:
         self.request = request
         self.began.set()
         await self.go.wait()

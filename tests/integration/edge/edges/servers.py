@@ -22,7 +22,7 @@ class Slow:
         self.go = asyncio.Event()
         self.running = self.started = self.cancelled = 0
 
-    async def answer(self, request: Any, codec: Any) -> Any:
+    async def build(self, request: Any, **_: Any) -> Any:
         self.started += 1
         self.running += 1
         try:
@@ -41,7 +41,7 @@ class Failing:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    async def answer(self, request: Any, codec: Any) -> Any:
+    async def build(self, request: Any, **_: Any) -> Any:
         raise self.error
 
 
