@@ -36,7 +36,7 @@ tokens of its name, where it is a message of its own."""
 COLUMNS, FIRST_NUMBER, NUMBERS = 16, 6, 10
 
 # Sums over lines, of the talk and of the references.
-TALK, REFERENCES, EVERY_LINE = 0, 1, 2
+TALK, REFERENCES = 0, 1
 COUNT, LINES_TOKENS, LINES_COST, TURNS_TOKENS, TURNS_COST, NAMES_TOKENS, LAST_LINE, NOT_SEAMLESS = (
     range(8)
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import kernels_assembly
 from . import kernels_line_table as kernels
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
 from .kernels_line_table import MARK_BITS
@@ -198,7 +199,7 @@ class LineTable:
         program : int64[steps, STEP]
             See `layout`.
         """
-        assembled: UInt8 = kernels.assemble(
+        assembled: UInt8 = kernels_assembly.assemble(
             self._bytes, self._bounds, columns, scores, _NO_PLACES if scored is None else scored, tails.joined,
             tails.ends, pieces.joined, pieces.ends, program,
         )  # fmt: skip

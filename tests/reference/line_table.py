@@ -129,10 +129,9 @@ def _copied(
     lines: Sequence[Line], pieces: Sequence[bytes], form: int, wanted: int, *around: int
 ) -> Iterator[bytes]:
     before, after = (pieces[one] if one >= 0 else b"" for one in around)
-    for group in (at.TALK, at.REFERENCES):
-        for line in lines:
-            if line.is_reference == group and wanted in (at.EVERY_LINE, group):
-                yield before + line.rendered.forms[form] + after
+    for line in lines:
+        if line.is_reference == wanted:
+            yield before + line.rendered.forms[form] + after
 
 
 def _items(

@@ -41,7 +41,7 @@ from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.selected_lines import Lines
 from backscroll_sidecar.domain import Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
-from backscroll_sidecar.lines.rendering import RENDER_US, RENDER_US_PER_CHAR
+from backscroll_sidecar.lines.rendering import RENDER_US, RENDER_US_PER_CHAR, name_tokens
 
 TITLE_TOKENS = 12
 """Upper bound for one section's title with its separators."""
@@ -93,9 +93,7 @@ class Frame(msgspec.Struct, frozen=True):
 
     def name_tokens(self, name: str) -> int:
         """Of a name beside a message."""
-        if not name:
-            return 0
-        return self.adapter.framing.name_tokens + repeated_tokens(name, self.tokenizer)
+        return name_tokens(name, self.adapter, self.tokenizer)
 
 
 def frame_of(request: BuildRequest, profile: Profile, adapter: Adapter) -> Frame:

@@ -34,7 +34,6 @@ from backscroll_sidecar.context.response import (
     Opened,
     RandomIds,
     Stopwatch,
-    Written,
     built_context,
     compression_events,
     log_built,
@@ -185,14 +184,12 @@ class ContextBuilder:
             *lost,
             *not_adapted,
         )
-        written = Written(
-            content,
-            route.model,
-            self._record(request, context_id, fitted, picked.profile, watch),
-            degradations,
-            payload_messages(fitted, frame) if as_values else (),
-        )
-        built = built_context(request, context_id, opened, question, picked, fitted, written, watch)
+        events = self._record(request, context_id, fitted, picked.profile, watch)
+        messages = payload_messages(fitted, frame) if as_values else ()
+        built = built_context(
+            request, route.model, context_id, opened, question, picked, fitted, content, events, degradations,
+            messages, watch,
+        )  # fmt: skip
         self._finish(built, opened, watch)
         return built
 

@@ -47,16 +47,6 @@ _is_logged = logging.getLogger(__name__).isEnabledFor
 """Asked first: it remembers its answer, while the other logger is put together anew for every question."""
 
 
-class Written(msgspec.Struct, frozen=True, eq=False):
-    """What came of the writing: the answer's bytes, uint8[n], and what is told beside them."""
-
-    content: NDArray[np.uint8]
-    model: str
-    events: tuple[Event, ...]
-    degradations: tuple[Degradation, ...]
-    payload_messages: tuple[NeutralMessage, ...]
-
-
 class Opened(msgspec.Struct, frozen=True, eq=False):
     """The channel a build reads, and what was lost on the way to it."""
 
@@ -68,12 +58,16 @@ class Opened(msgspec.Struct, frozen=True, eq=False):
 
 def built_context(
     request: BuildRequest,
+    model: str,
     context_id: str,
     opened: Opened,
     question: Question,
     picked: Picked,
     fitted: Fitted,
-    written: Written,
+    content: NDArray[np.uint8],
+    events: tuple[Event, ...],
+    degradations: tuple[Degradation, ...],
+    messages: tuple[NeutralMessage, ...],
     watch: Stopwatch,
 ) -> BuiltContext:
     """Put the answer together; what the fit had to drop has its fate already."""
@@ -83,12 +77,12 @@ def built_context(
         channel_known=opened.known,
         asked_at_ms=question.asked_at_ms,
         profile=picked.profile.name,
-        content=written.content,
+        content=content,
         item_count=len(parts.lines),
         tokens=fitted.tokens,
         stable_prefix_tokens=_stable_prefix_tokens(request, question, parts.system, fitted.tokens),
         rung=Rung.EMPTY if opened.degradations else picked.rung,
-        degradations=written.degradations,
+        degradations=degradations,
         layout=request.layout,
         speaker_style=parts.speaker,
         diagnostics=Diagnostics(
@@ -103,11 +97,11 @@ def built_context(
         else None,
         addressed=question.addressed,
         question_type=question.message_type,
-        events=written.events,
+        events=events,
         explanation=_explained(opened, picked, fitted) if request.explain else None,
         channel=request.key.channel,
-        model=written.model,
-        payload_messages=written.payload_messages,
+        model=model,
+        payload_messages=messages,
         language=parts.texts.language,
         omit=request.omit,
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +79,6 @@ class Selection:
     chosen: NDArray[np.int64]
     fate: NDArray[np.uint8]
     stage: NDArray[np.uint8]
-
-    def ranks(self) -> dict[int, int]:
-        """Ranks by place, 1 is the best."""
-        return dict(zip(self.chosen.tolist(), count(1)))
 
     def drop(self, fates: Mapping[int, Fate]) -> None:
         """Take chosen candidates out again: the compressor has no room for them. `fates`: theirs by place."""

@@ -135,7 +135,7 @@ class LineSource:
         """The line at a place; `known`: it, perhaps cut, with another name."""
         is_shared = self.author(place) in self.shared
         if known is not None:
-            return known.style.render(known.said, known.mark, known.fragment, is_shared=is_shared)
+            return known.telling(known.said, is_shared=is_shared)
         view, row, channel = self._where(place)
         said = said_of(view, row, self.wanted.style)
         if place in self.additions:

@@ -113,13 +113,14 @@ class RenderStyle(NamedTuple):
             speaker = Speaker(said.author_id, said.author_name or said.author_id)
         turn_tokens += self.adapter.framing.message_tokens
         turn_cost += self.adapter.framing.message_tokens
-        name_tokens = 0
+        added = 0
         if self.with_names:
-            name_tokens = self.name_tokens(self.adapter.name_alone(speaker, is_shared=is_shared))
-            turn_cost += max(name_tokens, self.name_tokens(self.adapter.name_alone(speaker)))
+            of = self.adapter, self.tokenizer
+            added = name_tokens(self.adapter.name_alone(speaker, is_shared=is_shared), *of)
+            turn_cost += max(added, name_tokens(self.adapter.name_alone(speaker), *of))
         return RenderedLine(
             said, self, mark, fragment, is_shared, content, speaker, turn_cost, turn_tokens, line, line_cost,
-            line_tokens, last_tokens, gap_tokens, name_tokens, channel,
+            line_tokens, last_tokens, gap_tokens, added, channel,
         )  # fmt: skip
 
     def is_own(self, role: Role, author_id: str) -> bool:
@@ -140,11 +141,10 @@ class RenderStyle(NamedTuple):
             return said.token_count
         return token_counter(self.tokenizer).count(said.whole + "\n")
 
-    def name_tokens(self, name: str) -> int:
-        """What a name adds to a payload, with the field it stands in."""
-        if not name:
-            return 0
-        return self.adapter.framing.name_tokens + repeated_tokens(name, self.tokenizer)
+
+def name_tokens(name: str, adapter: Adapter, tokenizer: TokenizerName) -> int:
+    """What a name adds to a payload, with the field it stands in."""
+    return adapter.framing.name_tokens + repeated_tokens(name, tokenizer) if name else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +182,14 @@ class RenderedLine:
     name_tokens: int
     channel: str = ""
 
-    def telling(self, said: Said) -> RenderedLine:
-        """The same message with something else, or less, to tell."""
+    def telling(self, said: Said, *, is_shared: bool | None = None) -> RenderedLine:
+        """The same message with something else, or less, to tell, or with another name."""
         return self.style.render(
-            said, self.mark, self.fragment, is_shared=self.is_shared, channel=self.channel
+            said,
+            self.mark,
+            self.fragment,
+            is_shared=self.is_shared if is_shared is None else is_shared,
+            channel=self.channel,
         )
 
     @property

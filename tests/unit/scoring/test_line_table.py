@@ -88,7 +88,8 @@ def step(number, *of):
     return st.tuples(st.just(number), *of).map(lambda one: (*one, *[-1] * (at.STEP - len(one))))
 
 
-pieces, forms, groups = st.integers(0, 3), st.integers(0, at.FORMS - 1), st.integers(0, 2)
+pieces, forms = st.integers(0, 3), st.integers(0, at.FORMS - 1)
+groups = st.sampled_from([at.TALK, at.REFERENCES])
 perhaps = pieces | st.just(-1)
 steps = st.one_of(
     step(at.COPY_PIECE, pieces),
