@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from backscroll_sidecar.scripts import HAN
 
@@ -20,6 +20,22 @@ class Language(StrEnum):
     AUTO = "auto"
     EN = "en"
     ZH = "zh"
+
+
+_MONTH_FIRST = frozenset(("", "US", "AS", "GU", "MP", "PR", "UM", "VI"))
+"""Where English writes the month before the day: the United States, and a tag without a region, as in CLDR."""
+
+
+class LanguageTag(NamedTuple):
+    """A language and the region that its tag names: of "en-GB" in capitals, empty without one."""
+
+    language: Language
+    region: str = ""
+
+    @property
+    def is_day_first(self) -> bool:
+        """Whether 01/02/2024 is the first of February. Chinese says the month first wherever it is written."""
+        return self.language is Language.EN and self.region not in _MONTH_FIRST
 
 
 class Wording(StrEnum):

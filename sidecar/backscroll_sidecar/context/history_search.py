@@ -204,6 +204,7 @@ def _asked(view: ChannelView, question: Question, numbers: list[int]) -> MemoryQ
         question.keywords if text is read else None,
         numbers if text is read else None,
         calls_bot or any(map(question.mentioned.__contains__, self_ids)),
+        question.dates,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import structlog
 
-from backscroll_sidecar.analyze import Analyzer
+from backscroll_sidecar.analyze import Analyzer, DateStyle
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
@@ -124,6 +124,9 @@ class Opening:
             keep_thread=route.profile.keep_thread,
             partial_replies=self._settings.partial_replies,
             skips_system=route.system_rows is StoredSystemRows.SKIP,
+            dates=DateStyle(
+                route.zone, request.language is not None and request.language.is_day_first
+            ),
         )
         return await run(cost_us, resolve)
 
@@ -179,6 +182,7 @@ class Opening:
             thread_id=question.thread_id,
             lost_parent=question.lost_parent,
             mentioned=question.mentioned,
+            dates=question.dates,
         )
         return lost, query
 

@@ -25,7 +25,9 @@ from backscroll_scoring import (
 )
 from backscroll_sidecar.analyze import (
     NUMBER_WORDS,
+    PLAIN_DATES,
     TIME_WORDS,
+    DateStyle,
     asks_how_many,
     asks_when,
     date_spans,
@@ -60,6 +62,7 @@ class MemoryQuestion(msgspec.Struct, frozen=True):
     asker_id, asker_name : empty when unknown.
     keywords, numbers : of the text and their numbers in the channel, where they are known already.
     calls_bot : whether it called the bot by name.
+    dates : how the dates in it are read.
     """
 
     text: str
@@ -69,6 +72,7 @@ class MemoryQuestion(msgspec.Struct, frozen=True):
     keywords: tuple[str, ...] | None = None
     numbers: Sequence[int] | None = None
     calls_bot: bool = False
+    dates: DateStyle = PLAIN_DATES
 
 
 @dataclass(eq=False)
@@ -334,7 +338,9 @@ def _spans(view: ChannelView, sought: Sought) -> tuple[NDArray[np.int32], NDArra
     """The rows of each span of time the question names, and their values."""
     times = view.columns.time_ms[: len(sought.eligible)]
     asked = sought.question
-    spans = date_spans(asked.text, asked.asked_at_ms, times.item(0)) if len(times) else ()
+    if not len(times):
+        return NO_CUES.date_spans, NO_CUES.date_values
+    spans = date_spans(asked.text, asked.asked_at_ms, times.item(0), asked.dates)
     if not spans:
         return NO_CUES.date_spans, NO_CUES.date_values
     bounds = np.array([(span.start_ms, span.end_ms) for span in spans], np.int64).ravel()
