@@ -19,6 +19,7 @@ from backscroll_sidecar.cli.connect import resolved
 from backscroll_sidecar.cli.console import os_words, out, print_json
 from backscroll_sidecar.config.settings import Settings, prepare_process
 from backscroll_sidecar.config.sources import Loaded
+from backscroll_sidecar.kernel_cache import kernel_count
 from backscroll_sidecar.ports import Finding, Status
 
 EPILOG = "Example: backscroll doctor --config /etc/backscroll.toml"
@@ -137,14 +138,16 @@ def _kernels(settings: Settings) -> Iterator[Finding]:
         )
         return
     directory = kept.directory
-    compiled = sum(1 for _ in directory.rglob("*.nbc"))
+    compiled, count = sum(1 for _ in directory.rglob("*.nbc")), kernel_count()
     advice = (
-        "" if compiled else "the first start compiles them, a minute or more; later ones do not"
+        "the next start compiles the others, a minute or more; later ones do not"
+        if compiled < count
+        else ""
     )
     if kept.fallback_reason:
         advice = f"{kept.fallback_reason}: set XDG_CACHE_HOME or NUMBA_CACHE_DIR"
     status: Status = "warn" if kept.fallback_reason else "ok"
-    yield Finding("kernels", status, f"{compiled} compiled in {directory}", advice)
+    yield Finding("kernels", status, f"{compiled} of {count} compiled in {directory}", advice)
     if importlib.util.find_spec("hnswlib"):
         yield Finding("index", "ok", "hnswlib is there")
         return
