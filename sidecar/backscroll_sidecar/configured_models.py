@@ -61,7 +61,7 @@ def chat_model(settings: Settings, pacer: Pacer | None = None) -> ChatModel:
         return OpenAIModel(_model_options(settings), pacer)
     except ValueError as error:
         log.warning("there is no model, an echo answers: %s", error)
-        return EchoModel(settings.wordings())
+        return EchoModel(settings.wordings(), is_refused=True)
 
 
 def model_problem(settings: Settings) -> str:

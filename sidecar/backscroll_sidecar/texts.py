@@ -64,6 +64,7 @@ class Texts:
     shortened_mark: str
     cut_mark: str
     echo_notice: str
+    refused_model_notice: str
     length_notice: str
     content_filter_notice: str
     error_prefix: str
@@ -127,6 +128,7 @@ ENGLISH = Texts(
     shortened_mark="… [shortened]",
     cut_mark="… [cut]",
     echo_notice="[echo: no model is configured, this is your question] ",
+    refused_model_notice="[echo: the model is configured wrongly, the server's log says how, this is your question] ",
     length_notice="(cut off at the model's limit)",
     content_filter_notice="(stopped by the model's provider)",
     error_prefix="The answer failed: ",
@@ -146,6 +148,7 @@ CHINESE = Texts(
     shortened_mark="… [已缩短]",
     cut_mark="… [已截断]",
     echo_notice="[echo: 没有配置模型，以下是你的问题] ",
+    refused_model_notice="[echo: 模型的配置有误，原因见服务器日志，以下是你的问题] ",
     length_notice="(后续内容被截断)",
     content_filter_notice="(模型服务方中止了这个回答)",
     error_prefix="回答失败: ",
