@@ -79,11 +79,12 @@ class Compiling(event.Listener):
 @contextmanager
 def into(directory: Path) -> Iterator[None]:
     """Keep what the block compiles in this directory, even if numba was imported before with another one."""
-    before, config.CACHE_DIR = config.CACHE_DIR, str(directory)
+    settings = vars(config)  # numba makes them as it is imported: mypy knows none
+    before, settings["CACHE_DIR"] = settings["CACHE_DIR"], str(directory)
     try:
         yield
     finally:
-        config.CACHE_DIR = before
+        settings["CACHE_DIR"] = before
 
 
 @contextmanager
