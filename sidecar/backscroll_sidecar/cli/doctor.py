@@ -15,7 +15,7 @@ from rich.markup import escape
 from backscroll import BackscrollError, Client, TlsConfig, Unavailable
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
-from backscroll_sidecar.cli.connect import resolved
+from backscroll_sidecar.cli.connect import no_server, resolved
 from backscroll_sidecar.cli.console import os_words, out, print_json
 from backscroll_sidecar.config.settings import Settings, prepare_process
 from backscroll_sidecar.config.sources import Loaded
@@ -215,10 +215,13 @@ def _server(target: options.Target) -> Iterator[Finding]:
         tls = TlsConfig(ca=target.tls_ca) if target.tls_ca else None
         with Client(target.server, token=target.token, tls=tls, timeout_s=3.0) as client:
             health = client.health()
+    except Unavailable as error:
+        told = no_server(error, target)
+        yield Finding("server", "warn", told.message, told.advice.replace("\n", "; "))
+        return
     except (BackscrollError, OSError, ValueError) as error:
-        said = "" if isinstance(error, Unavailable) else f": {error}"
         advice = "start one with: backscroll serve"
-        yield Finding("server", "warn", f"none answers at {target.server}{said}", advice)
+        yield Finding("server", "warn", f"none answers at {target.server}: {error}", advice)
         return
     detail = f"{target.server}: {health}"
     yield _either("server", health == "serving", detail, "wait, or look at its log")

@@ -125,8 +125,10 @@ def test_a_server_that_speaks_tls_gets_the_advice(tmp_path, shell):
     tls = certificate_of_own(tmp_path)
     with shell.serving("--tls-cert", str(tls.cert), "--tls-key", str(tls.key)) as process:
         done = shell.run("context", CHANNEL, "hi", "--server", process.address)
+        checked = shell.run("doctor", "--server", process.address)
     assert done.returncode == 1
     assert "maybe it speaks TLS: give --tls-ca" in done.stderr
+    assert "maybe it speaks TLS: give --tls-ca" in checked.stdout
 
 
 def test_errors_are_json_where_json_was_asked_for(chat):
