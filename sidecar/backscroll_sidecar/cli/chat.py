@@ -95,7 +95,7 @@ def chat(
     target = resolved(target)
     with connected_for_talk(target) as (runner, client):
         asking = Asker(client, channel, asker, self_id, profile, timeout, as_json)
-        runner.run(_tell_of_new(client, channel))
+        runner.run(_look_at(client, channel, quiet=as_json))
         if once is not None:
             if problem := runner.run(asking.ask(once)):
                 raise problem
@@ -177,11 +177,13 @@ class Asker:
         return _problem(answer)
 
 
-async def _tell_of_new(client: AsyncClient, channel: str) -> None:
-    """Say before the first question that it begins a channel, whose name may be mistyped; or that nobody is there."""
+async def _look_at(client: AsyncClient, channel: str, *, quiet: bool) -> None:
+    """Say before the first question that it begins a channel, whose name may be mistyped. Raises where nobody is."""
     try:
         await client.get_channel(channel)
     except NotFound:
+        if quiet:
+            return
         near = await client.near_channels(channel)
         meant = f" {near_words(near)}" if near else ""
         err().print(
