@@ -202,13 +202,16 @@ def _spread(
 
 
 @helper
-def _meaning(own: Float32, joined: Float32, d: Float32, out: Float32) -> bool:
-    """Part MEANING of a block of rows; whether one of them or beside them has no vector. `d` is room."""
+def _meaning(own: Float32, middle: np.float32, joined: Float32, d: Float32, out: Float32) -> bool:
+    """Part MEANING of a block of rows; whether one of them or beside them has no vector. `d` is room.
+
+    Counted from `middle`: else a row without neighbours would lose against every other where all cosines are high.
+    """
     missing = np.uint8(0)
     for i in range(own.shape[0]):
         missing |= np.uint8(own[i] != own[i])
     for i in range(own.shape[0]):  # in place it would not become vector instructions
-        d[i] = own[i] if own[i] == own[i] else ZERO
+        d[i] = own[i] - middle if own[i] == own[i] else ZERO
     before, here, after = d[PAD - 1 :], d[PAD:], d[PAD + 1 :]
     j1, j2 = joined[PAD:], joined[PAD + 1 :]
     for i in range(out.shape[0]):
@@ -275,6 +278,16 @@ def _mean(values: Float32, dense: Float32, eligible: UInt8) -> np.float32:
             total += values[i]
             known += 1
     return np.float32(total / known)
+
+
+@helper
+def _middle(dense: Float32) -> np.float32:
+    """The mean of the values that are not NaN, 0 without any."""
+    total, known = 0.0, 0
+    for i in range(dense.shape[0]):
+        total += np.float64(dense[i]) if dense[i] == dense[i] else 0.0
+        known += 1 if dense[i] == dense[i] else 0
+    return np.float32(total / known) if known else ZERO
 
 
 @helper
@@ -355,7 +368,7 @@ def _beside(
     `span`: the least and the greatest of MEANING, see `_widen`. `peaks`: those of `dense`.
     """
     room, keys = np.empty((4, BLOCK + 2 * PAD), np.float32), np.empty((2, BLOCK), np.int32)
-    missing, chunks = False, BLOCK // CHUNK
+    missing, chunks, middle = False, BLOCK // CHUNK, _middle(dense)
     for first in range(0, words.shape[0], BLOCK):
         size = min(BLOCK, words.shape[0] - first)
         joined, window = room[0, : size + 2 * PAD], room[1, : size + 2 * PAD]
@@ -367,7 +380,7 @@ def _beside(
         if dense.shape[0] == words.shape[0]:
             here = meaning[first : first + BLOCK]
             _window(dense, first, window)
-            missing |= _meaning(window, joined, room[3], here)
+            missing |= _meaning(window, middle, joined, room[3], here)
             _widen(span, here, dense[first:], eligible[first:], keys)
             _note_peaks(dense[first : first + size], first, peaks)
     return missing

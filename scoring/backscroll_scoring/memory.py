@@ -117,8 +117,8 @@ def score_memory(
       row before if that asks and this is somebody else's. Absolute: a question whose words are common gets little.
     - passage: what the terms weigh that are in a row or 2 rows on each side, over that of the best passage, times sure;
       wide_passage: of 4 rows.
-    - meaning: similarity with .25 of both neighbours', from 0, the least eligible row, to 1, the best; where a row has
-      none, the mean of those that have one.
+    - meaning: similarity above the mean of all rows, with .25 of both neighbours', from 0, the least eligible row, to
+      1, the best; where a row has none, the mean of those that have one.
     - date: the sum of the values of the spans the row is in.
     - speaker: 1 if the question names the author.
     - question: 1 if the row asks: answers are wanted.
