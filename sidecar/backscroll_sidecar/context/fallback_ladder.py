@@ -241,5 +241,5 @@ async def _looked(
     """The reply model's ranking of the newest rows and `more`, how far the question reaches, its words out there."""
     state = await catch_up(query.view, question.end)
     replies = rank_replies(query.view, question, query.eligible, more, state)
-    far, sought = await look_up(query, question, replies.starts_new, profile)
+    far, sought = await look_up(query, question, replies, profile)
     return replies, far, sought

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import MAX_QUERY_TERMS
 from backscroll_scoring.layout import CHUNK
+from backscroll_scoring.links import Ranking
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.concurrency.deadline import Deadline
@@ -43,6 +44,7 @@ from backscroll_sidecar.strategies.memory import (
     seek,
 )
 from backscroll_sidecar.strategies.names import named_in
+from backscroll_sidecar.strategies.talk import NO_TALK, TalkLines, talk_with_bot
 
 log = structlog.get_logger(__name__)
 _NEAR, _FAR = Reach.NEAR, Reach.FAR
@@ -102,7 +104,7 @@ class HistoryHits(msgspec.Struct, frozen=True, eq=False):
 
 
 async def look_up(
-    query: StrategyQuery, question: Question, starts_new: float, profile: Profile
+    query: StrategyQuery, question: Question, replies: Ranking, profile: Profile
 ) -> tuple[Reach, Sought | None]:
     """How far the question reaches and, unless that is near, its words in the history.
 
@@ -111,16 +113,18 @@ async def look_up(
     it is, and they are what takes long.
     """
     is_gated = not profile.asks_memory_alone
-    is_answer = question.explicit_parent_row >= 0 and is_gated
-    if is_answer or not (profile.memory_sources and question.text):
+    if not (profile.memory_sources and question.text):
+        return _NEAR, None
+    talk = _talk(query, question, replies)
+    if question.explicit_parent_row >= 0 and is_gated and not len(talk.rows):
         return _NEAR, None
     numbers = question.numbers()
     plain_us, scored_us = look_up_us(query, question, numbers)
-    asked = _asked(query.view, question, numbers)
+    asked = _asked(query.view, question, numbers, talk)
     if not is_gated:
         seeking = partial(seek, query.view, asked, query.eligible)
         return _FAR, await run(plain_us + scored_us, seeking)
-    looking = partial(_look_up, query, asked, starts_new)
+    looking = partial(_look_up, query, asked, replies.starts_new)
     # Else who looks for the newest row that has a word may have to pass over all that have it and do not count.
     is_plain = query.excluded is not None and query.view.count - query.end <= MOST_NEWER_ROWS
     if is_plain and plain_us <= INLINE_US < plain_us + scored_us:
@@ -132,11 +136,20 @@ async def look_up(
     return far, sought
 
 
+def _talk(query: StrategyQuery, question: Question, replies: Ranking) -> TalkLines:
+    """The asker's talk with the bot that the question goes on from; none where it stands by itself."""
+    asker = question.asker.id if question.asker else ""
+    talk = talk_with_bot(query.view, replies, asker, question.self_ids, query.asked_at_ms)
+    return talk
+
+
 def _look_up(
     query: StrategyQuery, asked: MemoryQuestion, starts_new: float, *, old_rows: bool = True
 ) -> tuple[Reach | None, Sought | None]:
     """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
     view, eligible = query.view, query.eligible
+    if len(asked.talk.rows):
+        return Reach.MOSTLY_FAR, seek(view, asked, eligible)
     talk = talk_before(view, eligible, query.asked_at_ms, all_count=_all_count_lately(query))
     far, sounding = reaches(starts_new, talk)
     named, sought = named_in(asked.text, view.people.by_name_part), None
@@ -193,7 +206,9 @@ def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.
     return rank_memory(view, seek(view, asked, eligible), rows=rows)
 
 
-def _asked(view: ChannelView, question: Question, numbers: list[int]) -> MemoryQuestion:
+def _asked(
+    view: ChannelView, question: Question, numbers: list[int], talk: TalkLines = NO_TALK
+) -> MemoryQuestion:
     asker, self_ids, read = question.asker, question.self_ids, question.read
     text, calls_bot = _without_call(read, view.people, self_ids)
     return MemoryQuestion(
@@ -205,6 +220,7 @@ def _asked(view: ChannelView, question: Question, numbers: list[int]) -> MemoryQ
         numbers if text is read else None,
         calls_bot or any(map(question.mentioned.__contains__, self_ids)),
         question.dates,
+        talk,
     )
 
 
