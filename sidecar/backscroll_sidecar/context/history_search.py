@@ -27,10 +27,12 @@ from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Comparison
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
 from backscroll_sidecar.strategies.history_router import (
+    ASKS_PLAINLY,
     SITTING_ROWS,
     Reach,
     decisive_score,
     most_long_ago,
+    reach_by_words,
     reaches,
     said_of_long_ago,
     sounds_long_ago,
@@ -108,7 +110,7 @@ async def look_up(
 ) -> tuple[Reach, Sought | None]:
     """How far the question reaches and, unless that is near, its words in the history.
 
-    `starts_new` is the reply model's word (`reaches`). Where nothing but the history was asked for it is as far as it
+    What a platform says it answers is about the last lines, but for a talk with the bot. Where nothing but the history was asked for it is as far as it
     goes. What is predicted to take long is done in a thread, unless it is plain without a look at the old rows: mostly
     it is, and they are what takes long.
     """
@@ -137,31 +139,37 @@ async def look_up(
 
 
 def _talk(query: StrategyQuery, question: Question, replies: Ranking) -> TalkLines:
-    """The asker's talk with the bot that the question goes on from; none where it stands by itself."""
+    """The asker's talk with the bot, which the question may go on from."""
     asker = question.asker.id if question.asker else ""
-    talk = talk_with_bot(query.view, replies, asker, question.self_ids, query.asked_at_ms)
-    return talk
+    return talk_with_bot(query.view, replies, asker, question.self_ids, query.asked_at_ms)
 
 
 def _look_up(
     query: StrategyQuery, asked: MemoryQuestion, starts_new: float, *, old_rows: bool = True
 ) -> tuple[Reach | None, Sought | None]:
-    """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
-    view, eligible = query.view, query.eligible
-    if len(asked.talk.rows):
-        return Reach.MOSTLY_FAR, seek(view, asked, eligible)
+    """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on.
+
+    In a talk with the bot a question that asks plainly, and of whose own words the history has much, stands by itself.
+    Any other line goes on with the talk, and what the history has of both decides (`settled`).
+    """
+    view, eligible, in_talk = query.view, query.eligible, len(asked.talk.rows) > 0
+    if in_talk and not old_rows:
+        return None, None
+    alone = replace(asked, talk=NO_TALK) if in_talk else asked
     talk = talk_before(view, eligible, query.asked_at_ms, all_count=_all_count_lately(query))
-    far, sounding = reaches(starts_new, talk)
     named, sought = named_in(asked.text, view.people.by_name_part), None
-    if far is not sounding:
-        said = said_of_long_ago(asked.text, speaks_of=named.speaks_of)
-        score = decisive_score(talk.pause_ms, calls_bot=asked.calls_bot)
-        if most_long_ago(said) >= score:
-            sought = seek(view, asked, eligible, named)
-            if sounds_long_ago(sought, said, score if old_rows else math.inf) >= score:
-                if not old_rows:
-                    return None, sought
-                far = sounding
+    said = said_of_long_ago(asked.text, speaks_of=named.speaks_of)
+    far = reaches(starts_new, talk, to_bot=asked.calls_bot)
+    score = decisive_score(talk.pause_ms, said, calls_bot=asked.calls_bot)
+    if most_long_ago(said) >= score and not (in_talk and said < ASKS_PLAINLY):
+        sought = seek(view, alone, eligible, named)
+        found = sounds_long_ago(sought, said, score if old_rows else math.inf)
+        if found >= score:
+            if not old_rows:
+                return None, sought
+            return reach_by_words(far, talk.pause_ms, said, found), sought
+    if in_talk:
+        return Reach.IN_TALK, seek(view, asked, eligible, named)
     if far is _NEAR:
         return far, None
     return far, sought or seek(view, asked, eligible, named)

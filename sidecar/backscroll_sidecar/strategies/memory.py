@@ -33,6 +33,7 @@ from backscroll_sidecar.analyze import (
     date_spans,
     is_stop_word,
     keywords,
+    speaks_of_nobody_else,
     speaks_of_self,
 )
 from backscroll_sidecar.channels import LIVE, ChannelView
@@ -41,6 +42,8 @@ from backscroll_sidecar.scripts import is_unspaced
 from backscroll_sidecar.strategies.names import Named, named_in
 from backscroll_sidecar.strategies.talk import NO_TALK, TalkLines
 
+UNSAID_ASKER = 0.5
+"""How surely a question that speaks of no person at all is about its asker."""
 CHARACTER_BOOST = 0.5
 """A word that no row has is searched by its characters, each at half its weight."""
 
@@ -283,6 +286,7 @@ def rank_memory(
     ValueError
         `dense` has another length than the rows that may be ranked.
     """
+    about_asker = _about_asker(view, sought)
     return Memory(
         *score_memory(
             sought.matches,
@@ -290,9 +294,10 @@ def rank_memory(
             view.columns.author,
             (view.message_type[: len(sought.eligible)] == QUESTION).view(np.uint8),
             sought.eligible,
-            _cues(view, sought, dense),
+            _cues(view, sought, dense, about_asker=about_asker > 0.0),
             limit=limit,
             rows=rows,
+            asker_share=about_asker,
         )
     )
 
@@ -336,11 +341,24 @@ def _characters(lost: Sequence[str], words: frozenset[str]) -> list[str]:
     ]
 
 
-def _cues(view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None) -> MemoryCues:
+def _about_asker(view: ChannelView, sought: Sought) -> float:
+    """0 to 1: how surely the question is about its asker: it says "I", or speaks of no person at all."""
+    question, users = sought.question, sought.named.users
+    asker = view.people.index.get(question.asker_id, -1) if question.asker_id else -1
+    if not (question.asker_id and users <= {asker}):
+        return 0.0
+    lowered = question.text.lower()
+    if speaks_of_self(lowered):
+        return 1.0
+    return UNSAID_ASKER if speaks_of_nobody_else(lowered) else 0.0
+
+
+def _cues(
+    view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None, *, about_asker: bool
+) -> MemoryCues:
     question, users = sought.question, sought.named.users
     asker = view.people.index.get(question.asker_id, -1) if question.asker_id else -1
     lowered = question.text.lower()
-    about_asker = bool(question.asker_id) and users <= {asker} and speaks_of_self(lowered)
     starts, values = _spans(view, sought)
     none = NO_CUES
     return MemoryCues(
