@@ -169,7 +169,7 @@ def score_memory(
 
 
 @lru_cache(maxsize=16)
-def _weights(has_dense: bool, asker_share: float) -> tuple[Float32, tuple[float, ...]]:  # noqa: FBT001
+def _weights(has_dense: bool, asker_share: float) -> tuple[Float32, tuple[float, ...]]:
     """The weights as the kernel takes them and as they are told."""
     weights = np.array(MEMORY_WEIGHTS if has_dense else LEXICAL_WEIGHTS, np.float32)
     weights[_ASKER] *= asker_share

@@ -98,11 +98,13 @@ def speaks_of_self(text: str) -> bool:
 
 
 def speaks_of_nobody_else(text: str) -> bool:
-    """Whether no word for another person stands in it: "when was the appointment?", 生日是哪天来着. `text` in lower case.
+    """Whether no word for another person stands in `text`, in lower case: "when was the exam?", 生日是哪天来着.
 
     Names are not looked for, and "do you remember" is asked of a bot.
     """
-    return not (_SOMEBODY_ELSE.is_in(text) and _SOMEBODY_ELSE.is_in(_REMEMBER_PHRASE.sub(" ", text)))
+    return not (
+        _SOMEBODY_ELSE.is_in(text) and _SOMEBODY_ELSE.is_in(_REMEMBER_PHRASE.sub(" ", text))
+    )
 
 
 @remembered

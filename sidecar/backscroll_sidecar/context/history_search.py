@@ -44,6 +44,7 @@ from backscroll_sidecar.strategies.memory import (
     Sought,
     rank_memory,
     seek,
+    talk_words,
 )
 from backscroll_sidecar.strategies.names import named_in
 from backscroll_sidecar.strategies.talk import NO_TALK, TalkLines, talk_with_bot
@@ -110,25 +111,28 @@ async def look_up(
 ) -> tuple[Reach, Sought | None]:
     """How far the question reaches and, unless that is near, its words in the history.
 
-    What a platform says it answers is about the last lines, but for a talk with the bot. Where nothing but the history was asked for it is as far as it
-    goes. What is predicted to take long is done in a thread, unless it is plain without a look at the old rows: mostly
-    it is, and they are what takes long.
+    What a platform says it answers is about the last lines, unless these are its asker's talk with the bot. Where
+    nothing but the history was asked for it is as far as it goes. What is predicted to take long is done in a thread,
+    unless it is plain without a look at the old rows: mostly it is, and they are what takes long.
     """
     is_gated = not profile.asks_memory_alone
     if not (profile.memory_sources and question.text):
         return _NEAR, None
-    talk = _talk(query, question, replies)
-    if question.explicit_parent_row >= 0 and is_gated and not len(talk.rows):
+    view, asker, answered = query.view, question.asker, question.explicit_parent_row
+    asker_id = asker.id if asker else ""
+    talk = talk_with_bot(view, replies, asker_id, question.self_ids, query.asked_at_ms)
+    if answered >= 0 and is_gated and answered not in talk.rows:
         return _NEAR, None
     numbers = question.numbers()
-    plain_us, scored_us = look_up_us(query, question, numbers)
-    asked = _asked(query.view, question, numbers, talk)
+    plain_us, scored_us = look_up_us(query, question, numbers, talk)
+    asked = _asked(view, question, numbers, talk)
     if not is_gated:
-        seeking = partial(seek, query.view, asked, query.eligible)
-        return _FAR, await run(plain_us + scored_us, seeking)
+        if said_of_long_ago(asked.text, speaks_of=False) >= ASKS_PLAINLY:
+            asked = replace(asked, talk=NO_TALK)
+        return _FAR, await run(plain_us + scored_us, partial(seek, view, asked, query.eligible))
     looking = partial(_look_up, query, asked, replies.starts_new)
     # Else who looks for the newest row that has a word may have to pass over all that have it and do not count.
-    is_plain = query.excluded is not None and query.view.count - query.end <= MOST_NEWER_ROWS
+    is_plain = query.excluded is not None and view.count - query.end <= MOST_NEWER_ROWS
     if is_plain and plain_us <= INLINE_US < plain_us + scored_us:
         far, sought = looking(old_rows=False)
         if far is not None:
@@ -136,12 +140,6 @@ async def look_up(
     far, sought = await run(plain_us + scored_us, looking)
     assert far is not None
     return far, sought
-
-
-def _talk(query: StrategyQuery, question: Question, replies: Ranking) -> TalkLines:
-    """The asker's talk with the bot, which the question may go on from."""
-    asker = question.asker.id if question.asker else ""
-    return talk_with_bot(query.view, replies, asker, question.self_ids, query.asked_at_ms)
 
 
 def _look_up(
@@ -152,24 +150,24 @@ def _look_up(
     In a talk with the bot a question that asks plainly, and of whose own words the history has much, stands by itself.
     Any other line goes on with the talk, and what the history has of both decides (`settled`).
     """
-    view, eligible, in_talk = query.view, query.eligible, len(asked.talk.rows) > 0
-    if in_talk and not old_rows:
+    view, eligible, with_bot = query.view, query.eligible, asked.talk.with_bot
+    if with_bot and not old_rows:
         return None, None
-    alone = replace(asked, talk=NO_TALK) if in_talk else asked
     talk = talk_before(view, eligible, query.asked_at_ms, all_count=_all_count_lately(query))
     named, sought = named_in(asked.text, view.people.by_name_part), None
     said = said_of_long_ago(asked.text, speaks_of=named.speaks_of)
-    far = reaches(starts_new, talk, to_bot=asked.calls_bot)
-    score = decisive_score(talk.pause_ms, said, calls_bot=asked.calls_bot)
-    if most_long_ago(said) >= score and not (in_talk and said < ASKS_PLAINLY):
-        sought = seek(view, alone, eligible, named)
+    to_bot = asked.calls_bot or with_bot
+    far = reaches(starts_new, talk, to_bot=to_bot)
+    score = decisive_score(talk.pause_ms, said, calls_bot=to_bot)
+    if most_long_ago(said) >= score and not (with_bot and said < ASKS_PLAINLY):
+        sought = seek(view, replace(asked, talk=NO_TALK), eligible, named)
         found = sounds_long_ago(sought, said, score if old_rows else math.inf)
         if found >= score:
             if not old_rows:
                 return None, sought
             return reach_by_words(far, talk.pause_ms, said, found), sought
-    if in_talk:
-        return Reach.IN_TALK, seek(view, asked, eligible, named)
+    if with_bot:
+        return Reach.IN_TALK if far is not _FAR else far, seek(view, asked, eligible, named)
     if far is _NEAR:
         return far, None
     return far, sought or seek(view, asked, eligible, named)
@@ -181,7 +179,9 @@ def _all_count_lately(query: StrategyQuery) -> bool:
     return excluded is not None and (not excluded or excluded[-1] < query.end - SITTING_ROWS)
 
 
-def look_up_us(query: StrategyQuery, question: Question, numbers: list[int]) -> tuple[float, float]:
+def look_up_us(
+    query: StrategyQuery, question: Question, numbers: list[int], talk: TalkLines = NO_TALK
+) -> tuple[float, float]:
     """Microseconds `look_up` takes, predicted: without a look at the old rows, and scoring them.
 
     `numbers` are those of the question's words. One hop to a thread and back costs 30 to 180 us, so it must save more:
@@ -195,6 +195,8 @@ def look_up_us(query: StrategyQuery, question: Question, numbers: list[int]) -> 
         parts = [part for word in missing if not word.isascii() for part in word]
         # what the channel does not have is sought by its characters
         numbers += lexicon.ids.numbers(parts)
+    if len(talk.rows):
+        numbers = [*numbers, *talk_words(query.view, talk)]
     said = _said(lexicon.postings.counts, numbers)
     row_us = SEEK_US_PER_MARKED_ROW if query.excluded is None else SEEK_US_PER_ROW
     plain_us = SEEK_US + SEEK_TEXT * question.read_us + query.end * row_us

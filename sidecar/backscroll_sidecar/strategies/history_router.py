@@ -1,9 +1,9 @@
 """Is a question about the last lines, or about long ago? It decides which of two rankings gets the places. Pure.
 
-Five signs: how likely the message starts something new (the reply model's word), the pause before it, how it sounds and
-what the history has of its words, whether there is a talk at all, and whether that talk is with the bot. A pause alone
-is not enough: people ask about long ago in the middle of a talk, and go on with it an hour later. A wrong call must cost
-little: who is unsure takes turns, and no list ever has all the places (decision 0007).
+Five signs: how likely the message starts something new (the reply model's word), the pause before it, how it sounds
+and what the history has of its words, whether there is a talk at all, and whether that is with the bot. A pause alone
+is not enough: people ask about long ago in the middle of a talk, and go on with it an hour later. A wrong call must
+cost little: who is unsure takes turns, and no list ever has all the places (decision 0007).
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ SOUNDS_WHEN_PLAIN = 0.5
 """The same of a text that asks plainly; and of any that asks, after a pause, for most of the places: 3 % of irc_dev's
 replies have it when put an hour later, all of locomo_dev's questions."""
 SOUNDS_CLEARLY = 0.7
-"""Score of a text that asks plainly from which it gets most places in the middle of a talk, too: .5 % of irc_dev's
-replies, 90 % of locomo_dev's questions asked ten seconds after the last line, of which then .80 are among the first ten;
-.73 where these take turns."""
+"""Score of a text that asks plainly from which it gets most places in the middle of a talk, too. .5 % of irc_dev's
+replies have it, and 90 % of locomo_dev's questions, which then find .80 when asked ten seconds after the last line; .73
+where these take turns."""
 CLEAR = 1.0
 """Score of the history's best line from which it answers a line of a talk with the bot. 93 % of madial's questions have
 one in the middle of their talk; when the history is that of strangers, 3 % do."""
@@ -122,8 +122,8 @@ def talk_before(
 def reaches(starts_new: float, talk: Talk, *, to_bot: bool = False) -> Reach:
     """The reach of a question by the talk it stands in, whatever its words.
 
-    `starts_new`, 0 to 1, is the probability that it answers nothing that was said here; `to_bot`: it is said to the bot,
-    who is sooner asked for what was once said.
+    `starts_new`, 0 to 1, is the probability that it answers nothing that was said here; `to_bot`: it is said to the
+    bot, who is sooner asked for what was once said.
     """
     after_pause = talk.pause_ms >= PAUSE_MS
     if after_pause and talk.scattered:

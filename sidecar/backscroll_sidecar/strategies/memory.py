@@ -49,6 +49,8 @@ CHARACTER_BOOST = 0.5
 
 QUESTION = np.uint8(MessageType.QUESTION)
 """A plain integer: comparing a column with an enum member takes ten times as long."""
+TALK = "talk"
+"""The factor of words that only the talk has."""
 TALK_BOOST = 0.3
 """What a word of the talk weighs beside one of the question, for the surest of its lines. (madial_zh_dev and
 madial_en_dev in the middle of their talks, the history alone: recall@10 .753 and .782; with .5 .745 and .755; the words
@@ -172,18 +174,30 @@ class Memory(msgspec.Struct, frozen=True, eq=False):
     found_by: Bools
     factors: tuple[str, ...] = MEMORY_FACTORS
 
+    def with_talk(self, sought: Sought) -> Memory:
+        """With what words of the talk alone bring a row, by their weight, apart from its words: a factor of its own."""
+        matches, own = sought.matches, len(sought.terms) - sought.talk_terms
+        bits = np.uint64(1) << np.arange(len(sought.terms), dtype=np.uint64)
+        weighs = ((matches.cover[self.rows, None] & bits) != 0) * matches.idf
+        part = weighs[:, own:].sum(1) / np.maximum(weighs.sum(1), 1e-9)
+        by_talk = self.shares[:, 0] * part
+        shares = np.column_stack((self.shares, by_talk))
+        shares[:, 0] -= by_talk
+        weights, factors = (*self.weights, self.weights[0]), (*self.factors, TALK)
+        return Memory(self.rows, self.scores, shares, weights, self.found_by, factors)
+
     def positive(self) -> Memory:
         """Without the rows that score 0 or less."""
         if not len(self.scores) or self.scores.item(-1) > 0:
             return self
         count = np.count_nonzero(self.scores > 0)  # best first
         best = self.rows[:count], self.scores[:count], self.shares[:count]
-        return Memory(*best, self.weights, self.found_by[:, :count])
+        return Memory(*best, self.weights, self.found_by[:, :count], self.factors)
 
     def where(self, kept: Bools) -> Memory:
         """The rows that are marked."""
         best = self.rows[kept], self.scores[kept], self.shares[kept]
-        return Memory(*best, self.weights, self.found_by[:, kept])
+        return Memory(*best, self.weights, self.found_by[:, kept], self.factors)
 
 
 MEMORY_LINK = (5.8, -9.1)
@@ -231,17 +245,23 @@ def seek(
     )  # fmt: skip
 
 
+def talk_words(view: ChannelView, talk: TalkLines) -> dict[int, float]:
+    """The words of a talk, by number: the weight of the surest line each stands in."""
+    offsets, ids = view.columns.keyword_offsets, view.columns.keyword_ids
+    found: dict[int, float] = {}
+    for row, weight in zip(talk.rows.tolist(), talk.weights.tolist(), strict=True):
+        for term in ids[offsets[row] : offsets[row + 1]].tolist():
+            found[term] = max(found.get(term, 0.0), weight)
+    return found
+
+
 def _with_talk(
     view: ChannelView, talk: TalkLines, terms: NDArray[np.int32], boosts: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The question's words and those of the talk, each by the surest line it stands in; the surest, if too many."""
-    offsets, ids = view.columns.keyword_offsets, view.columns.keyword_ids
-    known, found = set(terms.tolist()), dict[int, float]()
-    for row, weight in zip(talk.rows.tolist(), talk.weights.tolist(), strict=True):
-        for term in ids[offsets[row] : offsets[row + 1]].tolist():
-            if term not in known:
-                found[term] = max(found.get(term, 0.0), weight)
-    surest = sorted(found, key=lambda term: (-found[term], term))[: MAX_QUERY_TERMS - len(terms)]
+    own, found = set(terms.tolist()), talk_words(view, talk)
+    new = sorted(found.keys() - own, key=lambda term: (-found[term], term))
+    surest = new[: MAX_QUERY_TERMS - len(terms)]
     weights = [TALK_BOOST * found[term] for term in surest]
     return (
         np.concatenate((terms, np.array(surest, np.int32))),
@@ -287,7 +307,7 @@ def rank_memory(
         `dense` has another length than the rows that may be ranked.
     """
     about_asker = _about_asker(view, sought)
-    return Memory(
+    found = Memory(
         *score_memory(
             sought.matches,
             view.columns.time_ms,
@@ -300,6 +320,7 @@ def rank_memory(
             asker_share=about_asker,
         )
     )
+    return found.with_talk(sought) if sought.talk_terms else found
 
 
 def best_by_words(sought: Sought, limit: int) -> NDArray[np.int32]:

@@ -31,6 +31,9 @@ LATELY = 3
 """The bot speaks with the asker: it has one of the last so many lines of the talk."""
 
 
+_ASSISTANT, _NOBODY = np.uint8(Role.ASSISTANT), -1
+
+
 class TalkLines(NamedTuple):
     """Lines of a talk, the newest first.
 
@@ -39,10 +42,13 @@ class TalkLines(NamedTuple):
     rows : int32[k]
     weights : float64[k]
         0 to 1: how surely a line belongs to the question's conversation, less the further back it stands.
+    with_bot : bool
+        Asker and bot were the last to talk. After a pause that is all that is left of a talk: it has no lines.
     """
 
     rows: NDArray[np.int32]
     weights: NDArray[np.float64]
+    with_bot: bool = False
 
 
 NO_TALK = TalkLines(np.empty(0, np.int32), np.empty(0))
@@ -58,25 +64,25 @@ def talk_with_bot(
     """The lines of asker and bot that the question goes on from; none unless the two are talking."""
     since = max(0, len(replies.rows) - LOOKED_BACK)
     rows = replies.rows[since:]
-    asker = view.people.index.get(asker_id, -1) if asker_id else -1
-    if asker < 0 or not len(rows):
-        return NO_TALK
-    by_bot = view.role[rows] == Role.ASSISTANT
-    authors = view.columns.author[rows]
+    by_bot = view.role[rows] == _ASSISTANT
+    people = view.people.index
     for user_id in self_ids:
-        by_bot |= authors == view.people.index.get(user_id, -1)
-    if not by_bot.any():
+        by_bot |= view.columns.author[rows] == people.get(user_id, _NOBODY)
+    asker = people.get(asker_id, _NOBODY) if asker_id else _NOBODY
+    if asker == _NOBODY or not by_bot.any():
         return NO_TALK
+    authors = view.columns.author[rows]
     surely = (replies.together[since:] - TOGETHER) / (1.0 - TOGETHER)
     counts = (by_bot | (authors == asker)) & (surely > 0.0)
     if not view.all_live:
         counts &= view.state[rows] == LIVE
-    counts[: _begin(view, rows, asked_at_ms)] = False
     places = np.flatnonzero(counts)[::-1][:MOST_LINES]
     bots = by_bot[places]
     if not bots[:LATELY].any() or bots.all():
         return NO_TALK
-    return TalkLines(rows[places], surely[places] * FADING ** np.arange(len(places)))
+    places = places[places >= _begin(view, rows, asked_at_ms)]
+    weights = surely[places] * FADING ** np.arange(len(places))
+    return TalkLines(rows[places], weights, with_bot=True)
 
 
 def _begin(view: ChannelView, rows: NDArray[np.int32], asked_at_ms: int) -> int:
