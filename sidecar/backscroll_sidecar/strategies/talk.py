@@ -73,7 +73,12 @@ def talk_with_bot(
         return NO_TALK
     authors = view.columns.author[rows]
     surely = (replies.together[since:] - TOGETHER) / (1.0 - TOGETHER)
-    counts = (by_bot | (authors == asker)) & (surely > 0.0)
+    own = authors == asker
+    answered = (
+        own[:-1] & by_bot[1:]
+    )  # a bot speaks when it is spoken to, which the model does not know
+    surely[:-1][answered] = np.maximum(surely[:-1], surely[1:])[answered]
+    counts = (by_bot | own) & (surely > 0.0)
     if not view.all_live:
         counts &= view.state[rows] == LIVE
     places = np.flatnonzero(counts)[::-1][:MOST_LINES]
