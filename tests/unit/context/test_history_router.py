@@ -95,7 +95,7 @@ def test_who_calls_the_bot_is_sooner_believed_to_ask_about_long_ago():
 
 
 def test_rare_words_alone_open_nothing():
-    """Who tells another where to read is no question, however rare the words; the more it asks the less they must be."""
+    """Who tells another where to read asks nothing, however rare the words; who asks needs fewer of them."""
     said = said_of_long_ago("ann: see the wiki page on grub", speaks_of=False)
     assert most_long_ago(said) < decisive_score(5_000, said, calls_bot=False)
     falling = [decisive_score(5_000, one, calls_bot=False) for one in (0.0, ASKS, ASKS_PLAINLY)]
@@ -139,4 +139,5 @@ def test_what_each_reach_gives():
     assert [at for at, is_far in enumerate(far(Reach.FAR, 16)) if not is_far] == [4, 12]
     assert [at for at, is_far in enumerate(far(Reach.HARDLY_FAR, 16)) if is_far] == [7, 15]
     assert [at for at, is_far in enumerate(far(Reach.IN_TALK, 10)) if not is_far] == [0, 5]
-    assert all(far(Reach.LONG_AGO, 10)) and not far(Reach.LONG_AGO, 11)[10]
+    assert all(far(Reach.LONG_AGO, 10))
+    assert not far(Reach.LONG_AGO, 11)[10]
