@@ -157,10 +157,11 @@ def _look_up(
     named, sought = named_in(asked.text, view.people.by_name_part), None
     said = said_of_long_ago(asked.text, speaks_of=named.speaks_of)
     to_bot = asked.calls_bot or with_bot
-    far = reaches(starts_new, talk, to_bot=to_bot)
+    far = reaches(starts_new, talk, said, to_bot=to_bot)
     score = decisive_score(talk.pause_ms, said, calls_bot=to_bot)
     if most_long_ago(said) >= score and not (with_bot and said < ASKS_PLAINLY):
-        sought = seek(view, replace(asked, talk=NO_TALK), eligible, named)
+        alone = replace(asked, talk=NO_TALK) if with_bot else asked
+        sought = seek(view, alone, eligible, named)
         found = sounds_long_ago(sought, said, score if old_rows else math.inf)
         if found >= score:
             if not old_rows:

@@ -119,18 +119,19 @@ def talk_before(
     return Talk(max(0, asked_at_ms - times_ms[-1]), scattered)
 
 
-def reaches(starts_new: float, talk: Talk, *, to_bot: bool = False) -> Reach:
-    """The reach of a question by the talk it stands in, whatever its words.
+def reaches(starts_new: float, talk: Talk, said: float, *, to_bot: bool = False) -> Reach:
+    """The reach of a question by the talk it stands in, whatever the history has of its words.
 
-    `starts_new`, 0 to 1, is the probability that it answers nothing that was said here; `to_bot`: it is said to the
-    bot, who is sooner asked for what was once said.
+    `starts_new`, 0 to 1, is the probability that it answers nothing that was said here: "hello" asks nothing of the
+    history either. `to_bot`: it is said to the bot, who is sooner asked for what was once said.
     """
     after_pause = talk.pause_ms >= PAUSE_MS
     if after_pause and talk.scattered:
         return _FAR
     if starts_new > SURE:
         return _MOSTLY_FAR
-    if starts_new > UNSURE or talk.scattered or (after_pause and to_bot):
+    begins = starts_new > UNSURE and said >= ASKS
+    if begins or talk.scattered or (after_pause and to_bot):
         return _TURNS
     return _HARDLY_FAR if after_pause else _NEAR
 

@@ -66,8 +66,9 @@ def talk_with_bot(
     rows = replies.rows[since:]
     by_bot = view.role[rows] == _ASSISTANT
     people = view.people.index
-    for user_id in self_ids:
-        by_bot |= view.columns.author[rows] == people.get(user_id, _NOBODY)
+    bots = [people[user_id] for user_id in self_ids if user_id in people]
+    for bot in bots:
+        by_bot |= view.columns.author[rows] == bot
     asker = people.get(asker_id, _NOBODY) if asker_id else _NOBODY
     if asker == _NOBODY or not by_bot.any():
         return NO_TALK
@@ -82,8 +83,8 @@ def talk_with_bot(
     if not view.all_live:
         counts &= view.state[rows] == LIVE
     places = np.flatnonzero(counts)[::-1][:MOST_LINES]
-    bots = by_bot[places]
-    if not bots[:LATELY].any() or bots.all():
+    turns = by_bot[places]
+    if not turns[:LATELY].any() or turns.all():
         return NO_TALK
     places = places[places >= _begin(view, rows, asked_at_ms)]
     weights = surely[places] * FADING ** np.arange(len(places))

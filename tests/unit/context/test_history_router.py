@@ -30,8 +30,10 @@ from backscroll_sidecar.strategies.history_router import (
 )
 
 
-def reach(starts_new: float, pause_ms: int = 5_000, *, scattered=False, to_bot=False) -> Reach:
-    return reaches(starts_new, Talk(pause_ms, scattered), to_bot=to_bot)
+def reach(
+    starts_new: float, pause_ms: int = 5_000, *, said=ASKS, scattered=False, to_bot=False
+) -> Reach:
+    return reaches(starts_new, Talk(pause_ms, scattered), said, to_bot=to_bot)
 
 
 def by_words(said: float, score: float, pause_ms: int = 5_000, was: Reach = Reach.NEAR) -> Reach:
@@ -43,6 +45,8 @@ def by_words(said: float, score: float, pause_ms: int = 5_000, was: Reach = Reac
     [
         (reach(0.1), Reach.NEAR),
         (reach(0.75), Reach.TURNS),
+        (reach(0.75, said=0.0), Reach.NEAR),
+        (reach(0.95, said=0.0), Reach.MOSTLY_FAR),
         (reach(0.95), Reach.MOSTLY_FAR),
         (reach(0.1, PAUSE_MS), Reach.HARDLY_FAR),
         (reach(0.1, PAUSE_MS, to_bot=True), Reach.TURNS),
