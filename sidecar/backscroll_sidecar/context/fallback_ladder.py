@@ -208,8 +208,9 @@ class Picker:
             return replies, reach, None
         sources = profile.memory_sources
         hits = await search_history(query, sought, self._semantic, deadline, sources)
-        best = hits.memory.scores.item(0) if len(hits.memory.scores) else 0.0
-        return replies, settled(reach, best), hits
+        memory = hits.memory
+        best = memory.scores.item(0) if len(memory.scores) else 0.0
+        return replies, settled(reach, best, by_words=memory.is_by_words), hits
 
     def _missing(self, profile: Profile) -> tuple[Degradation, ...]:
         """What the request asked for by name, and the server does not have; `gather` names the other sources."""

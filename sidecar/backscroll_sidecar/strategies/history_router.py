@@ -50,9 +50,10 @@ SOUNDS_CLEARLY = 0.7
 """Score of a text that asks plainly from which it gets most places in the middle of a talk, too. .5 % of irc_dev's
 replies have it, and 90 % of locomo_dev's questions, which then find .80 when asked ten seconds after the last line; .73
 where these take turns."""
-CLEAR = 1.0
-"""Score of the history's best line from which it answers a line of a talk with the bot. 93 % of madial's questions have
-one in the middle of their talk; when the history is that of strangers, 3 % do."""
+CLEAR, CLEAR_BY_WORDS = 1.0, 0.8
+"""Score of the history's best line from which it answers a line of a talk with the bot; and the same without meaning,
+which gives the most to the most similar line. 93 % of madial's questions have such a line in the middle of their talk;
+where the history is that of strangers 3 % do."""
 
 
 class Reach(Enum):
@@ -157,9 +158,13 @@ def reach_by_words(reach: Reach, pause_ms: int, said: float, score: float) -> Re
     return _TURNS if reach is _NEAR else reach
 
 
-def settled(reach: Reach, best: float) -> Reach:
-    """How far a line of a talk with the bot reaches, by the history's best score; any other reach as it is."""
-    return _MOSTLY_NEAR if reach is _IN_TALK and best < CLEAR else reach
+def settled(reach: Reach, best: float, *, by_words: bool = False) -> Reach:
+    """How far a line of a talk with the bot reaches, by the history's best score; any other reach as it is.
+
+    `by_words`: the score was made without meaning.
+    """
+    clear = CLEAR_BY_WORDS if by_words else CLEAR
+    return _MOSTLY_NEAR if reach is _IN_TALK and best < clear else reach
 
 
 def said_of_long_ago(text: str, *, speaks_of: bool) -> float:

@@ -174,6 +174,11 @@ class Memory(msgspec.Struct, frozen=True, eq=False):
     found_by: Bools
     factors: tuple[str, ...] = MEMORY_FACTORS
 
+    @property
+    def is_by_words(self) -> bool:
+        """Whether the scores were made without meaning."""
+        return self.weights[MEMORY_FACTORS.index("meaning")] == 0.0
+
     def with_talk(self, sought: Sought) -> Memory:
         """With what words of the talk alone bring a row, by their weight, apart from its words: a factor of its own."""
         matches, own = sought.matches, len(sought.terms) - sought.talk_terms

@@ -13,6 +13,7 @@ from backscroll_sidecar.strategies.history_router import (
     ASKS,
     ASKS_PLAINLY,
     CLEAR,
+    CLEAR_BY_WORDS,
     PATTERNS,
     PAUSE_MS,
     SOUNDS_LONG_AGO,
@@ -84,6 +85,7 @@ def test_what_the_words_say(found: Reach, expected: Reach):
 def test_the_history_has_the_last_word_on_a_line_of_a_talk_with_the_bot():
     assert settled(Reach.IN_TALK, CLEAR) is Reach.IN_TALK
     assert settled(Reach.IN_TALK, CLEAR - 0.01) is Reach.MOSTLY_NEAR
+    assert settled(Reach.IN_TALK, CLEAR_BY_WORDS, by_words=True) is Reach.IN_TALK
     for how in set(Reach) - {Reach.IN_TALK}:
         assert settled(how, 0.0) is how
 
