@@ -78,6 +78,8 @@ async def test_weeks_later_the_old_line_is_recalled(client, language):
     shares = dict(zip(explanation.factors, one.shares, strict=True))
     assert shares["talk"] > 0.0
     assert shares["words"] == pytest.approx(0.0, abs=1e-6)
+    for one in explanation.candidates:
+        assert sum(one.shares) == pytest.approx(one.linear, abs=1e-6)
 
 
 @pytest.mark.row("N-03")
