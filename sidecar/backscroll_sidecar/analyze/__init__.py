@@ -9,6 +9,7 @@ from backscroll_sidecar.analyze.asking import (
     asks_how_many,
     asks_when,
     recall_signs,
+    speaks_of_nobody_else,
     speaks_of_self,
 )
 from backscroll_sidecar.analyze.dates import PLAIN_DATES, DateSpan, DateStyle, date_spans
@@ -57,6 +58,7 @@ __all__ = [
     "recall_signs",
     "repeated_tokens",
     "segmenter_name",
+    "speaks_of_nobody_else",
     "speaks_of_self",
     "token_counter",
     "warm",
