@@ -34,7 +34,7 @@ class Example:
     x: NDArray[np.float32]
     start: NDArray[np.float64]
     gold: NDArray[np.bool_]
-    chat: str
+    group: str
     more: NDArray[np.float32] | None = None
     p: NDArray[np.float64] | None = None
     starts_new: float = 0.0
@@ -97,7 +97,7 @@ def examples(chat: Chat, arrays: LinkArrays, every: int = 1) -> list[Example]:
             continue
         x, start = link_columns(arrays, question, rows, n_extra)
         gold = np.isin(rows, ask.gold)
-        out.append(Example(ask, rows.copy(), n_extra, x.astype(np.float32), start, gold, chat.name))
+        out.append(Example(ask, rows.copy(), n_extra, x.astype(np.float32), start, gold, ask.group))
     return out
 
 

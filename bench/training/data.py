@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,14 @@ from backscroll_sidecar.domain import (
 
 @dataclass(frozen=True)
 class Ask:
-    """One annotated message: its row, the rows it answers (none: it starts something), its conversation."""
+    """One annotated message: its row, the rows it answers (none: it starts something), its conversation, its data set's
+    group."""
 
     row: int
     gold: tuple[int, ...]
     conversation: tuple[int, ...] | None
     judged_from: int
+    group: str
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,11 @@ class Chat:
     asks: list[Ask] = field(default_factory=list)
 
 
+Rows = list[dict[str, Any]]
+Group = tuple[Rows, Rows]
+"""The messages of a group, and its queries."""
+
+
 class _NoFragments:
     version = "none"
 
@@ -68,7 +76,7 @@ class _NoFragments:
         return b""
 
 
-def load(folder: Path, name: str) -> dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
+def load(folder: Path, name: str) -> dict[str, Group]:
     """Messages and reply queries of a data set, by group, in file order."""
     messages: dict[str, list[dict[str, Any]]] = defaultdict(list)
     queries: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -78,6 +86,31 @@ def load(folder: Path, name: str) -> dict[str, tuple[list[dict[str, Any]], list[
         if row.text("task") == "reply":
             queries[row.text("group_id")].append(dict(row.values))
     return {group: (messages[group], queries[group]) for group in messages}
+
+
+def mixed(
+    one: Group, other: Group, *, same_people: bool = False
+) -> Group:
+    """Two groups in one room, their lines interleaved by the first one's clock; gold and conversations stay.
+
+    The other's times are moved and stretched to the first one's span. People of one name are two unless `same_people`.
+    """
+    (messages, queries), (others, more) = one, other
+    begin, end = messages[0]["timestamp"], messages[-1]["timestamp"]
+    since, until = others[0]["timestamp"], others[-1]["timestamp"]
+    stretch = (end - begin) / max(1, until - since)
+    known = {row["user_id"] for row in messages}
+    moved = []
+    for row in others:
+        at = begin + round((row["timestamp"] - since) * stretch)
+        new = {**row, "timestamp": at}
+        if row["user_id"] in known and not same_people:
+            new |= {"user_id": f"{row['user_id']}~", "name": f"{row['name']}~"}
+        moved.append(new)
+    room = sorted([*({**row} for row in messages), *moved], key=lambda row: row["timestamp"])
+    for before, row in pairwise(room):
+        row["timestamp"] = max(row["timestamp"], before["timestamp"] + 1)
+    return room, [*queries, *more]
 
 
 def chat(
@@ -107,12 +140,21 @@ def chat(
         stored.append(StoredMessage(message, analyzer.analyze(message, roster), at + 1, times[at]))
         roster.note_author(message.author, message.id)
     view = HotChannel(ChannelKey("t", name), _NoFragments(), stored).view()
-    return Chat(name, view, _asks(queries, place))
+    groups = dict.fromkeys(row["group_id"] for row in queries)
+    asks = [ask for group in groups for ask in _asks(group, messages, queries, place)]
+    return Chat(name, view, sorted(asks, key=lambda ask: ask.row))
 
 
-def _asks(queries: Sequence[dict[str, Any]], place: dict[str, int]) -> list[Ask]:
+def _asks(
+    group: str,
+    messages: Sequence[dict[str, Any]],
+    queries: Sequence[dict[str, Any]],
+    place: dict[str, int],
+) -> list[Ask]:
     by_row: dict[int, Ask] = {}
     for row in queries:
+        if row["group_id"] != group:
+            continue
         conversation = row.get("conversation")
         at = place[row["message_id"]]
         by_row[at] = Ask(
@@ -120,13 +162,15 @@ def _asks(queries: Sequence[dict[str, Any]], place: dict[str, int]) -> list[Ask]
             tuple(sorted(place[one] for one in row["gold"])),
             None if conversation is None else tuple(sorted(place[one] for one in conversation)),
             place[row["judged_from"]],
+            group,
         )
-    if not by_row:
-        return []
     begin = min(ask.judged_from for ask in by_row.values())
-    starts = set(range(begin, max(by_row) + 1)) - set(by_row)
-    asks = [*by_row.values(), *(Ask(at, (), None, begin) for at in starts)]
-    return sorted(asks, key=lambda ask: ask.row)
+    starts = [
+        at
+        for at in range(begin, max(by_row) + 1)
+        if at not in by_row and messages[at]["group_id"] == group
+    ]
+    return [*by_row.values(), *(Ask(at, (), None, begin, group) for at in starts)]
 
 
 def _clock(times: Sequence[int], how: str, rng: np.random.Generator) -> list[int]:
