@@ -19,8 +19,9 @@ from backscroll_scoring.links import (
     first_row,
     link_columns,
     new_links,
+    with_rows,
 )  # fmt: skip
-from backscroll_sidecar.context.reply_ranker import line_cues
+from backscroll_sidecar.context.reply_ranker import alike_rows, line_cues
 from bench.training.data import Ask, Chat
 
 
@@ -92,13 +93,24 @@ def examples(chat: Chat, arrays: LinkArrays, every: int = 1) -> list[Example]:
     allowed = np.ones(chat.view.count, np.uint8)
     for ask in chat.asks[::every]:
         question = question_at(arrays, ask.row)
-        rows, n_extra = candidates(arrays, ask.row, allowed, 0, question)
+        rows, n_extra = _candidates(chat, arrays, allowed, question, ask.row)
         if len(rows) == 0:
             continue
         x, start = link_columns(arrays, question, rows, n_extra)
         gold = np.isin(rows, ask.gold)
         out.append(Example(ask, rows.copy(), n_extra, x.astype(np.float32), start, gold, ask.group))
     return out
+
+
+def _candidates(
+    chat: Chat, arrays: LinkArrays, allowed: NDArray[np.uint8], question: LinkQuestion, end: int
+) -> tuple[NDArray[np.int32], int]:
+    """What a question at a row is ranked with, and how many of them stand before the window."""
+    rows, n_older = candidates(arrays, end, allowed, 0, question)
+    words = [chat.view.keyword_ids.word(number) for number in question.words.tolist()]
+    alike = alike_rows(chat.view, words, question.words, allowed[:end].view(np.bool_))
+    found = with_rows(rows, alike)
+    return found, int((found < rows[n_older]).sum()) if n_older < len(rows) else len(found)
 
 
 def add_conversations(arrays: LinkArrays, found: Sequence[Example], model: LinkModel) -> None:

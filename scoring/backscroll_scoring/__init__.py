@@ -32,6 +32,7 @@ from .lexical import (
     bm25,
     bound_bm25,
     in_use,
+    rows_alike,
     rows_with,
 )
 from .line_table import LineTable, Pieces, add_up, key_of, take_fitting
@@ -94,6 +95,7 @@ __all__ = [
     "recency_multipliers",
     "reciprocal_rank_fusion",
     "roots",
+    "rows_alike",
     "rows_with",
     "score_memory",
     "score_only",

@@ -213,6 +213,11 @@ def candidates(
     return out[: packed // 16], packed % 16
 
 
+def with_rows(some: Int32, others: Int32) -> Int32:
+    """Return both, int32[], ascending and without repeats."""
+    return np.union1d(some, others).astype(np.int32, copy=False)
+
+
 def search_from(end: int) -> int:
     """The first row `candidates` looks at."""
     return max(0, end - WINDOW - REACH)
@@ -293,6 +298,7 @@ def rank(
     model: LinkModel,
     *,
     more: Int32 = NO_ROWS,
+    alike: Int32 = NO_ROWS,
     parent: int = NOBODY,
     sizes: WindowSizes = NO_SIZES,
 ) -> Ranking:
@@ -304,11 +310,15 @@ def rank(
         The rows that may be answered, from `search_from` on.
     more : int32[]
         Rows beside the `candidates`, ascending, without repeats. Of all together the newest `MOST_ROWS` are ranked.
+    alike : int32[]
+        Rows of the same rare words, ascending: ranked like `more`, and counted among `Ranking.older`.
     parent : int
         The row the question answers for sure, by a platform's own edge; -1: not known.
     sizes
         What `window_sizes` said of some end; of another one than this it is not taken.
     """
+    if len(alike):
+        more = with_rows(more, alike)
     room = min(MOST_ROWS, WINDOW + MAX_EXTRA + len(more))
     rows, older = np.empty(room, np.int32), np.empty(MAX_EXTRA, np.int32)
     numbers = np.empty((SCORE + 1, room))
@@ -323,8 +333,11 @@ def rank(
     )  # fmt: skip
     m, n_extra, n_older, place, _, starts_new, quiet = found
     asked = Asked(arrays, links, question, model, n_extra, quiet)
+    rows, older = rows[:m], older[:n_older]
+    if len(alike):
+        older = with_rows(older, alike[np.isin(alike, rows[:n_extra])])
     return Ranking(
-        rows[:m], older[:n_older], place, order[:m], starts_new, stages[:m], numbers[:, :m], asked
+        rows, older, place, order[:m], starts_new, stages[:m], numbers[:, :m], asked
     )
 
 

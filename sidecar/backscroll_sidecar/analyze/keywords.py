@@ -58,6 +58,7 @@ _STARTS_HAN = re.compile(rf"[{HAN}]")
 _STARTS_UNSPACED = re.compile(rf"[{UNSPACED}]")
 _IS_KANA = re.compile(rf"[{HIRAGANA}{KATAKANA}]")
 _IS_VERSION = re.compile(r"v?\d[\w+\-]*(?:\.\d[\w+\-]*)+")
+_IDENTIFIER = re.compile(r"[\d_/.:#]")
 _HOST_END = re.compile(r"[/?#:]")
 _PART = re.compile(r"[^\W_](?:\w|['+\-])*")
 
@@ -73,6 +74,11 @@ def keywords(text: str) -> tuple[str, ...]:
         pattern = _TOKEN if "/" in text or "www." in text else _WORDS
         found = map(_known_or_expanded, pattern.findall(text))
     return tuple(dict.fromkeys(chain.from_iterable(found)))
+
+
+def is_identifier(keyword: str) -> bool:
+    """Whether a keyword is an address, path, version, error code or name in a program: its form shows it."""
+    return len(keyword) > 3 and keyword.isascii() and _IDENTIFIER.search(keyword) is not None
 
 
 def segmenter_name() -> str:

@@ -7,11 +7,14 @@ the rows before them alone, so a channel that grew in memory, one just loaded an
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring.link_columns import MAX_NAMED, LinkArrays, LinkQuestion
+from backscroll_scoring import rows_alike
+from backscroll_scoring.lexical import MAX_QUERY_TERMS
+from backscroll_scoring.link_columns import MAX_NAMED, WINDOW, LinkArrays, LinkQuestion
 from backscroll_scoring.link_model import shipped
 from backscroll_scoring.links import (
     NO_ROWS,
@@ -23,6 +26,7 @@ from backscroll_scoring.links import (
     search_from,
     window_sizes,
 )  # fmt: skip
+from backscroll_sidecar.analyze.keywords import is_identifier
 from backscroll_sidecar.analyze.reply_cues import NamesLately, flags_of, names_called
 from backscroll_sidecar.channels import BLANK, LIVE, RECALLED, ChannelView
 from backscroll_sidecar.channels.reply_cache import LinkState
@@ -32,6 +36,10 @@ CALLED_AMONG = 100
 """Rows before a message whose authors it may call by name."""
 LATELY_SPOKE = 8
 """Who is expected to ask next: of the authors of IRC's lines 75 % are among the last so many, of KdConv's 92."""
+MOST_ALIKE = 4
+"""Rows of the same rare words: the one that is answered is among the first four or not at all."""
+IDENTIFIER = 2.0
+"""An error code or an address that two lines share tells more than a word that is as rare."""
 INLINE_ROWS = 3
 """So many missing rows are linked at once, some 100 microseconds each; more go to a thread."""
 
@@ -147,7 +155,7 @@ def rank_replies(
 ) -> Ranking:
     """Rank what a question may answer: the newest eligible rows, a few older ones of the people concerned, and `more`.
 
-    `state` is what `catch_up` gave for the question's end. Pure.
+    Beside them those of the same rare words. `state` is what `catch_up` gave for the question's end. Pure.
     """
     arrays, asked, end = _arrays(view, state), link_question(view, question), question.end
     seen_from = search_from(end)
@@ -155,6 +163,9 @@ def rank_replies(
     if not view.all_live:
         allowed = allowed & (view.state[seen_from:end] == LIVE)
         more = more[view.state[more] == LIVE]
+    alike = alike_rows(view, question.keywords, np.array(question.numbers(), np.int32), eligible)
+    if not view.all_live:
+        alike = alike[view.state[alike] == LIVE]
     return rank(
         arrays,
         state.links,
@@ -163,9 +174,28 @@ def rank_replies(
         allowed.view(np.uint8),
         shipped(),
         more=more,
+        alike=alike,
         parent=question.explicit_parent_row,
         sizes=state.sizes,
     )
+
+
+def alike_rows(
+    view: ChannelView,
+    words: Sequence[str],
+    numbers: NDArray[np.int32],
+    eligible: NDArray[np.bool_],
+) -> NDArray[np.int32]:
+    """int32[k]: rows before the window with the same rare words, identifiers before all; ascending. Some 10 us.
+
+    `numbers` are those of the words, negative for unknown ones; rows behind `eligible` are not looked at.
+    """
+    cut = len(eligible) - WINDOW
+    if cut <= 0 or not words:
+        return NO_ROWS
+    boosts = np.array([IDENTIFIER if is_identifier(word) else 1.0 for word in words], np.float32)
+    terms, boosts = numbers[:MAX_QUERY_TERMS], boosts[:MAX_QUERY_TERMS]
+    return rows_alike(view.lexicon.postings, terms, boosts, eligible.view(np.uint8), cut, MOST_ALIKE)
 
 
 def link_question(view: ChannelView, question: Question) -> LinkQuestion:

@@ -60,7 +60,7 @@ def room(seed, n=150, people=9, cues_from=0, named=0.3, edges=0.1):
         *csr(words),
         rng.integers(1, 6, n).astype(np.uint8),
         rng.integers(1, 60, n).astype(np.int32),
-        rng.integers(0, 2**14, n - cues_from).astype(np.int32),
+        rng.integers(0, 2**17, n - cues_from).astype(np.int32),
         users[0].copy(), users[1].copy(), cues_from,
     )  # fmt: skip
 
@@ -73,7 +73,7 @@ def asked(seed, people=9):
     )
     return LinkQuestion(
         10_000_000 if seed % 3 else 0, int(rng.integers(-1, people)), int(rng.integers(1, 6)),
-        int(rng.integers(0, 2**14)), int(users[0]) if len(users) else -1, int(rng.integers(-1, people)),
+        int(rng.integers(0, 2**17)), int(users[0]) if len(users) else -1, int(rng.integers(-1, people)),
         users, words, int(rng.integers(1, 80)),
     )  # fmt: skip
 
