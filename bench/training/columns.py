@@ -21,7 +21,8 @@ from backscroll_scoring.links import (
     new_links,
     with_rows,
 )  # fmt: skip
-from backscroll_sidecar.context.reply_ranker import alike_rows, line_cues
+from backscroll_sidecar.context.reply_ranker import alike_rows, line_cues, rare_identifiers
+from backscroll_sidecar.channels import ChannelView
 from bench.training.data import Ask, Chat
 
 
@@ -69,7 +70,9 @@ def arrays_of(chat: Chat) -> LinkArrays:
     )  # fmt: skip
 
 
-def question_at(arrays: LinkArrays, row: int) -> LinkQuestion:
+def question_at(
+    view: ChannelView, arrays: LinkArrays, row: int, allowed: NDArray[np.uint8]
+) -> LinkQuestion:
     """A stored message as a question."""
     author = int(arrays.author[row])
     named = arrays.mention_ids[
@@ -80,10 +83,13 @@ def question_at(arrays: LinkArrays, row: int) -> LinkQuestion:
     for user in (int(arrays.called[row]), int(arrays.author[parent]) if 0 <= parent < row else -1):
         if user not in {-1, author, *named}:
             named.append(user)
+    numbers = arrays.keyword_ids[arrays.keyword_offsets[row] : arrays.keyword_offsets[row + 1]]
+    words = [view.keyword_ids.word(number) for number in numbers.tolist()]
     return LinkQuestion(
         int(arrays.time_ms[row]), author, int(arrays.message_type[row]), int(arrays.flags[row]),
         int(arrays.called[row]), int(arrays.shortened[row]), np.array(named, np.int32),
-        arrays.keyword_ids[arrays.keyword_offsets[row] : arrays.keyword_offsets[row + 1]], int(arrays.tokens[row]),
+        numbers, int(arrays.tokens[row]), 
+        rare_identifiers(view, view.texts[row], words, numbers.tolist(), allowed[:row].view(np.bool_)),
     )  # fmt: skip
 
 
@@ -92,7 +98,7 @@ def examples(chat: Chat, arrays: LinkArrays, every: int = 1) -> list[Example]:
     out = []
     allowed = np.ones(chat.view.count, np.uint8)
     for ask in chat.asks[::every]:
-        question = question_at(arrays, ask.row)
+        question = question_at(chat.view, arrays, ask.row, allowed)
         rows, n_extra = _candidates(chat, arrays, allowed, question, ask.row)
         if len(rows) == 0:
             continue
@@ -107,8 +113,7 @@ def _candidates(
 ) -> tuple[NDArray[np.int32], int]:
     """What a question at a row is ranked with, and how many of them stand before the window."""
     rows, n_older = candidates(arrays, end, allowed, 0, question)
-    words = [chat.view.keyword_ids.word(number) for number in question.words.tolist()]
-    alike = alike_rows(chat.view, words, question.words, allowed[:end].view(np.bool_))
+    alike = alike_rows(chat.view, question, allowed[:end].view(np.bool_))
     found = with_rows(rows, alike)
     return found, int((found < rows[n_older]).sum()) if n_older < len(rows) else len(found)
 

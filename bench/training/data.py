@@ -45,13 +45,15 @@ class Variant:
 
     `keep_names`: share of messages that keep the names in them. `clock`: "as_is", "jitter" (moments drawn anew
     within the minute), "scaled" (jitter, then all pauses times a factor). `explicit`:
-    share of the known reply buttons that were pressed; such a message loses the name it begins with.
+    share of the known reply buttons that were pressed; such a message loses the name it begins with. `identifiers`:
+    share of the answers that are moved to a line said before, anywhere, by having both name the same made-up thing.
     """
 
     keep_names: float = 1.0
     clock: str = "as_is"
     explicit: float = 0.0
     strip_explicit: bool = False
+    identifiers: float = 0.0
 
 
 @dataclass
@@ -63,6 +65,8 @@ class Chat:
     asks: list[Ask] = field(default_factory=list)
 
 
+LEAST_BACK, MOST_BACK = 8, 1_200
+"""Lines between two that name the same made-up thing."""
 Rows = list[dict[str, Any]]
 Group = tuple[Rows, Rows]
 """The messages of a group, and its queries."""
@@ -122,6 +126,8 @@ def chat(
 ) -> Chat:
     """A chat as the server would hold it. Between the first and the last query every message is annotated."""
     rng = np.random.default_rng(seed)
+    if variant.identifiers:
+        messages, queries = _with_identifiers(messages, queries, variant.identifiers, rng)
     place = {row["message_id"]: at for at, row in enumerate(messages)}
     times = _clock([row["timestamp"] for row in messages], variant.clock, rng)
     analyzer, roster = Analyzer(), StaticRoster()
@@ -143,6 +149,44 @@ def chat(
     groups = dict.fromkeys(row["group_id"] for row in queries)
     asks = [ask for group in groups for ask in _asks(group, messages, queries, place)]
     return Chat(name, view, sorted(asks, key=lambda ask: ask.row))
+
+
+def _with_identifiers(
+    messages: Sequence[dict[str, Any]],
+    queries: Sequence[dict[str, Any]],
+    share: float,
+    rng: np.random.Generator,
+) -> Group:
+    rows, asked = [dict(row) for row in messages], [dict(query) for query in queries]
+    place = {row["message_id"]: at for at, row in enumerate(rows)}
+    for query in asked:
+        at = place[query["message_id"]]
+        if rng.random() >= share or at < LEAST_BACK * 2:
+            continue
+        back = int(np.exp(rng.uniform(np.log(LEAST_BACK), np.log(min(MOST_BACK, at)))))
+        name = _made_up(rng)
+        for one in (at, at - back):
+            text = rows[one]["content"]
+            rows[one]["content"] = f"{name} {text}" if rng.random() < 0.3 else f"{text} {name}"
+        query |= {"gold": [rows[at - back]["message_id"]], "conversation": None}
+    return rows, asked
+
+
+def _made_up(rng: np.random.Generator) -> str:
+    """An address, path, error code, version, hash or name in a program that nobody has."""
+    word = lambda: "".join(rng.choice(list("abcdefghiklmnoprstuvwz"), rng.integers(3, 8)).tolist())  # noqa: E731
+    digits = lambda k: "".join(map(str, rng.integers(0, 10, k).tolist()))  # noqa: E731
+    kinds = (
+        lambda: f"https://{word()}.org/{word()}/{word()}-{digits(3)}",
+        lambda: f"/{word()}/{word()}/{word()}.conf",
+        lambda: f"0x{digits(8)}",
+        lambda: f"{word()[:3].upper()}-{digits(4)}",
+        lambda: f"{digits(1)}.{digits(2)}.{digits(3)}",
+        lambda: f"{digits(2)}{word()[:3]}{digits(4)}",
+        lambda: f"{word()}_{word()}_{word()}",
+        lambda: f"{word()}{word().title()}{word().title()}",
+    )
+    return kinds[rng.integers(len(kinds))]()
 
 
 def _asks(

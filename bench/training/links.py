@@ -32,6 +32,10 @@ VARIANTS = (
     Variant(clock="scaled", explicit=0.3), Variant(keep_names=0.2, clock="scaled"),
 )  # fmt: skip
 """What is done to the training chats, in turn: no clock and no habit of naming may be relied on."""
+JUDGES = 4
+"""Chinese groups, the last ones, that nothing is fitted on: they judge."""
+SAME_NAME, EVERY_CHAT = Variant(identifiers=0.4), 8
+"""What every n-th chat is read with once more: answers that name what an older line names."""
 ROOMS_A_GROUP = 4
 """Mixed rooms of each Chinese group: it and an IRC channel; every second time in the channel's time."""
 L2 = 1e-5
@@ -94,10 +98,13 @@ def read(
     irc = [item for item in load(folder, "irc_train").items() if item[1][1]]
     zh = list(load(folder, "kdconv_mix_dev").items())
     train_irc = [item for at, item in enumerate(irc) if not (hold_out and at % 6 == 5)][::step]
-    train_zh = zh[:8] if hold_out else zh
+    train_zh, judging_zh = zh[:-JUDGES], zh[-JUDGES:]
+    rooms = _rooms(train_zh, train_irc)
     train = _chats(train_irc, VARIANTS, every)
-    train += _chats(train_zh, (Variant(), Variant(clock="scaled")), max(1, every))
-    train += _chats(_rooms(train_zh, train_irc), (Variant(), Variant(keep_names=0.7)), 2 * every)
+    train += _chats(train_zh, (Variant(), Variant(clock="scaled")), every)
+    train += _chats(rooms, (Variant(), Variant(keep_names=0.7)), 2 * every)
+    train += _chats(train_irc[::EVERY_CHAT], (SAME_NAME,), every)
+    train += _chats(train_zh[:: EVERY_CHAT // 2], (SAME_NAME,), 2 * every)
     held: dict[str, Loaded] = {}
     if hold_out:
         val = [item for at, item in enumerate(irc) if at % 6 == 5][::2]
@@ -106,10 +113,11 @@ def read(
             "val": _chats(val, (Variant(),), 1),
             "dev": _chats(dev, (Variant(),), 1),
             "dev, explicit": _chats(dev, (Variant(explicit=1.0),), 1),
-            "zh": _chats(zh[8:], (Variant(),), 1),
-            "room zh, irc": _chats(_with(zh[8:], dev), (Variant(),), 1),
-            "room zh, zh": _chats(_with(zh[8:10], zh[10:]), (Variant(),), 1),
-            "the same people": _chats(_with(zh[8:10], zh[10:], same_people=True), (Variant(),), 1),
+            "zh": _chats(judging_zh, (Variant(),), 1),
+            "room zh, irc": _chats(_with(judging_zh, dev), (Variant(),), 1),
+            "room zh, zh": _chats(_with(judging_zh[:2], judging_zh[2:]), (Variant(),), 1),
+            "the same people": _chats(_with(judging_zh[:2], judging_zh[2:], same_people=True), (Variant(),), 1),
+            "identifiers": _chats(dev + judging_zh, (Variant(identifiers=0.2),), 1),
             "half the names": _chats(dev, (Variant(keep_names=0.5),), 1),
         }
     return train, held

@@ -105,6 +105,27 @@ def mark_rows(
     return OK
 
 
+@helper
+def _newest(tail: Int32, term: int) -> int:
+    """The place of a term's newest posting, -1 without any."""
+    return int(tail[term]) if term >= 0 else -1
+
+
+@kernel(nb.intp(POSTINGS, READ_I32, READ_U8, nb.intp, I32), nogil=True)
+def count_rows(postings: Postings, terms: Int32, eligible: UInt8, most: int, out: Int32) -> int:
+    """See `lexical.count_rows`."""
+    pool, tail, rows = postings
+    for i in range(terms.shape[0]):
+        if terms[i] >= tail.shape[0]:
+            return BAD_POSTINGS
+        place, out[i] = _newest(tail, terms[i]), 0
+        while 0 < place < pool.shape[0] and out[i] < most:
+            row = _row(rows, pool[place])
+            out[i] += 0 <= row < eligible.shape[0] and eligible[row] != 0
+            place = _before(pool, place)
+    return OK
+
+
 @kernel(
     nb.intp(POSTINGS, READ_I32, READ_F32, READ_U8, nb.intp, nb.intp, nb.intp, nb.float64, I32),
     nogil=True,
@@ -121,7 +142,7 @@ def rows_alike(
     for i in range(terms.shape[0]):
         if terms[i] >= tail.shape[0]:
             return -1
-        place = int(tail[terms[i]]) if terms[i] >= 0 else -1
+        place = _newest(tail, terms[i])
         often, end = 0, count
         while 0 < place < pool.shape[0] and often < common:
             row = _row(rows, pool[place])
@@ -160,12 +181,6 @@ def rows_alike(
         worth[order[best]] = least - 1.0
         taken += 1
     return taken
-
-
-@helper
-def _newest(tail: Int32, term: int) -> int:
-    """The place of a term's newest posting, -1 without any."""
-    return int(tail[term]) if term >= 0 else -1
 
 
 @helper

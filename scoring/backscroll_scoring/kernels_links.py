@@ -59,11 +59,12 @@ from .link_columns import (
     BEYOND_TEN, BEYOND_THIRTY, AUTHORS_SINCE, OLDER, OLDER_MINE, AUTHOR_GOES_ON, AUTHOR_WENT_ON, QUESTION_GOES_ON,
     DISTANCE_NAMED, DISTANCE_MINE, SECONDS, SECONDS_PACE, GAP_BEFORE, PAUSE_DIRECTLY_BEFORE, SECONDS_MINE,
     WORDS_SHARED_SHARE, WORDS_WEIGHT, WORDS_WEIGHT_BEST, WORDS_SHARED, RAREST_SHARED, WEIGHT_NOT_MINE, LENGTH,
-    SHORT_AFTER_QUESTION, SAME_SCRIPT, AUTHOR_SCRIPT, OLDER_WEIGHT, OLDER_RAREST, QUESTION, QUESTION_BY_MARK, QUESTION_QUESTION, QUESTION_STATEMENT, GREETS, GREETS_BOTH,
+    SHORT_AFTER_QUESTION, SAME_SCRIPT, AUTHOR_SCRIPT, OLDER_WEIGHT, OLDER_RAREST, IDENTIFIER,
+    IDENTIFIER_NEWEST, IDENTIFIER_OLDER, QUESTION, QUESTION_BY_MARK, QUESTION_QUESTION, QUESTION_STATEMENT, GREETS, GREETS_BOTH,
     THANKS, THANKED_NAMED_ME, THANKS_MINE, YES_NO_QUESTION, YES_NO_YOU, CORRECTION_MINE, GOES_ON_MINE_NEWEST,
     GOES_ON_DIRECTLY_BEFORE, COMMAND, COMMAND_BOTH, LAUGHS, LAUGH_DIRECTLY_BEFORE, HAS_LINK, LINK_AFTER_QUESTION,
     YOU_FIRST_PERSON, SECOND_PERSON_MINE, CASUAL, ANSWER,
-) = range(106)
+) = range(109)
 # fmt: on
 N_BASE = len(BASE)
 N_COLUMNS = len(COLUMNS)
@@ -240,7 +241,7 @@ CHANNEL = nb.types.Tuple(  # LinkArrays
         READ_I32, READ_I32, READ_I32, nb.int64,
     )
 )  # fmt: skip
-ASKED = nb.types.Tuple((*[nb.int64] * 6, READ_I32, READ_I32, nb.int64))  # LinkQuestion
+ASKED = nb.types.Tuple((*[nb.int64] * 6, READ_I32, READ_I32, nb.int64, READ_I32))  # LinkQuestion
 Channel: TypeAlias = tuple[Any, ...]
 Question: TypeAlias = tuple[Any, ...]
 MODEL = nb.types.Tuple(
@@ -272,6 +273,7 @@ class Facts(NamedTuple):
     pause: float
     crowd: int
     at_mine: int
+    newest_identifier: int
 
 
 class Writer(NamedTuple):
@@ -488,13 +490,20 @@ def _turns(
 
 @helper
 def _words(
-    offsets: Int64, ids: Int32, rows: Int32, asked: Int32, shared: Float64, share: Float64, weight: Float64,
-    rarest_shared: Float64,
+    offsets: Int64, ids: Int32, rows: Int32, asked: Int32, identifiers: Int32, shared: Float64, share: Float64,
+    weight: Float64, rarest_shared: Float64, identifier: Float64,
 ) -> float:  # fmt: skip
-    """The question's words in each row: how many, their share of either's, BM25, the rarest's idf; the best BM25."""
+    """The question's words in each row: how many, their share of either's, BM25, the rarest's idf, whether one is an
+    identifier; the best BM25.
+    """
     m, n_words = rows.shape[0], asked.shape[0] if asked.shape[0] <= MAX_WORDS else 0
     found = np.zeros((m, n_words), np.uint8)
     df, mean_words = np.zeros(n_words, np.int64), 0.0
+    is_identifier, at = np.zeros(n_words, np.uint8), 0
+    for w in range(n_words):
+        while at < identifiers.shape[0] and identifiers[at] < asked[w]:
+            at += 1
+        is_identifier[w] = at < identifiers.shape[0] and identifiers[at] == asked[w]
     for j in range(m):
         k, k_end = offsets[rows[j]], offsets[rows[j] + 1]
         mean_words += (k_end - k) / m
@@ -519,6 +528,8 @@ def _words(
             for w in range(n_words):
                 if found[j, w] != 0:
                     times[df[w]] += 1
+                    if is_identifier[w] != 0:
+                        identifier[j] = 1.0
             total, rarest = 0.0, 0.0
             for often in range(m, 0, -1):
                 if times[often] > 0:
@@ -620,7 +631,7 @@ def _place_columns(y: Float64, c: Candidate, q: Facts, authors_since: int) -> No
 
 @inlined
 def _text_columns(
-    y: Float64, c: Candidate, q: Facts, shared: float, share: float, weight: float, rarest: float
+    y: Float64, c: Candidate, q: Facts, shared: float, share: float, weight: float, rarest: float, identifier: float
 ) -> None:
     y[WORDS_SHARED_SHARE] = share
     y[RAREST_SHARED] = rarest
@@ -632,7 +643,10 @@ def _text_columns(
     y[SHORT_AFTER_QUESTION] = (q.flags & SHORT) != 0 and c.question
     y[SAME_SCRIPT] = (c.flags & q.flags & SCRIPT) != 0 or (c.flags & SCRIPT) == 0 or (q.flags & SCRIPT) == 0
     y[AUTHOR_SCRIPT] = c.by.script
+    y[IDENTIFIER] = identifier
+    y[IDENTIFIER_NEWEST] = c.j == q.newest_identifier
     if c.older:
+        y[IDENTIFIER_OLDER] = identifier
         y[OLDER_WEIGHT] = weight
         y[OLDER_RAREST] = rarest
 
@@ -712,7 +726,7 @@ def link_columns(
         :7
     ]
     message_type, tokens, all_flags, all_called, all_shortened, cues_from = channel[7:]
-    q_time, asker, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens = question
+    q_time, asker, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens, identifiers = question
     m = rows.shape[0]
     who, flags = np.empty(m, np.int32), np.zeros(m, np.int32)
     called, shortened = np.full(m, NO, np.int32), np.full(m, NO, np.int32)
@@ -744,8 +758,14 @@ def link_columns(
     my_newest, naming_me, not_mine, first_since, habit = _turns(
         who, me, asker, ids, named, n_named, count, first, exchanged, turns, alike, last_named, names_me
     )  # fmt: skip
-    shared, share, weight, rarest = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
-    best_weight = _words(keyword_offsets, keyword_ids, rows, q_words, shared, share, weight, rarest)
+    shared, share, weight, rarest, identifier = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
+    best_weight = _words(
+        keyword_offsets, keyword_ids, rows, q_words, identifiers, shared, share, weight, rarest, identifier
+    )  # fmt: skip
+    newest_identifier = NO
+    for j in range(m):
+        if identifier[j] > 0.0:
+            newest_identifier = j
     newest, last, gaps = m - 1, 0, 0
     for j in range(m - 1, -1, -1):  # the newest of the crowd, and the twentieth before that
         if alike[who[j]] >= CROWD:
@@ -759,7 +779,7 @@ def link_columns(
         habit, naming[my_place], best_weight,
         max(0.0, (time_ms[rows[newest]] - time_ms[rows[last]]) / 1000.0) / max(1, gaps),
         np.log1p(max(0.0, (q_time - time_ms[rows[newest]]) / 1000.0)),
-        n_crowd, at[my_newest] if my_newest >= 0 else 0,
+        n_crowd, at[my_newest] if my_newest >= 0 else 0, newest_identifier,
     )  # fmt: skip
     later, named_later, i_named = (
         np.zeros(room, np.int64),
@@ -802,7 +822,7 @@ def link_columns(
         _name_columns(y, c, q, later[a] == 0)
         _turn_columns(y, c, q, later[a], named_later[a], i_named[a], mine_later)
         _place_columns(y, c, q, authors_since)
-        _text_columns(y, c, q, shared[j], share[j], weight[j], rarest[j])
+        _text_columns(y, c, q, shared[j], share[j], weight[j], rarest[j], identifier[j])
         _cue_columns(y, c, q)
         for k in range(N_BASE, y.shape[0]):
             y[k] = quiet * y[QUIET_OF[k - N_BASE]]
@@ -926,6 +946,7 @@ def reply_links(
         question = (
             time_ms[row], np.int64(author[row]), np.int64(message_type[row]), np.int64(flags[cue]),
             np.int64(called), np.int64(shortened), names[:n_names], words, np.int64(tokens[row]),
+            words[:0],
         )  # fmt: skip
         link_columns(channel, rows[:m], extra, question, x, start, weights[:1], scores)
         for j in range(m):

@@ -362,6 +362,20 @@ def rows_with(
     return out
 
 
+def count_rows(postings: PostingsView, terms: Int32, eligible: UInt8, most: int) -> Int32:
+    """Return how many eligible rows have each term, int32[k], counted up to ``most``. No row has a negative term.
+
+    Raises
+    ------
+    ValueError
+        A term outside the postings.
+    """
+    out = np.empty(len(terms), np.int32)
+    found = (postings.pool, postings.tail, postings.rows)
+    check(kernels_lexical.count_rows(found, terms, eligible, most, out))
+    return out
+
+
 def rows_alike(
     postings: PostingsView, terms: Int32, boosts: Float32, eligible: UInt8, cut: int, most: int
 ) -> Int32:

@@ -23,7 +23,7 @@ TOP = 5
 """Reply links kept a message: the likeliest parents."""
 CROWD = 0.5
 """Whose share of lines in the asker's scripts is lower is not of the asker's crowd."""
-FEW_LINES = 4.0
+FEW_LINES = 12.0
 """So many lines of a person tell as much of a habit of naming as the crowd does."""
 NAMING_RATE = 0.15
 """Who names somebody in so many lines is not quiet at all."""
@@ -60,7 +60,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "text": (
         "words_shared_share", "words_weight", "words_weight_best", "words_shared", "rarest_shared",
         "weight_not_mine", "length", "short_after_question", "same_script", "author_script", "older_weight",
-        "older_rarest",
+        "older_rarest", "identifier", "identifier_newest", "identifier_older",
     ),
     "cues": (
         "question", "question_by_mark", "question_question", "question_statement", "greets", "greets_both", "thanks",
@@ -190,6 +190,8 @@ class LinkQuestion(NamedTuple):
 
     `names` are the people it names (mentions, who is called first, the author of the message it replies to), without
     repeats; `words` its keywords, ascending, unknown ones negative; `tokens` counts the text and a newline.
+    `identifiers` are those of the words that are addresses, codes or names in programs and that hardly any row has,
+    ascending; of a stored message none are told.
     """
 
     time_ms: int
@@ -201,3 +203,4 @@ class LinkQuestion(NamedTuple):
     names: Int32
     words: Int32
     tokens: int
+    identifiers: Int32

@@ -162,6 +162,8 @@ def link_columns(a, q, rows, n_extra):
     ]
     mean_words = sum(map(len, row_words)) / max(1, m)
     idf = {w: _idf(m, sum(w in found for found in row_words)) for w in words}
+    identifiers = [words & found & set(q.identifiers.tolist()) for found in row_words]
+    newest_identifier = max((j for j in range(m) if identifiers[j]), default=-1)
     weight = [_bm25([idf[w] for w in words & found], len(found), mean_words) for found in row_words]
     lately = crowd_rows[-21:]
     newest_row = rows[lately[-1]]
@@ -247,6 +249,8 @@ def link_columns(a, q, rows, n_extra):
             same_script=not cue[j] & SCRIPTS or not asked & SCRIPTS or bool(cue[j] & asked & SCRIPTS),
             author_script=script[author], older_weight=older * weight[j],
             older_rarest=older * max((idf[w] for w in shared), default=0.0),
+            identifier=bool(identifiers[j]), identifier_newest=j == newest_identifier,
+            identifier_older=older and bool(identifiers[j]),
         )  # fmt: skip
         both = asked & cue[j]
         c.update(

@@ -26,7 +26,7 @@ from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 from backscroll_sidecar.scripts import HAN, HIRAGANA, KATAKANA, OTHER_UNSPACED, UNSPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 MAX_KEYWORD_CHARS = 64
 """Longer words are cut here, longer wholes left out: a pasted key or blob must not fill an index."""
@@ -58,7 +58,8 @@ _STARTS_HAN = re.compile(rf"[{HAN}]")
 _STARTS_UNSPACED = re.compile(rf"[{UNSPACED}]")
 _IS_KANA = re.compile(rf"[{HIRAGANA}{KATAKANA}]")
 _IS_VERSION = re.compile(r"v?\d[\w+\-]*(?:\.\d[\w+\-]*)+")
-_IDENTIFIER = re.compile(r"[\d_/.:#]")
+_IS_IDENTIFIER = re.compile(r"(?=.*[_/]|(?:[^0-9]*[0-9]){3})(?![0-9]{1,5}$)[!-~]{4,}")
+_CAMEL_CASE = re.compile(r"(?<![A-Za-z0-9_])(?:[a-z]+|[A-Z][a-z0-9]+)(?:[A-Z][a-z0-9]+)+(?![A-Za-z0-9_])")
 _HOST_END = re.compile(r"[/?#:]")
 _PART = re.compile(r"[^\W_](?:\w|['+\-])*")
 
@@ -76,9 +77,11 @@ def keywords(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(found)))
 
 
-def is_identifier(keyword: str) -> bool:
-    """Whether a keyword is an address, path, version, error code or name in a program: its form shows it."""
-    return len(keyword) > 3 and keyword.isascii() and _IDENTIFIER.search(keyword) is not None
+def identifiers(text: str, keywords: Sequence[str]) -> frozenset[str]:
+    """Which keywords of a text are addresses, paths, versions, error codes or names in programs: their form shows it."""
+    found = {word for word in keywords if _IS_IDENTIFIER.fullmatch(word)}
+    camel = {_word(name.lower()) for name in _CAMEL_CASE.findall(text)}
+    return frozenset(found | camel.intersection(keywords))
 
 
 def segmenter_name() -> str:
