@@ -104,7 +104,7 @@ def read(
     train += _chats(train_zh, (Variant(), Variant(clock="scaled")), every)
     train += _chats(rooms, (Variant(), Variant(keep_names=0.7)), 2 * every)
     train += _chats(train_irc[::EVERY_CHAT], (SAME_NAME,), every)
-    train += _chats(train_zh[:: EVERY_CHAT // 2], (SAME_NAME,), 2 * every)
+    train += _chats(train_zh, (SAME_NAME,), 2 * every)
     held: dict[str, Loaded] = {}
     if hold_out:
         val = [item for at, item in enumerate(irc) if at % 6 == 5][::2]

@@ -16,7 +16,8 @@ from .arrays import Int32, Int64, UInt8
 WINDOW = 100
 """The newest messages that are candidates."""
 MAX_EXTRA = 8
-"""Older candidates at most: of the asker, of who is named, of who names the asker."""
+"""Older candidates at most: of the asker, of who is named, of who names the asker; those of the same rare words are
+found elsewhere (`lexical.rows_alike`)."""
 REACH = 1_500
 """How many messages before the window are searched for them."""
 TOP = 5
@@ -60,8 +61,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "text": (
         "words_shared_share", "words_weight", "words_weight_best", "words_shared", "rarest_shared",
         "weight_not_mine", "length", "short_after_question", "same_script", "author_script", "older_weight",
-        "older_rarest", "identifier", "identifier_newest", "identifier_older",
+        "older_rarest",
     ),
+    "identifiers": ("identifier", "identifier_newest", "identifier_older"),
     "cues": (
         "question", "question_by_mark", "question_question", "question_statement", "greets", "greets_both", "thanks",
         "thanked_named_me", "thanks_mine", "yes_no_question", "yes_no_you", "correction_mine", "goes_on_mine_newest",
@@ -110,6 +112,8 @@ _QUIET = frozenset(
         "weight_not_mine",
         "length",
         "short_after_question",
+        "identifier",
+        "identifier_older",
         "question",
         "question_by_mark",
         "question_question",

@@ -75,6 +75,6 @@ def test_an_old_line_with_the_same_identifier_comes_first(running, lang):
             ranks = {item.message.id: item.rank for item in context.items}
             rank = ranks.get(id_of[pair["old"]])
             if rank != min(ranks.values()):
-                missed.append((pair["question"], rank))
+                missed.append((pair["question"], rank)); print("MISS", pair["question"][:50], rank, min(ranks.values()), context.explanation if hasattr(context,"explanation") else "")
     assert len(old) == 20
     assert len(missed) <= (1 - LEAST) * len(old), missed
