@@ -21,8 +21,8 @@ from backscroll_scoring.links import (
     new_links,
     with_rows,
 )  # fmt: skip
-from backscroll_sidecar.context.reply_ranker import alike_rows, line_cues, rare_identifiers
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.reply_ranker import alike_rows, line_cues, rare_identifiers
 from bench.training.data import Ask, Chat
 
 
@@ -88,7 +88,7 @@ def question_at(
     return LinkQuestion(
         int(arrays.time_ms[row]), author, int(arrays.message_type[row]), int(arrays.flags[row]),
         int(arrays.called[row]), int(arrays.shortened[row]), np.array(named, np.int32),
-        numbers, int(arrays.tokens[row]), 
+        numbers, int(arrays.tokens[row]),
         rare_identifiers(view, view.texts[row], words, numbers.tolist(), allowed[:row].view(np.bool_)),
     )  # fmt: skip
 

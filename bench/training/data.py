@@ -30,7 +30,8 @@ from backscroll_sidecar.domain import (
 @dataclass(frozen=True)
 class Ask:
     """One annotated message: its row, the rows it answers (none: it starts something), its conversation, its data set's
-    group."""
+    group.
+    """
 
     row: int
     gold: tuple[int, ...]
@@ -92,9 +93,7 @@ def load(folder: Path, name: str) -> dict[str, Group]:
     return {group: (messages[group], queries[group]) for group in messages}
 
 
-def mixed(
-    one: Group, other: Group, *, same_people: bool = False
-) -> Group:
+def mixed(one: Group, other: Group, *, same_people: bool = False) -> Group:
     """Two groups in one room, their lines interleaved by the first one's clock; gold and conversations stay.
 
     The other's times are moved and stretched to the first one's span. People of one name are two unless `same_people`.

@@ -116,7 +116,9 @@ def read(
             "zh": _chats(judging_zh, (Variant(),), 1),
             "room zh, irc": _chats(_with(judging_zh, dev), (Variant(),), 1),
             "room zh, zh": _chats(_with(judging_zh[:2], judging_zh[2:]), (Variant(),), 1),
-            "the same people": _chats(_with(judging_zh[:2], judging_zh[2:], same_people=True), (Variant(),), 1),
+            "the same people": _chats(
+                _with(judging_zh[:2], judging_zh[2:], same_people=True), (Variant(),), 1
+            ),
             "identifiers": _chats(dev + judging_zh, (Variant(identifiers=0.2),), 1),
             "half the names": _chats(dev, (Variant(keep_names=0.5),), 1),
         }
@@ -304,7 +306,9 @@ def judge(name: str, chats: Loaded, model: LinkModel) -> None:
     parts = {name: every}
     if any(zh) and not all(zh):
         parts = {
-            f"{name}: {part}": [one for one, is_zh in zip(every, zh, strict=True) if is_zh == wanted]
+            f"{name}: {part}": [
+                one for one, is_zh in zip(every, zh, strict=True) if is_zh == wanted
+            ]
             for part, wanted in (("zh", True), ("irc", False))
         }
     for part, asked in parts.items():

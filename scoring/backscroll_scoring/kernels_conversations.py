@@ -267,7 +267,12 @@ def _window_sizes(
 
 @helper
 def _by_author(
-    rows: Int32, author: Int32, p: Float64, together: Float64, answered_by_me: Float64, answers_me: Float64
+    rows: Int32,
+    author: Int32,
+    p: Float64,
+    together: Float64,
+    answered_by_me: Float64,
+    answers_me: Float64,
 ) -> tuple[Int32, Int32, Float64, Float64, Float64, Float64, Float64]:
     """The place of each row's author; by author how many rows, the sums of ``together`` and of ``p``; ``together`` of
     the author's row before each one, and after it; by author how often one of us answered the other.

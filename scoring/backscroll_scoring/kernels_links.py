@@ -55,12 +55,14 @@ from .link_columns import (
     LAST_I_NAMED, LAST_I_NAMED_NEWEST, LAST_NAMING_ME, LAST_NAMING_ME_NEWEST, NEWEST_NOT_MINE, NAMES_ME_SINCE_MINE,
     FIRST_NAMING_ME_SINCE, OTHERS_UNNAMED_SINCE, NAMED_LATER, NAMED_LATER_COUNT, I_NAMED_LATER, ADDRESSEE_SPOKE_SINCE,
     UNANSWERED_QUESTION, AUTHOR_FIRST, AUTHOR_FIRST_QUESTION, AFTER_MINE, FROM_MINE, EXCHANGED, NEW_ASKER_QUESTION,
-    NEW_ASKER_DISTANCE, AUTHOR_COUNT, HABIT_NO_NAME_MINE, TURNS_TAKEN, TURNS_SHARE, DISTANCE, DIRECTLY_BEFORE, SECOND_BEFORE, THIRD_BEFORE,
+    NEW_ASKER_DISTANCE, AUTHOR_COUNT, HABIT_NO_NAME_MINE, TURNS_TAKEN, TURNS_SHARE, DISTANCE,
+    DIRECTLY_BEFORE, SECOND_BEFORE, THIRD_BEFORE,
     BEYOND_TEN, BEYOND_THIRTY, AUTHORS_SINCE, OLDER, OLDER_MINE, AUTHOR_GOES_ON, AUTHOR_WENT_ON, QUESTION_GOES_ON,
     DISTANCE_NAMED, DISTANCE_MINE, SECONDS, SECONDS_PACE, GAP_BEFORE, PAUSE_DIRECTLY_BEFORE, SECONDS_MINE,
     WORDS_SHARED_SHARE, WORDS_WEIGHT, WORDS_WEIGHT_BEST, WORDS_SHARED, RAREST_SHARED, WEIGHT_NOT_MINE, LENGTH,
     SHORT_AFTER_QUESTION, SAME_SCRIPT, AUTHOR_SCRIPT, OLDER_WEIGHT, OLDER_RAREST, IDENTIFIER,
-    IDENTIFIER_NEWEST, IDENTIFIER_OLDER, QUESTION, QUESTION_BY_MARK, QUESTION_QUESTION, QUESTION_STATEMENT, GREETS, GREETS_BOTH,
+    IDENTIFIER_NEWEST, IDENTIFIER_OLDER, QUESTION, QUESTION_BY_MARK, QUESTION_QUESTION, QUESTION_STATEMENT, GREETS,
+    GREETS_BOTH,
     THANKS, THANKED_NAMED_ME, THANKS_MINE, YES_NO_QUESTION, YES_NO_YOU, CORRECTION_MINE, GOES_ON_MINE_NEWEST,
     GOES_ON_DIRECTLY_BEFORE, COMMAND, COMMAND_BOTH, LAUGHS, LAUGH_DIRECTLY_BEFORE, HAS_LINK, LINK_AFTER_QUESTION,
     YOU_FIRST_PERSON, SECOND_PERSON_MINE, CASUAL, ANSWER,
@@ -284,7 +286,7 @@ class Writer(NamedTuple):
     shortens: bool
     last_named: bool
     last_naming: bool
-    count: int
+    lines: int
     exchanged: float
     turns: int
     naming: float
@@ -340,8 +342,8 @@ def _people(rows: Int32, author: Int32, who: Int32) -> Int32:
 
 @helper
 def _named(
-    rows: Int32, n_extra: int, author: Int32, parent: Int32, offsets: Int64, mentions: Int32, called: Int32,
-    people: Int32, ids: Int32, named: Int32, n_named: Int32,
+    rows: Int32, author: Int32, parent: Int32, offsets: Int64, mentions: Int32, called: Int32, people: Int32,
+    ids: Int32, named: Int32, n_named: Int32,
 ) -> None:  # fmt: skip
     """Whom each row names, by id and by place among the people (-1: none of them)."""
     for j in range(rows.shape[0]):
@@ -355,7 +357,9 @@ def _named(
 
 
 @helper
-def _scripts(who: Int32, n_extra: int, flags: Int32, asker: int, q_flags: int, alike: Float64) -> None:
+def _scripts(
+    who: Int32, n_extra: int, flags: Int32, asker: int, q_flags: int, alike: Float64
+) -> None:
     """How alike the scripts are that each person and the asker write in: the share of lines that they have in common.
 
     Who wrote little is taken to write as the room does: as if there were one line more.
@@ -599,10 +603,10 @@ def _turn_columns(
     y[EXCHANGED] = np.log1p(c.by.exchanged) if c.by.exchanged > 0.0 and not c.mine else 0.0
     y[NEW_ASKER_QUESTION] = q.my_count == 0 and c.question
     y[NEW_ASKER_DISTANCE] = c.distance if q.my_count == 0 else 0.0
-    y[AUTHOR_COUNT] = _log1p(c.by.count - 1)
+    y[AUTHOR_COUNT] = _log1p(c.by.lines - 1)
     y[HABIT_NO_NAME_MINE] = q.no_name * q.habit if c.mine else 0.0
     y[TURNS_TAKEN] = _log1p(c.by.turns)
-    y[TURNS_SHARE] = c.by.turns / (max(q.my_count, c.by.count) + 1.0)
+    y[TURNS_SHARE] = c.by.turns / (max(q.my_count, c.by.lines) + 1.0)
 
 
 @inlined
@@ -631,7 +635,14 @@ def _place_columns(y: Float64, c: Candidate, q: Facts, authors_since: int) -> No
 
 @inlined
 def _text_columns(
-    y: Float64, c: Candidate, q: Facts, shared: float, share: float, weight: float, rarest: float, identifier: float
+    y: Float64,
+    c: Candidate,
+    q: Facts,
+    shared: float,
+    share: float,
+    weight: float,
+    rarest: float,
+    identifier: float,
 ) -> None:
     y[WORDS_SHARED_SHARE] = share
     y[RAREST_SHARED] = rarest
@@ -641,7 +652,9 @@ def _text_columns(
     y[WEIGHT_NOT_MINE] = 0.0 if c.mine else weight
     y[LENGTH] = _log1p(max(0, c.tokens))
     y[SHORT_AFTER_QUESTION] = (q.flags & SHORT) != 0 and c.question
-    y[SAME_SCRIPT] = (c.flags & q.flags & SCRIPT) != 0 or (c.flags & SCRIPT) == 0 or (q.flags & SCRIPT) == 0
+    y[SAME_SCRIPT] = (
+        (c.flags & q.flags & SCRIPT) != 0 or (c.flags & SCRIPT) == 0 or (q.flags & SCRIPT) == 0
+    )
     y[AUTHOR_SCRIPT] = c.by.script
     y[IDENTIFIER] = identifier
     y[IDENTIFIER_NEWEST] = c.j == q.newest_identifier
@@ -726,7 +739,18 @@ def link_columns(
         :7
     ]
     message_type, tokens, all_flags, all_called, all_shortened, cues_from = channel[7:]
-    q_time, asker, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens, identifiers = question
+    (
+        q_time,
+        asker,
+        q_type,
+        q_flags,
+        q_called,
+        q_shortened,
+        q_names,
+        q_words,
+        q_tokens,
+        identifiers,
+    ) = question
     m = rows.shape[0]
     who, flags = np.empty(m, np.int32), np.zeros(m, np.int32)
     called, shortened = np.full(m, NO, np.int32), np.full(m, NO, np.int32)
@@ -741,7 +765,7 @@ def link_columns(
     ids, named = np.empty((m, MAX_NAMED + 2), np.int32), np.empty((m, MAX_NAMED + 2), np.int32)
     n_named, names_me = np.zeros(m, np.int32), np.zeros(m, np.uint8)
     _named(
-        rows, n_extra, author, parent, mention_offsets, mention_ids, called, people, ids, named, n_named
+        rows, author, parent, mention_offsets, mention_ids, called, people, ids, named, n_named
     )  # fmt: skip
     room = people.shape[0] + 1
     my_place = me if me >= 0 else room - 1
@@ -758,7 +782,13 @@ def link_columns(
     my_newest, naming_me, not_mine, first_since, habit = _turns(
         who, me, asker, ids, named, n_named, count, first, exchanged, turns, alike, last_named, names_me
     )  # fmt: skip
-    shared, share, weight, rarest, identifier = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
+    shared, share, weight, rarest, identifier = (
+        np.zeros(m),
+        np.zeros(m),
+        np.zeros(m),
+        np.zeros(m),
+        np.zeros(m),
+    )
     best_weight = _words(
         keyword_offsets, keyword_ids, rows, q_words, identifiers, shared, share, weight, rarest, identifier
     )  # fmt: skip
@@ -815,7 +845,8 @@ def link_columns(
         )  # fmt: skip
         c = Candidate(
             j, by, flags[j], called[j], shortened[j], n_named[j], kind, tokens[row], mine, older, place, at[j],
-            place == 0, kind == TYPE_QUESTION or (flags[j] & Q_MARK) != 0, shares_name, spoke, names_me[j] != 0, next_author == a, before[j] >= 0 and who[before[j]] == a,
+            place == 0, kind == TYPE_QUESTION or (flags[j] & Q_MARK) != 0, shares_name, spoke, names_me[j] != 0,
+            next_author == a, before[j] >= 0 and who[before[j]] == a,
             first[a] == j, _log1p(away - 1), seconds, np.log1p(seconds),
             max(0.0, (time_ms[row] - time_ms[rows[before[j]]]) / 1000.0) if before[j] >= 0 else 0.0,
         )  # fmt: skip

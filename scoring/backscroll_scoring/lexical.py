@@ -381,8 +381,8 @@ def rows_alike(
 ) -> Int32:
     """Return the rows before ``cut`` that have the rarest of the terms, ascending, at most ``most``.
 
-    A row is worth the sum over its terms of ``boost * log((n + 1) / df)``, where ``df`` counts eligible rows. It must be
-    worth `LEAST_ALIKE`; of equal ones the newest are taken. A term that `COMMON` rows have does not count,
+    A row is worth the sum over its terms of ``boost * log((n + 1) / df)``, where ``df`` counts eligible rows. It must
+    be worth `LEAST_ALIKE`; of equal ones the newest are taken. A term that `COMMON` rows have does not count,
     and of the others the `NEWEST_ALIKE` newest rows before the cut are looked at: O(terms), whatever the history.
 
     Parameters

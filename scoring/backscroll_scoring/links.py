@@ -336,9 +336,7 @@ def rank(
     rows, older = rows[:m], older[:n_older]
     if len(alike):
         older = with_rows(older, alike[np.isin(alike, rows[:n_extra])])
-    return Ranking(
-        rows, older, place, order[:m], starts_new, stages[:m], numbers[:, :m], asked
-    )
+    return Ranking(rows, older, place, order[:m], starts_new, stages[:m], numbers[:, :m], asked)
 
 
 def _shares(x: Float64, more: Float64, model: Linear) -> Float64:

@@ -45,7 +45,8 @@ def with_old_lines(lines, old):
         user, name, _ = texts[at - 3]
         texts.insert(at, (user, name, text))
     return [
-        Line(f"m{i}", "", user, name, text, BEGIN_MS + i * STEP_MS) for i, (user, name, text) in enumerate(texts)
+        Line(f"m{i}", "", user, name, text, BEGIN_MS + i * STEP_MS)
+        for i, (user, name, text) in enumerate(texts)
     ]
 
 
@@ -75,6 +76,6 @@ def test_an_old_line_with_the_same_identifier_comes_first(running, lang):
             ranks = {item.message.id: item.rank for item in context.items}
             rank = ranks.get(id_of[pair["old"]])
             if rank != min(ranks.values()):
-                missed.append((pair["question"], rank)); print("MISS", pair["question"][:50], rank, min(ranks.values()), context.explanation if hasattr(context,"explanation") else "")
+                missed.append((pair["question"], rank))
     assert len(old) == 20
     assert len(missed) <= (1 - LEAST) * len(old), missed

@@ -89,7 +89,7 @@ def scripts_alike(who, cue, seen, me, asked):
     total = len(lines)
     room = {s: sum(one == s for _, one in lines) for s in SCRIPTS}
     if max(room.values()) == total:
-        return {person: 1.0 for person in {*who, me}}
+        return dict.fromkeys({*who, me}, 1.0)
 
     def shares(person):
         own = [s for one, s in lines if one == person]
@@ -234,7 +234,9 @@ def link_columns(a, q, rows, n_extra):
             author_went_on=bool(before) and who[before[-1]] == author, question_goes_on=question[j] and goes_on,
             distance_named=distance * named, distance_mine=distance * mine[j],
         )  # fmt: skip
-        gap = max(0.0, int(a.time_ms[row] - a.time_ms[rows[before[-1]]]) / 1000.0) if before else 0.0
+        gap = (
+            max(0.0, int(a.time_ms[row] - a.time_ms[rows[before[-1]]]) / 1000.0) if before else 0.0
+        )
         pause = math.log1p(max(0.0, (q.time_ms - int(a.time_ms[newest_row])) / 1000.0))
         c.update(
             seconds=log_seconds, seconds_pace=math.log1p(seconds / (pace + 1.0)), gap_before=math.log1p(gap),

@@ -59,7 +59,9 @@ _STARTS_UNSPACED = re.compile(rf"[{UNSPACED}]")
 _IS_KANA = re.compile(rf"[{HIRAGANA}{KATAKANA}]")
 _IS_VERSION = re.compile(r"v?\d[\w+\-]*(?:\.\d[\w+\-]*)+")
 _IS_IDENTIFIER = re.compile(r"(?=.*[_/]|(?:[^0-9]*[0-9]){3})(?![0-9]{1,5}$)[!-~]{4,}")
-_CAMEL_CASE = re.compile(r"(?<![A-Za-z0-9_])(?:[a-z]+|[A-Z][a-z0-9]+)(?:[A-Z][a-z0-9]+)+(?![A-Za-z0-9_])")
+_CAMEL_CASE = re.compile(
+    r"(?<![A-Za-z0-9_])(?:[a-z]+|[A-Z][a-z0-9]+)(?:[A-Z][a-z0-9]+)+(?![A-Za-z0-9_])"
+)
 _HOST_END = re.compile(r"[/?#:]")
 _PART = re.compile(r"[^\W_](?:\w|['+\-])*")
 
@@ -78,7 +80,7 @@ def keywords(text: str) -> tuple[str, ...]:
 
 
 def identifiers(text: str, keywords: Sequence[str]) -> frozenset[str]:
-    """Which keywords of a text are addresses, paths, versions, error codes or names in programs: their form shows it."""
+    """Which keywords of a text are addresses, paths, versions, error codes or names in programs, by their form."""
     found = {word for word in keywords if _IS_IDENTIFIER.fullmatch(word)}
     camel = {_word(name.lower()) for name in _CAMEL_CASE.findall(text)}
     return frozenset(found | camel.intersection(keywords))

@@ -132,7 +132,7 @@ def flags_of(text: str) -> int:
 
 
 def _script_of(body: str) -> int:
-    """The bit of the script; of a line in several the one that is not the alphabet's: terms and commands are in that."""
+    """The bit of the script. Of a line in several not the alphabet's: terms and commands are written in that."""
     if not body.isascii():
         if _IDEOGRAPHS.search(body):
             return _BIT["ideographs"]

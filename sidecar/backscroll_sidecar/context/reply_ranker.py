@@ -187,13 +187,18 @@ def alike_rows(
 
     Rows behind `eligible` are not looked at.
     """
-    cut, terms = len(eligible) - WINDOW, question.words[-MAX_QUERY_TERMS:]  # unknown ones come first
+    cut, terms = (
+        len(eligible) - WINDOW,
+        question.words[-MAX_QUERY_TERMS:],
+    )  # unknown ones come first
     if cut <= 0 or not len(terms):
         return NO_ROWS
     boosts = np.ones(len(terms), np.float32)
     if len(question.identifiers):
         boosts[np.isin(terms, question.identifiers)] = IDENTIFIER
-    return rows_alike(view.lexicon.postings, terms, boosts, eligible.view(np.uint8), cut, MOST_ALIKE)
+    return rows_alike(
+        view.lexicon.postings, terms, boosts, eligible.view(np.uint8), cut, MOST_ALIKE
+    )
 
 
 def rare_identifiers(

@@ -41,8 +41,9 @@ def test_another_place_has_other_texts():
 @pytest.mark.parametrize(
     ("text", "script"),
     [
-        ("anybody here?", "alphabet"), ("Ann: café", "alphabet"), ("有人吗？", "ideographs"), ("pip 怎么装", "ideographs"),
-        ("ねこ", "ideographs"), ("привет", "other_script"), ("12 :-)", ""), ("ann: 好的", "ideographs"), ("？！", ""), ("", ""),
+        ("anybody here?", "alphabet"), ("Ann: café", "alphabet"), ("有人吗？", "ideographs"),
+        ("pip 怎么装", "ideographs"), ("ねこ", "ideographs"), ("ann: 好的", "ideographs"),
+        ("привет", "other_script"), ("12 :-)", ""), ("？！", ""), ("", ""),
     ],
 )  # fmt: skip
 def test_a_line_has_one_script_or_none(text, script):

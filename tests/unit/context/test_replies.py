@@ -200,7 +200,10 @@ def test_an_old_line_of_the_same_rare_words_is_a_candidate(old, question):
     assert "old" in older_of(channel(lines).view(), question)
     assert "old" not in older_of(channel(lines).view(), "which driver?")
     gone = replace(
-        found, seq=5_000, state=MessageState.RECALLED, analysis=Analysis("", found.analysis.message_type)
+        found,
+        seq=5_000,
+        state=MessageState.RECALLED,
+        analysis=Analysis("", found.analysis.message_type),
     )
     hot = channel(lines)
     hot.publish(Applied(stored=(replace(gone, revision=1),)))
@@ -220,9 +223,9 @@ def places_of(stored, ids, text, asker):
 def test_who_writes_in_another_script_and_names_everybody_changes_nothing():
     """A quiet crowd is read as if it were alone: habits, places and pace are those of the asker's crowd."""
     zh = [Author(f"zh{n}", f"群友{n}") for n in range(4)]
+    said = "你看过这部电影吗", "看过，很好看", "谁演的", "不知道", "几点上映"
     quiet = [
-        say(f"z{n}", zh[n % 4], ("你看过这部电影吗", "看过，很好看", "谁演的", "不知道", "几点上映")[n % 5] + "。" * (n % 3),
-            (45 - n) * 60 * SECOND_MS)
+        say(f"z{n}", zh[n % 4], said[n % 5] + "。" * (n % 3), (45 - n) * 60 * SECOND_MS)
         for n in range(45)
     ]  # fmt: skip
     loud = [

@@ -341,7 +341,16 @@ def test_what_an_answer_looks_like():
         np.array([0, 0, 1, 0, 0, 0], np.int32), np.full(n, -1, np.int32), np.full(n, -1, np.int32),
     )  # fmt: skip
     question = LinkQuestion(
-        130_000, 0, 3, 0, 1, -1, np.array([1], np.int32), np.empty(0, np.int32), 8, np.empty(0, np.int32)
+        130_000,
+        0,
+        3,
+        0,
+        1,
+        -1,
+        np.array([1], np.int32),
+        np.empty(0, np.int32),
+        8,
+        np.empty(0, np.int32),
     )
     links = new_links(0)
     extend_links(plainly, np.ones(n, np.uint8), 0, links, 0, n, shipped())

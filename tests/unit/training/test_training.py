@@ -74,7 +74,13 @@ def test_figures_of_what_was_held_out(data, tmp_path, capsys):
     figures = {
         line[:24].strip(): line[24:].split() for line in capsys.readouterr().out.splitlines()
     }
-    rooms = {"room zh, irc: zh", "room zh, irc: irc", "room zh, zh", "identifiers: zh", "identifiers: irc"}
+    rooms = {
+        "room zh, irc: zh",
+        "room zh, irc: irc",
+        "room zh, zh",
+        "identifiers: zh",
+        "identifiers: irc",
+    }
     assert {"val", "dev", "dev, explicit", "zh", *rooms} <= set(figures)
     assert float(figures["dev"][1]) > 0.95  # hit@5 of some 50 lines before
 
@@ -118,7 +124,8 @@ def test_fits_find_the_planted_weights():
 def rows_of(name, times, author="ann"):
     """Some lines of a group, and a query about the last."""
     messages = [
-        {"message_id": f"{name}:{n}", "group_id": name, "user_id": author, "name": author, "content": f"line {n}", "timestamp": time}
+        {"message_id": f"{name}:{n}", "group_id": name, "user_id": author, "name": author, "content": f"line {n}",
+         "timestamp": time}
         for n, time in enumerate(times)
     ]  # fmt: skip
     query = {
@@ -150,7 +157,10 @@ def test_answers_moved_to_the_line_that_names_the_same():
     (moved,) = [ask for ask in room.asks if ask.gold]
     texts = [room.view.texts[row] for row in (moved.row, moved.gold[0])]
     assert moved.row - moved.gold[0] >= 8
-    added = [set(text.split()) - {"line", str(row)} for text, row in zip(texts, (moved.row, *moved.gold), strict=True)]
+    added = [
+        set(text.split()) - {"line", str(row)}
+        for text, row in zip(texts, (moved.row, *moved.gold), strict=True)
+    ]
     assert added[0] == added[1] != set()
     plain = chat("room", messages, queries, Variant(), 0)
     assert [ask.gold for ask in plain.asks if ask.gold] == [(0,)]
