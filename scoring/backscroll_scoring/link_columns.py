@@ -24,7 +24,7 @@ TOP = 5
 """Reply links kept a message: the likeliest parents."""
 CROWD = 0.5
 """Whose share of lines in the asker's scripts is lower is not of the asker's crowd."""
-FEW_LINES = 12.0
+FEW_LINES = 40.0
 """So many lines of a person tell as much of a habit of naming as the crowd does."""
 NAMING_RATE = 0.15
 """Who names somebody in so many lines is not quiet at all."""
@@ -112,8 +112,6 @@ _QUIET = frozenset(
         "weight_not_mine",
         "length",
         "short_after_question",
-        "identifier",
-        "identifier_older",
         "question",
         "question_by_mark",
         "question_question",

@@ -59,6 +59,8 @@ _STARTS_UNSPACED = re.compile(rf"[{UNSPACED}]")
 _IS_KANA = re.compile(rf"[{HIRAGANA}{KATAKANA}]")
 _IS_VERSION = re.compile(r"v?\d[\w+\-]*(?:\.\d[\w+\-]*)+")
 _IS_IDENTIFIER = re.compile(r"(?=.*[_/]|(?:[^0-9]*[0-9]){3})(?![0-9]{1,5}$)[!-~]{4,}")
+_IS_TERM = re.compile(r"[a-z]{4,}")
+_UNSPACED_RUN = re.compile(rf"[{HAN}{UNSPACED}]")
 _CAMEL_CASE = re.compile(
     r"(?<![A-Za-z0-9_])(?:[a-z]+|[A-Z][a-z0-9]+)(?:[A-Z][a-z0-9]+)+(?![A-Za-z0-9_])"
 )
@@ -80,8 +82,13 @@ def keywords(text: str) -> tuple[str, ...]:
 
 
 def identifiers(text: str, keywords: Sequence[str]) -> frozenset[str]:
-    """Which keywords of a text are addresses, paths, versions, error codes or names in programs, by their form."""
+    """Which keywords of a text are addresses, paths, versions, error codes or names in programs, by their form.
+
+    In a text without spaces between words, a term in another script, too.
+    """
     found = {word for word in keywords if _IS_IDENTIFIER.fullmatch(word)}
+    if not text.isascii() and _UNSPACED_RUN.search(text):
+        found.update(word for word in keywords if _IS_TERM.fullmatch(word))
     camel = {_word(name.lower()) for name in _CAMEL_CASE.findall(text)}
     return frozenset(found | camel.intersection(keywords))
 

@@ -163,6 +163,7 @@ def test_a_long_hostile_text_takes_linear_time(unit):
         ("rm /var/lib/dpkg/lock", {"/var/lib/dpkg/lock"}), ("又弹 0xC0000142 了", {"0xc0000142"}),
         ("v3.18.2 在哪里", {"v3.18.2"}), ("the commit 4be1f7c29d", {"4be1f7c29d"}),
         ("max_wal_senders and retryWithBackoff", {"max_wal_send", "retrywithbackoff"}), ("ORA-01555", {"ora-01555"}),
+        ("又报 connection reset by peer", {"connect", "reset", "peer"}),
         ("ext3 in 2008, Sunday at 10", set()), ("a plain line. Another one", set()), ("今天去哪儿？", set()),
     ],
 )  # fmt: skip
