@@ -24,8 +24,8 @@ COMMON = 64
 """A word of so many rows tells no two rows to be about the same."""
 NEWEST_ALIKE = 16
 """So many rows of a rare word are compared."""
-LEAST_ALIKE = 4.0
-"""What rows must have in common: one word that a fiftieth of all have, or two that a seventh have."""
+LEAST_ALIKE = 8.0
+"""What rows must have in common: two words that a fiftieth of all have, or one of 3,000 rows."""
 
 _MIN_CAPACITY = 64
 _MIN_POOL = 1_024

@@ -5,6 +5,7 @@ Training and serving both come here, so that a column never means two things.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -213,9 +214,9 @@ def candidates(
     return out[: packed // 16], packed % 16
 
 
-def with_rows(some: Int32, others: Int32) -> Int32:
-    """Return both, int32[], ascending and without repeats."""
-    return np.union1d(some, others).astype(np.int32, copy=False)
+def with_rows(some: Int32, others: Sequence[int] | Int32) -> Int32:
+    """Return both, int32[], ascending and without repeats. For a handful of rows."""
+    return np.array(sorted({*some.tolist(), *map(int, others)}), np.int32)
 
 
 def search_from(end: int) -> int:
@@ -318,7 +319,7 @@ def rank(
         What `window_sizes` said of some end; of another one than this it is not taken.
     """
     if len(alike):
-        more = with_rows(more, alike)
+        more = with_rows(more, alike) if len(more) else alike
     room = min(MOST_ROWS, WINDOW + MAX_EXTRA + len(more))
     rows, older = np.empty(room, np.int32), np.empty(MAX_EXTRA, np.int32)
     numbers = np.empty((SCORE + 1, room))
@@ -335,7 +336,8 @@ def rank(
     asked = Asked(arrays, links, question, model, n_extra, quiet)
     rows, older = rows[:m], older[:n_older]
     if len(alike):
-        older = with_rows(older, alike[np.isin(alike, rows[:n_extra])])
+        begin, end = rows.item(0), rows.item(n_extra - 1) if n_extra else NOBODY
+        older = with_rows(older, [row for row in alike.tolist() if begin <= row <= end])
     return Ranking(rows, older, place, order[:m], starts_new, stages[:m], numbers[:, :m], asked)
 
 

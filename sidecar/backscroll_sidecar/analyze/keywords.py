@@ -59,6 +59,7 @@ _STARTS_UNSPACED = re.compile(rf"[{UNSPACED}]")
 _IS_KANA = re.compile(rf"[{HIRAGANA}{KATAKANA}]")
 _IS_VERSION = re.compile(r"v?\d[\w+\-]*(?:\.\d[\w+\-]*)+")
 _IS_IDENTIFIER = re.compile(r"(?=.*[_/]|(?:[^0-9]*[0-9]){3})(?![0-9]{1,5}$)[!-~]{4,}")
+_MAY_IDENTIFY = re.compile(r"[_/0-9]|[a-z0-9][A-Z]")
 _IS_TERM = re.compile(r"[a-z]{4,}")
 _UNSPACED_RUN = re.compile(rf"[{HAN}{UNSPACED}]")
 _CAMEL_CASE = re.compile(
@@ -86,8 +87,11 @@ def identifiers(text: str, keywords: Sequence[str]) -> frozenset[str]:
 
     In a text without spaces between words, a term in another script, too.
     """
+    is_ascii = text.isascii()
+    if is_ascii and not _MAY_IDENTIFY.search(text):
+        return frozenset()
     found = {word for word in keywords if _IS_IDENTIFIER.fullmatch(word)}
-    if not text.isascii() and _UNSPACED_RUN.search(text):
+    if not is_ascii and _UNSPACED_RUN.search(text):
         found.update(word for word in keywords if _IS_TERM.fullmatch(word))
     camel = {_word(name.lower()) for name in _CAMEL_CASE.findall(text)}
     return frozenset(found | camel.intersection(keywords))
