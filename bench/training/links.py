@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring.link_columns import COLUMNS, CONVERSATION, START
+from backscroll_scoring.link_columns import COLUMNS, CONVERSATION, FAMILIES, START
 from backscroll_scoring.link_model import WEIGHTS_FILE, Linear, LinkModel
 from backscroll_scoring.links import chances
 from bench.training.columns import Example, add_conversations, arrays_of, examples
@@ -34,9 +34,9 @@ VARIANTS = (
 """What is done to the training chats, in turn: no clock and no habit of naming may be relied on."""
 JUDGES = 4
 """Chinese groups, the last ones, that nothing is fitted on: they judge."""
-IDENTIFIER = 8.0
-"""What the newest line with an identifier of the question is worth more than its columns say. Set, not fitted: the data
-hardly have such answers, and made-up ones among them cost all others."""
+IDENTIFIER = 12.0
+"""What the newest line with an identifier of the question is worth. Set, not fitted: the data hardly have such answers,
+and made-up ones among them cost all others."""
 ROOMS_A_GROUP = 4
 """Mixed rooms of each Chinese group: it and an IRC channel; every second time in the channel's time."""
 L2 = 1e-5
@@ -176,6 +176,10 @@ def fit(train: Loaded, steps: int, tell: Callable[[str], None]) -> dict[str, Fit
         steps,
     )
     tell("tail fitted")
+    for _, scales, weights, _ in (first, second):
+        for name in FAMILIES["identifiers"]:
+            place = COLUMNS.index(name)
+            weights[place] = IDENTIFIER * scales[place] if name == "identifier_newest" else 0.0
     return {"first": first, "second": second, "tail": tail, "start": start}
 
 
@@ -205,8 +209,6 @@ def _listwise(
     means, scales = _standardised(x)
     gold = np.concatenate([one.gold for one in found])
     weights = listwise(x, _offsets(parts), gold, _weights_of(found), l2, steps)
-    place = COLUMNS.index("identifier_newest")
-    weights[place] += IDENTIFIER * scales[place]
     return means, scales, weights, 0.0
 
 

@@ -32,8 +32,7 @@ def pairs(lang):
 def background(lang):
     """The lines of one chat of a language that ships."""
     with shipped_sets() as names:
-        files = next(f for name in names if (f := find_set(name))[0].startswith(SET_OF[lang]))
-        return next(iter(read_set(*files, groups=1, every=1).groups.values()))
+        return next(iter(read_set(*find_set(names[SET_OF[lang]])).groups.values()))
 
 
 def with_old_lines(lines, old):

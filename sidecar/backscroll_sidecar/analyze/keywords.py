@@ -60,7 +60,7 @@ _IS_KANA = re.compile(rf"[{HIRAGANA}{KATAKANA}]")
 _IS_VERSION = re.compile(r"v?\d[\w+\-]*(?:\.\d[\w+\-]*)+")
 _IS_IDENTIFIER = re.compile(r"(?=.*[_/]|(?:[^0-9]*[0-9]){3})(?![0-9]{1,5}$)[!-~]{4,}")
 _MAY_IDENTIFY = re.compile(r"[_/0-9]|[a-z0-9][A-Z]")
-_IS_TERM = re.compile(r"[a-z]{4,}")
+_TERM = re.compile(r"(?<![!-~])[A-Za-z]{4,}(?![!-~])")
 _UNSPACED_RUN = re.compile(rf"[{HAN}{UNSPACED}]")
 _CAMEL_CASE = re.compile(
     r"(?<![A-Za-z0-9_])(?:[a-z]+|[A-Z][a-z0-9]+)(?:[A-Z][a-z0-9]+)+(?![A-Za-z0-9_])"
@@ -92,9 +92,9 @@ def identifiers(text: str, keywords: Sequence[str]) -> frozenset[str]:
         return frozenset()
     found = {word for word in keywords if _IS_IDENTIFIER.fullmatch(word)}
     if not is_ascii and _UNSPACED_RUN.search(text):
-        found.update(word for word in keywords if _IS_TERM.fullmatch(word))
+        found.update(_word(term.lower()) for term in _TERM.findall(text))
     camel = {_word(name.lower()) for name in _CAMEL_CASE.findall(text)}
-    return frozenset(found | camel.intersection(keywords))
+    return frozenset((found | camel).intersection(keywords))
 
 
 def segmenter_name() -> str:
