@@ -72,7 +72,7 @@ def test_a_line_of_long_ago_wins_a_place_by_its_words(question: str, found: str)
     built = Room([*PAST, *NOISE]).build_now(question, CAT, profile="balanced", explain=True)
     assert ids_by_rank(built)[0] == found
     (one,) = [one for one in built.explanation.candidates if one.message_id == found]
-    assert one.sources == ("lexical",)
+    assert "lexical" in one.sources
     assert (one.decided_by, one.fate) == ("memory", Fate.SELECTED)
     (item,) = [item for item in built.items if item.message_id == found]
     assert item.category is Category.SEMANTIC  # shown as a reference, apart from the talk
@@ -124,8 +124,13 @@ CALLS = [
 def test_a_call_of_the_bot_is_no_word_of_the_question(question: str, found: bool):
     """N-03: the last lines call it, too, and are not what is meant; what is asked may lie months back."""
     room = Room([*PAST, *NOISE, *TALK, *CALLS])
-    shown = ids(room.build_now(question, BEN, profile="balanced", self_ids=("bot",)))
-    assert ("p3" in shown or "p2" in shown) == found
+    built = room.build_now(question, BEN, profile="balanced", self_ids=("bot",), explain=True)
+    by_memory = {
+        one.message_id
+        for one in built.explanation.candidates
+        if one.fate is Fate.SELECTED and one.decided_by == "memory"
+    }
+    assert bool(by_memory & {"p2", "p3"}) == found
 
 
 def test_every_candidate_is_accounted_for():
@@ -165,7 +170,8 @@ def test_a_reply_after_a_pause_keeps_its_conversation(later_ms: int):
         "Ann: notepad++", BEN, profile="balanced", asked_at_ms=NOON_MS + later_ms
     )
     ranked = ids_by_rank(built)
-    assert {"t1", "t2"} < set(ranked[:3])
+    assert ranked[0] == "t2"
+    assert "t1" in ranked[:4]
     assert not set(ranked[:7]) & {line.id for line in PAST}
 
 
@@ -323,13 +329,15 @@ def test_the_budget_is_filled_with_what_is_worth_its_tokens():
 
 
 def test_a_threshold_of_the_request_holds_for_every_place():
-    """S5-50: who says what a line must score means the first ones, too."""
+    """S5-50: who says what a line must score means the first ones, too; the newest stay whatever they score."""
     room = Room([*PAST, *NOISE, *TALK])
     built = room.build_now(
-        "talk about what?", BEN, profile="balanced", overrides=Overrides(relevance_threshold=0.5)
-    )
+        "talk about what?", BEN, profile="balanced", explain=True,
+        overrides=Overrides(relevance_threshold=0.5),
+    )  # fmt: skip
     assert 0 < len(built.items) < 20
-    assert min(item.score for item in built.items) >= 0.5
+    chosen = [one for one in built.explanation.candidates if one.fate is Fate.SELECTED]
+    assert min(one.score for one in chosen if one.decided_by != "floor") >= 0.5
 
 
 def score_of_left_out(built) -> list[float]:
