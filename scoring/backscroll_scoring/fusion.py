@@ -233,10 +233,10 @@ def unite(
     author : int32[n]
         Of each row of the channel.
     older : int32[j]
-        Ascending rows; those that are no candidates yet become part of the talk. Those that are get another mark where
-        one of the two sources was asked by name.
+        Ascending rows; those that are no candidates yet, and not of the history, become part of the talk. Candidates
+        get another mark where one of the two sources was asked by name.
     far : int32[k]
-        Rows of the history, in any order; those that nobody else has are references.
+        Rows of the history, in any order; those that are no candidates yet are references.
     found_by : bool[2, k]
         Whether words and whether meaning found each of them.
     known : five numbers

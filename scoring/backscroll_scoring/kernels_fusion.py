@@ -100,7 +100,7 @@ def unite(
         has_far = c < far.shape[0] and far[order[c]] == row
         out[count] = row
         out_marks[count] = marks[a] if has_row else np.uint32(0)
-        out_references[count] = references[a] if has_row else not has_older
+        out_references[count] = references[a] if has_row else has_far
         if has_older and (is_asked or not has_row):
             out_marks[count] |= bits[OWN] if author[row] == asker else bits[OTHERS]
         if has_far:

@@ -445,23 +445,54 @@ def _mark(people: Int32, asked: Int32, out: UInt8) -> bool:
 
 
 @helper
+def _count(who: Int32, count: Int64, first: Int64) -> None:
+    """Of each person how many rows, and the first one."""
+    for j in range(who.shape[0]):
+        count[who[j]] += 1
+        if first[who[j]] < 0:
+            first[who[j]] = j
+
+
+@helper
+def _cues(
+    rows: Int32, n_extra: int, channel: Channel, flags: Int32, called: Int32, shortened: Int32
+) -> None:
+    """What the rows of the window say by cues; those before `cues_from` have none."""
+    all_flags, all_called, all_shortened, cues_from = channel[9:]
+    for j in range(n_extra, rows.shape[0]):
+        if rows[j] >= cues_from:
+            cue = rows[j] - cues_from
+            flags[j], called[j], shortened[j] = all_flags[cue], all_called[cue], all_shortened[cue]
+
+
+@helper
+def _lately(who: Int32, alike: Float64, at: Int32, n_crowd: int) -> tuple[int, int, int]:
+    """The newest row of the crowd, the twentieth before that, and how many lie between."""
+    newest, last, gaps = who.shape[0] - 1, 0, 0
+    for j in range(who.shape[0] - 1, -1, -1):
+        if alike[who[j]] >= CROWD:
+            place = n_crowd - 1 - at[j]
+            newest = j if place == 0 else newest
+            if place <= 20:
+                last, gaps = j, place
+    return newest, last, gaps
+
+
+@helper
 def _turns(
-    who: Int32, me: int, asker: int, ids: Int32, named: Int32, n_named: Int32, count: Int64, first: Int64,
-    exchanged: Float64, turns: Int64, alike: Float64, last_named: UInt8, names_me: UInt8,
+    who: Int32, me: int, asker: int, ids: Int32, named: Int32, n_named: Int32, exchanged: Float64, turns: Int64,
+    alike: Float64, last_named: UInt8, names_me: UInt8,
 ) -> tuple[int, int, int, int, float]:  # fmt: skip
-    """What happened in the window: by person how many rows, the first one, how often we named each other, how often one
-    wrote after I had, and whom my last message that names anybody names; by row whether it names me.
+    """What happened in the window: by person how often we named each other, how often one wrote after I had, and whom
+    my last message that names anybody names; by row whether it names me.
 
     Returns my newest row, the newest that names me, the newest of others, the first that names me since mine, and the
     share of my messages that name nobody.
     """
     my_unnamed, mine = 0, 0
-    seen = np.zeros(count.shape[0], np.int64)
+    seen = np.zeros(turns.shape[0], np.int64)
     my_newest, newest_naming_me, newest_not_mine = NO, NO, NO
     for j in range(who.shape[0]):
-        count[who[j]] += 1
-        if first[who[j]] < 0:
-            first[who[j]] = j
         if me >= 0 and who[j] == me:
             my_newest = j
             mine += 1
@@ -488,7 +519,7 @@ def _turns(
         if names_me[j] != 0:
             first_since = j
             break
-    habit = my_unnamed / ((count[me] if me >= 0 else 0) + 1.0)
+    habit = my_unnamed / (mine + 1.0)
     return my_newest, newest_naming_me, newest_not_mine, first_since, habit
 
 
@@ -738,26 +769,13 @@ def link_columns(
     time_ms, author, parent, mention_offsets, mention_ids, keyword_offsets, keyword_ids = channel[
         :7
     ]
-    message_type, tokens, all_flags, all_called, all_shortened, cues_from = channel[7:]
-    (
-        q_time,
-        asker,
-        q_type,
-        q_flags,
-        q_called,
-        q_shortened,
-        q_names,
-        q_words,
-        q_tokens,
-        identifiers,
-    ) = question
+    message_type, tokens = channel[7:9]
+    q_time, asker, q_type, q_flags, q_called = question[:5]
+    q_shortened, q_names, q_words, q_tokens, identifiers = question[5:]
     m = rows.shape[0]
     who, flags = np.empty(m, np.int32), np.zeros(m, np.int32)
     called, shortened = np.full(m, NO, np.int32), np.full(m, NO, np.int32)
-    for j in range(n_extra, m):
-        if rows[j] >= cues_from:
-            cue = rows[j] - cues_from
-            flags[j], called[j], shortened[j] = all_flags[cue], all_called[cue], all_shortened[cue]
+    _cues(rows, n_extra, channel, flags, called, shortened)
     people, me = _people(rows, author, who), NO
     for k in range(people.shape[0]):
         if asker >= 0 and people[k] == asker:
@@ -778,31 +796,20 @@ def link_columns(
     is_named, last_named = np.zeros(room, np.uint8), np.zeros(room, np.uint8)
     absent = _mark(people, q_names, is_named)
     count, first, exchanged = np.zeros(room, np.int64), np.full(room, NO, np.int64), np.zeros(room)
+    _count(who, count, first)
     turns = np.zeros(room, np.int64)
     my_newest, naming_me, not_mine, first_since, habit = _turns(
-        who, me, asker, ids, named, n_named, count, first, exchanged, turns, alike, last_named, names_me
-    )  # fmt: skip
-    shared, share, weight, rarest, identifier = (
-        np.zeros(m),
-        np.zeros(m),
-        np.zeros(m),
-        np.zeros(m),
-        np.zeros(m),
+        who, me, asker, ids, named, n_named, exchanged, turns, alike, last_named, names_me
     )
+    shared, share, weight = np.zeros(m), np.zeros(m), np.zeros(m)
+    rarest, identifier = np.zeros(m), np.zeros(m)
     best_weight = _words(
         keyword_offsets, keyword_ids, rows, q_words, identifiers, shared, share, weight, rarest, identifier
     )  # fmt: skip
     newest_identifier = NO
     for j in range(m):
-        if identifier[j] > 0.0:
-            newest_identifier = j
-    newest, last, gaps = m - 1, 0, 0
-    for j in range(m - 1, -1, -1):  # the newest of the crowd, and the twentieth before that
-        if alike[who[j]] >= CROWD:
-            place = n_crowd - 1 - at[j]
-            newest = j if place == 0 else newest
-            if place <= 20:
-                last, gaps = j, place
+        newest_identifier = j if identifier[j] > 0.0 else newest_identifier
+    newest, last, gaps = _lately(who, alike, at, n_crowd)
     q = Facts(
         m, asker, q_called, q_flags, q_type == TYPE_QUESTION or (q_flags & Q_MARK) != 0, my_newest, naming_me, not_mine,
         first_since, absent, 1.0 if q_names.shape[0] == 0 and q_shortened < 0 else 0.0, count[me] if me >= 0 else 0,
@@ -811,11 +818,8 @@ def link_columns(
         np.log1p(max(0.0, (q_time - time_ms[rows[newest]]) / 1000.0)),
         n_crowd, at[my_newest] if my_newest >= 0 else 0, newest_identifier,
     )  # fmt: skip
-    later, named_later, i_named = (
-        np.zeros(room, np.int64),
-        np.zeros(room, np.int64),
-        np.zeros(room, np.uint8),
-    )
+    later, named_later = np.zeros(room, np.int64), np.zeros(room, np.int64)
+    i_named = np.zeros(room, np.uint8)
     authors_since, mine_later, next_author = 0, 0, NO
     of_base = _of_base(weights, quiet)
     for j in range(m - 1, -1, -1):  # the newest candidate first

@@ -272,8 +272,8 @@ def with_found(
 ) -> Gathered:
     """The candidates with the older messages that the reply model looked at, and with the best of the history.
 
-    The older ones are of the asker, of who is named, and of who names the asker: part of the talk. What of the history
-    nobody else proposes is shown as a reference.
+    The older ones are of the asker, of who is named, and of who names the asker: part of the talk, unless the
+    history found them, too: what of it no source proposes is shown as a reference.
     """
     sources = gathered.sources
     if Recent.name not in sources:
