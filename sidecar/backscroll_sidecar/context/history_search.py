@@ -281,7 +281,7 @@ async def _comparison(
 def _match(sought: Sought, rank_us: float) -> None:
     """Count the question's words while it is embedded, where that is done on the loop anyway."""
     if rank_us <= INLINE_US:
-        _ = sought.matches
+        sought.look()
 
 
 def _best(

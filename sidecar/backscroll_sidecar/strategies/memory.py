@@ -14,6 +14,8 @@ from backscroll_scoring import (
     MAX_QUERY_TERMS,
     MEMORY_FACTORS,
     Matches,
+    Few,
+    LongHistory,
     MemoryCues,
     PostingsView,
     Worth,
@@ -36,6 +38,8 @@ from backscroll_sidecar.analyze import (
 from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.domain import MessageType
 from backscroll_sidecar.scripts import is_unspaced
+from backscroll_sidecar.strategies import long_history
+from backscroll_sidecar.strategies.long_history import Nearby
 from backscroll_sidecar.strategies.names import Named, named_in
 
 CHARACTER_BOOST = 0.5
@@ -43,8 +47,6 @@ CHARACTER_BOOST = 0.5
 
 QUESTION = np.uint8(MessageType.QUESTION)
 """A plain integer: comparing a column with an enum member takes ten times as long."""
-MOST_KEPT_ROWS = 200_000
-"""In longer histories the matches, 12 bytes a row, are not kept while a question is embedded."""
 NO_CUES = MemoryCues()
 _ONES = np.ones(MAX_QUERY_TERMS, np.float32)
 
@@ -84,6 +86,7 @@ class Sought:
     eligible : uint8[n]
         Rows that count.
     postings, offsets : the index, and the word count of each row.
+    view : the channel.
     """
 
     question: MemoryQuestion
@@ -93,7 +96,11 @@ class Sought:
     eligible: NDArray[np.uint8]
     postings: PostingsView
     offsets: NDArray[np.int64]
+    view: ChannelView
     _matches: Matches | None = field(default=None, init=False, repr=False)
+    _candidates: tuple[LongHistory, NDArray[np.uint64]] | None = field(
+        default=None, init=False, repr=False
+    )
 
     def meant(self, text: str) -> str:
         """The question without the names in it; `text` where nothing is left."""
@@ -123,8 +130,29 @@ class Sought:
         )
         if worth.is_beyond(*bounds):
             return bounds
-        is_kept = len(self.eligible) <= MOST_KEPT_ROWS
-        return (self.matches if is_kept else self._match()).best(row)
+        if self.is_long:
+            history, candidates = self.candidates
+            last = np.arange(row, len(self.eligible), dtype=np.int32)
+            return history.few(candidates, last).best(row)
+        return self.matches.best(row)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether candidates are looked for in the history, and no other row is scored."""
+        return len(self.eligible) >= long_history.LONG_ROWS
+
+    @property
+    def candidates(self) -> tuple[LongHistory, NDArray[np.uint64]]:
+        """A long history as this question sees it, and its rows worth an exact look. Made on first access."""
+        if self._candidates is None:
+            given = self.postings, self.offsets, self.terms, self.boosts, self.eligible
+            history = LongHistory(*given)
+            self._candidates = history, _proposed(self.view, self, history)
+        return self._candidates
+
+    def look(self) -> None:
+        """Do now what the ranking begins with: while a question is embedded."""
+        _ = self.candidates if self.is_long else self.matches
 
 
 class Memory(msgspec.Struct, frozen=True, eq=False):
@@ -194,9 +222,8 @@ def seek(
     elif numbers is None:
         numbers = view.lexicon.ids.numbers(words)
     terms, boosts = _terms(view, words, numbers, mask)
-    return Sought(
-        question, named, terms, boosts, mask, view.lexicon.postings, view.columns.keyword_offsets
-    )
+    index, offsets = view.lexicon.postings, view.columns.keyword_offsets
+    return Sought(question, named, terms, boosts, mask, index, offsets, view)
 
 
 def _numbers(view: ChannelView, words: Sequence[str], question: MemoryQuestion) -> Sequence[int]:
@@ -219,7 +246,7 @@ def live_rows(view: ChannelView, eligible: Bools) -> Bools:
 def rank_memory(
     view: ChannelView,
     sought: Sought,
-    dense: NDArray[np.float32] | None = None,
+    dense: NDArray[np.float32] | Nearby | None = None,
     *,
     limit: int = 64,
     rows: NDArray[np.int32] | None = None,
@@ -229,13 +256,18 @@ def rank_memory(
     Parameters
     ----------
     dense : float32[n], optional
-        Similarity of each row to the question, NaN where a row has no vector. Without it the words decide.
+        Similarity of each row to the question, NaN where a row has no vector; of a long history who can tell it.
+        Without it the words decide.
 
     Raises
     ------
     ValueError
         `dense` has another length than the rows that may be ranked.
     """
+    if sought.is_long:
+        assert dense is None or isinstance(dense, Nearby)
+        return _rank_long(view, sought, dense, limit, rows)
+    assert not isinstance(dense, Nearby)
     return Memory(
         *score_memory(
             sought.matches,
@@ -250,10 +282,49 @@ def rank_memory(
     )
 
 
-def best_by_words(sought: Sought, limit: int) -> NDArray[np.int32]:
-    """int32[<= limit]: rows that have a word of the question, best first."""
-    rows, scores = sought.matches.rows(), sought.matches.scores
-    return rows[top_order(scores[rows].astype(np.float64), rows, limit=limit)]
+def _rank_long(
+    view: ChannelView,
+    sought: Sought,
+    nearby: Nearby | None,
+    limit: int,
+    rows: NDArray[np.int32] | None,
+) -> Memory:
+    history, candidates = sought.candidates
+    wanted = np.empty(0, np.int32) if rows is None else rows
+    few, dense = long_history.with_meaning(
+        history, candidates, sought.eligible.view(np.bool_), nearby, wanted
+    )
+    at = np.maximum(few.rows, 0)
+    asks = (view.message_type[at] == QUESTION).view(np.uint8)
+    scored = Memory(
+        *score_memory(
+            few.matches,
+            view.columns.time_ms[at],
+            view.columns.author[at],
+            asks,
+            few.chosen,
+            _cues_among(view, sought, history, few, dense),
+            limit=limit,
+            rows=None if rows is None else few.places(rows),
+        )
+    )
+    return msgspec.structs.replace(scored, rows=few.rows[scored.rows])
+
+
+def best_by_words(
+    sought: Sought, limit: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """int32[<= limit], float64[<= limit]: rows that have a word of the question, best first, and their BM25."""
+    if sought.is_long:
+        history, candidates = sought.candidates
+        few = history.few(candidates, np.empty(0, np.int32))
+        is_hit = (few.chosen != 0) & (few.matches.scores > 0)
+        rows, scores = few.rows[is_hit], few.matches.scores[is_hit].astype(np.float64)
+    else:
+        rows = sought.matches.rows()
+        scores = sought.matches.scores[rows].astype(np.float64)
+    order = top_order(scores, rows, limit=limit)
+    return rows[order], scores[order]
 
 
 def _terms(
@@ -290,23 +361,89 @@ def _characters(lost: Sequence[str], words: frozenset[str]) -> list[str]:
 
 
 def _cues(view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None) -> MemoryCues:
-    question, users = sought.question, sought.named.users
-    asker = view.people.index.get(question.asker_id, -1) if question.asker_id else -1
-    lowered = question.text.lower()
-    about_asker = bool(question.asker_id) and users <= {asker} and speaks_of_self(lowered)
+    lowered, none = sought.question.text.lower(), NO_CUES
+    asker, is_about_asker = _asker(view, sought)
     starts, values = _spans(view, sought)
-    none = NO_CUES
     return MemoryCues(
         none.dense if dense is None else dense,
-        np.array(sorted(users), np.int32) if users else none.speakers,
-        asker if about_asker else -1,
-        _naming(view, sought) if about_asker else none.names_asker,
+        _speakers(sought),
+        asker if is_about_asker else -1,
+        _naming(view, sought) if is_about_asker else none.names_asker,
         starts,
         values,
         _having(view, sought, TIME_WORDS) if asks_when(lowered) else none.has_time,
         _having(view, sought, NUMBER_WORDS, view.lexicon.numbers)
         if asks_how_many(lowered)
         else none.has_number,
+    )
+
+
+def _speakers(sought: Sought) -> NDArray[np.int32]:
+    users = sought.named.users
+    return np.array(sorted(users), np.int32) if users else NO_CUES.speakers
+
+
+def _asker(view: ChannelView, sought: Sought) -> tuple[int, bool]:
+    """The asker, -1 unknown, and whether the question may be about the asker."""
+    asker_id, users = sought.question.asker_id, sought.named.users
+    asker = view.people.index.get(asker_id, -1) if asker_id else -1
+    about = bool(asker_id) and users <= {asker} and speaks_of_self(sought.question.text.lower())
+    return asker, about
+
+
+def _proposed(view: ChannelView, sought: Sought, history: LongHistory) -> NDArray[np.uint64]:
+    asker, is_about_asker = _asker(view, sought)
+    rows, values = _spans(view, sought)
+    bounds = rows.reshape(-1, 2).tolist()
+    return long_history.proposed(
+        history,
+        view.columns.author,
+        _speakers(sought),
+        asker if is_about_asker else -1,
+        _bits_naming(view, sought, history) if is_about_asker else None,
+        [(start, end, value) for (start, end), value in zip(bounds, values.tolist(), strict=True)],
+    )
+
+
+def _bits_naming(
+    view: ChannelView, sought: Sought, history: LongHistory
+) -> NDArray[np.uint64] | None:
+    """uint64[w]: the rows that have all words of the asker's name; None: none."""
+    words = keywords(sought.question.asker_name)
+    terms = view.lexicon.term_ids(words)
+    if not words or len(terms) < len(words):
+        return None
+    return np.bitwise_and.reduce(
+        [history.asked, *(history.having(terms[n : n + 1]) for n in range(len(terms)))]
+    )
+
+
+def _cues_among(
+    view: ChannelView,
+    sought: Sought,
+    history: LongHistory,
+    few: Few,
+    dense: NDArray[np.float32] | None,
+) -> MemoryCues:
+    """What `_cues` says of all rows, of these few."""
+    lowered, none = sought.question.text.lower(), NO_CUES
+    asker, is_about_asker = _asker(view, sought)
+    naming = _bits_naming(view, sought, history) if is_about_asker else None
+    starts, values = _spans(view, sought)
+
+    def having(words: Sequence[str], *more: NDArray[np.int32]) -> NDArray[np.uint8]:
+        terms = np.concatenate((view.lexicon.term_ids(words), *more))
+        return history.marks(history.having(terms, keep=True), few.rows)
+
+    return MemoryCues(
+        none.dense if dense is None else dense,
+        _speakers(sought),
+        asker if is_about_asker else -1,
+        none.names_asker if naming is None else history.marks(naming, few.rows),
+        np.searchsorted(few.ascending(), starts).astype(np.int32) if len(starts) else starts,
+        values,
+        having(TIME_WORDS) if asks_when(lowered) else none.has_time,
+        having(NUMBER_WORDS, view.lexicon.numbers) if asks_how_many(lowered) else none.has_number,
     )
 
 
