@@ -152,6 +152,12 @@ class VectorIndex(Protocol):
     def similarities(self, query: Float32, seqs: Int64) -> Similar:
         """The cosine of every message; that of the best exactly, if not of all."""
 
+    def near(self, query: Float32, count: int) -> Int64 | None:
+        """int64[k]: about so many messages of all, most similar or not looked at; None: only a `search` can tell."""
+
+    def exact(self, query: Float32, seqs: Int64) -> Float32:
+        """float32[m]: the cosine of every message exactly, NaN without a vector."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScanIndex:
@@ -183,6 +189,14 @@ class ScanIndex:
         values = np.empty(len(seqs), np.float32)
         status, known = kernels_vectors.similarities(*self._asked(query, seqs), values)
         return Similar(values, known, _is_exact(status))
+
+    def near(self, query: Float32, count: int) -> Int64 | None:
+        """See `VectorIndex`."""
+        return None
+
+    def exact(self, query: Float32, seqs: Int64) -> Float32:
+        """See `VectorIndex`."""
+        return ScanIndex(self.rows, self.slot_of).similarities(query, seqs).values
 
     def _asked(
         self, query: Float32, seqs: Int64
@@ -222,6 +236,8 @@ class GraphIndex:
         Its labels are numbers of messages.
     covered : bool[n + 1]
         Whether the graph has the row as it is now. The others are the tail. The last one is false.
+    tail : int64[t]
+        The messages of the tail.
     scan : ScanIndex
         Looks exactly at what was found.
     rest : ScanIndex
@@ -230,6 +246,7 @@ class GraphIndex:
 
     graph: Neighbours
     covered: Bool
+    tail: Int64
     scan: ScanIndex
     rest: ScanIndex
 
@@ -255,6 +272,17 @@ class GraphIndex:
         places = np.sort(np.concatenate([near, tail]))
         best, values, _ = self.scan.search(query, limit, seqs[places])
         return places[best], values, enough == 0
+
+    def near(self, query: Float32, count: int) -> Int64:
+        """See `VectorIndex`: what the graph finds, and the tail."""
+        unit = normalised(query[None, :])[0]
+        found = self.graph.search(unit, count)
+        known = self.covered[self._rows_of(found)]
+        return np.concatenate((self.tail, found[known]))
+
+    def exact(self, query: Float32, seqs: Int64) -> Float32:
+        """See `VectorIndex`."""
+        return self.scan.similarities(query, seqs).values
 
     def _rows_of(self, seqs: Int64) -> Int32:
         """The rows of messages, the last one of `covered` where there is none."""

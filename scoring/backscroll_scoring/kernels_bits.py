@@ -34,7 +34,7 @@ HEADER = -2
 """As in `kernels_lexical`: what a header of a chunk of postings holds."""
 TOGETHER = 64
 """Words at a time: sums of so many stay in the first cache while a term is added."""
-PLANES = 3
+PARTS = 3
 """Bits of what one row gets of one term: 0 to 4."""
 
 
@@ -105,56 +105,57 @@ def _smear(own: UInt64, first: int, out: UInt64) -> None:
         out[i] = near
 
 
-@kernel(nb.void(READ_U64, READ_U64, READ_U64, READ_U64, nb.intp, U64_2D), nogil=True)
-def add_term(
-    bits: UInt64, mask: UInt64, short: UInt64, middling: UInt64, level: int, sums: UInt64
+@kernel(nb.void(READ_U64_2D, READ_I64, READ_U64, READ_U64, U64_2D), nogil=True)
+def add_terms(
+    planes: UInt64, steps: Int64, short: UInt64, middling: UInt64, sums: UInt64
 ) -> None:
-    """Add what a term gives: 1 for standing near, and 1 to 3 for having it, the shorter the row the more.
+    """Add what terms give: 1 for standing near, and 1 to 3 for having it, the shorter the row the more.
 
-    Times ``2 ** level``. Rows that are not of the mask have no terms. The sums have room.
+    Times ``2 ** step``. The sums have room.
     """
     words, levels = sums.shape[1], sums.shape[0]
     own = np.zeros(TOGETHER + 2, np.uint64)
-    near, planes = np.empty(TOGETHER, np.uint64), np.empty((PLANES, TOGETHER), np.uint64)
+    near, parts = np.empty(TOGETHER, np.uint64), np.empty((PARTS, TOGETHER), np.uint64)
     carry = np.empty(TOGETHER, np.uint64)
     for first in range(0, words, TOGETHER):
-        size = min(TOGETHER, words - first)
-        own[0] = bits[first - 1] & mask[first - 1] if first > 0 else np.uint64(0)
-        used = own[0]
-        for i in range(size):
-            own[i + 1] = bits[first + i] & mask[first + i]
-            used |= own[i + 1]
-        end = first + size
-        own[size + 1] = bits[end] & mask[end] if end < words else np.uint64(0)
-        if (used | own[size + 1]) == 0:
-            continue
-        _smear(own, first, near[:size])
-        few, some = short[first : first + size], middling[first : first + size]
-        for i in range(size):
-            # own + own of a row not long + own of a short one + near: a number of three bits
-            a, d = own[i + 1], near[i]
-            b, c = a & some[i], a & few[i]
-            ab, cd = a ^ b, c ^ d
-            twos, more = a & b, c & d
-            ones = ab & cd
-            planes[0, i] = ab ^ cd
-            planes[1, i] = twos ^ more ^ ones
-            planes[2, i] = (twos & more) | ((twos ^ more) & ones)
-        for i in range(size):
-            carry[i] = 0
-        for plane in range(min(PLANES, levels - level)):
-            total, one = sums[level + plane, first : first + size], planes[plane]
+        size, end = min(TOGETHER, words - first), min(words, first + TOGETHER)
+        few, some = short[first:end], middling[first:end]
+        for term in range(planes.shape[0]):
+            bits, step = planes[term], steps[term]
+            own[0] = bits[first - 1] if first > 0 else np.uint64(0)
+            own[size + 1] = bits[end] if end < words else np.uint64(0)
+            used = own[0] | own[size + 1]
             for i in range(size):
-                half = total[i] ^ one[i]
-                out = half ^ carry[i]
-                carry[i] = (total[i] & one[i]) | (half & carry[i])
-                total[i] = out
-        for upper in range(level + PLANES, levels):
-            total = sums[upper, first : first + size]
+                own[i + 1] = bits[first + i]
+                used |= own[i + 1]
+            if used == 0:
+                continue
+            _smear(own, first, near[:size])
             for i in range(size):
-                out = total[i] ^ carry[i]
-                carry[i] &= total[i]
-                total[i] = out
+                # own + own of a row not long + own of a short one + near: a number of three bits
+                a, d = own[i + 1], near[i]
+                b, c = a & some[i], a & few[i]
+                ab, cd = a ^ b, c ^ d
+                twos, more = a & b, c & d
+                ones = ab & cd
+                parts[0, i] = ab ^ cd
+                parts[1, i] = twos ^ more ^ ones
+                parts[2, i] = (twos & more) | ((twos ^ more) & ones)
+            for i in range(size):
+                carry[i] = 0
+            for part in range(min(PARTS, levels - step)):
+                total, one = sums[step + part, first:end], parts[part]
+                for i in range(size):
+                    half = total[i] ^ one[i]
+                    out = half ^ carry[i]
+                    carry[i] = (total[i] & one[i]) | (half & carry[i])
+                    total[i] = out
+            for upper in range(step + PARTS, levels):
+                total = sums[upper, first:end]
+                for i in range(size):
+                    out = total[i] ^ carry[i]
+                    carry[i] &= total[i]
+                    total[i] = out
 
 
 @kernel(nb.void(READ_U64, nb.intp, U64_2D), nogil=True)
@@ -199,47 +200,48 @@ def _above(sums: UInt64, asked: UInt64, limit: int) -> tuple[UInt64, UInt64, int
     return above, equal, int(taken)
 
 
-@kernel(nb.intp(READ_U64_2D, READ_U64, nb.intp, U64), nogil=True)
-def highest(sums: UInt64, asked: UInt64, limit: int, out: UInt64) -> int:
-    """Set the bits of the `limit` asked rows with the highest sums, of equal ones the later; return how many.
+@kernel(nb.intp(READ_U64_2D, READ_U64, I32, I32), nogil=True)
+def highest(sums: UInt64, asked: UInt64, rows: Int32, values: Int32) -> int:
+    """Write the asked rows with the highest sums, ascending, of equal sums the later, and the sums; return how many.
 
-    Rows whose sum is 0 are none of them.
+    As many as there is room for; rows whose sum is 0 are none of them.
     """
     able = np.zeros_like(asked)
     for level in range(sums.shape[0]):
+        one = sums[level]
         for word in range(asked.shape[0]):
-            able[word] |= sums[level, word] & asked[word]
-    above, equal, taken = _above(sums, able, limit)
+            able[word] |= one[word]
+    for word in range(asked.shape[0]):
+        able[word] &= asked[word]
+    above, equal, taken = _above(sums, able, rows.shape[0])
+    at = rows.shape[0]
     for word in range(asked.shape[0] - 1, -1, -1):
-        out[word] |= above[word]
-        left = equal[word]
-        while left and taken < limit:
+        left, same = above[word] | equal[word], equal[word]
+        while left:
             top = left  # the highest bit: everything below it is set, then all but it is taken away
             for shift in (1, 2, 4, 8, 16, 32):
                 top |= top >> np.uint64(shift)
             top ^= top >> ONE
-            out[word] |= top
             left ^= top
-            taken += 1
-    return taken
+            if same & top:
+                if taken == rows.shape[0]:
+                    continue
+                taken += 1
+            at -= 1
+            rows[at] = word * BITS + int(bit_count(top - ONE))
+            total = 0
+            for level in range(sums.shape[0]):
+                total |= int((sums[level, word] & top) != 0) << level
+            values[at] = total
+    return rows.shape[0] - at
 
 
-@kernel(nb.void(READ_U64, U64), nogil=True)
-def beside(bits: UInt64, out: UInt64) -> None:
-    """The bits, and those of up to two rows on either side."""
-    last = bits.shape[0] - 1
-    for word in range(bits.shape[0]):
-        here = bits[word]
-        before = bits[word - 1] if word > 0 else np.uint64(0)
-        after = bits[word + 1] if word < last else np.uint64(0)
-        if here | before | after:
-            near = here | here << np.uint64(1) | here << np.uint64(2)
-            near |= here >> np.uint64(1) | here >> np.uint64(2)
-            near |= before >> np.uint64(63) | before >> np.uint64(62)
-            near |= after << np.uint64(63) | after << np.uint64(62)
-            out[word] = near
-        else:
-            out[word] = 0
+@kernel(nb.void(READ_I32, nb.intp, nb.intp, U64), nogil=True)
+def set_around(rows: Int32, count: int, distance: int, bits: UInt64) -> None:
+    """Set the bits of rows, and of those below `count` up to so many rows before and behind each."""
+    for centre in rows:
+        for row in range(max(0, centre - distance), min(count, centre + distance + 1)):
+            bits[row // BITS] |= ONE << np.uint64(row % BITS)
 
 
 @kernel(nb.intp(READ_U64, nb.intp, I32, U8), nogil=True)
@@ -276,14 +278,17 @@ def runs(bits: UInt64, count: int, rows: Int32, chosen: UInt8) -> int:
     return at
 
 
-@kernel(nb.void(READ_U64, READ_U64, READ_I32, nb.intp, U64), nogil=True)
-def cover_rows(bits: UInt64, mask: UInt64, rows: Int32, term: int, cover: UInt64) -> None:
-    """Set bit `term` of the cover of each place whose row has it and is of the mask."""
-    shift = np.uint64(term)
+@kernel(nb.void(READ_U64_2D, READ_I32, READ_I32, U64), nogil=True)
+def cover_rows(planes: UInt64, terms: Int32, rows: Int32, cover: UInt64) -> None:
+    """``cover[i]`` gets bit ``terms[j]`` where plane j has the row of place i."""
     for place in range(rows.shape[0]):
-        row = max(np.int32(0), rows[place])
-        bit = (bits[row // BITS] & mask[row // BITS]) >> np.uint64(row % BITS) & ONE
-        cover[place] |= bit << shift if rows[place] >= 0 else np.uint64(0)
+        cover[place] = 0
+    for plane in range(planes.shape[0]):
+        bits, shift = planes[plane], np.uint64(terms[plane])
+        for place in range(rows.shape[0]):
+            row = rows[place]
+            if row >= 0:
+                cover[place] |= (bits[row >> 6] >> np.uint64(row & 63) & ONE) << shift
 
 
 @kernel(

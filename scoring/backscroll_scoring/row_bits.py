@@ -33,7 +33,7 @@ OWN_AND_NEAR = 3
 KEPT_AUTHORS = 64
 """Of so many users the rows are kept; of more all are made again."""
 _NOTHING = np.empty(0, np.uint64)
-CANDIDATES, BESIDE_THESE = 1_536, 192
+CANDIDATES, BESIDE_THESE = 1_024, 128
 """So many rows by the sums; and what stands up to 2 rows beside so many: an answer need not share a word with what it
 answers."""
 GAP = 2 * BESIDE + 1 + BESIDE
@@ -186,17 +186,19 @@ class LongHistory:
         self._words = -(-self.count // BITS)
         self.asked = self.packed(eligible)
         total = kernels_bits.count_both(self.asked, self.asked)
-        self._terms: list[UInt64] = []
-        self.idf = np.zeros(len(terms), np.float32)
-        for place, term in enumerate(terms.tolist()):
-            bits = self.having(terms[place : place + 1]) if term >= 0 else None
-            often = kernels_bits.count_both(bits, self.asked) if bits is not None else 0
-            if bits is not None and often:
+        known = np.flatnonzero(terms >= 0).astype(np.int32)
+        planes, self.idf = np.empty((len(known), self._words), np.uint64), np.zeros(len(terms), np.float32)
+        used = 0
+        for place in known.tolist():
+            bits = self.having(terms[place : place + 1])
+            often = kernels_bits.count_both(bits, self.asked)
+            if often:
                 weight = math.log(1.0 + (total - often + 0.5) / (often + 0.5))
                 self.idf[place] = np.float32(weight) * boosts[place]
-                self._terms.append(bits)
-            else:
-                self._terms.append(self.asked[:0])
+                np.bitwise_and(bits, self.asked, out=planes[used])
+                known[used] = place
+                used += 1
+        self._planes, self._terms = planes[:used], known[:used]
 
     def having(self, terms: Int32, *, keep: bool = False) -> UInt64:
         """uint64[w]: the rows that have one of the terms. Without `keep` only what many have is kept."""
@@ -232,46 +234,52 @@ class LongHistory:
         worth : rows as bits, and what each of them gets beside its words, in points of the score.
         share : points of a row of middling length that has all the terms.
         """
-        steps = [
-            (bits, int(np.searchsorted(STEPS, idf / max(self.idf))))
-            for bits, idf in zip(self._terms, self.idf.tolist(), strict=True)
-            if len(bits) and idf > 0
-        ]
-        whole = OWN_AND_NEAR * sum(1 << step for _, step in steps)
-        unit = whole / share if whole and share > 0 else 8.0
-        weights = [(bits, min(1 << 12, round(unit * points))) for bits, points in worth]
-        most = sum(4 << step for _, step in steps) + sum(weight for _, weight in weights)
+        weights = self.idf[self._terms]
+        steps = np.searchsorted(STEPS, weights / weights.max(initial=0)).astype(np.int64)
+        terms = int((1 << steps).sum())
+        unit = OWN_AND_NEAR * terms / share if terms and share > 0 else 8.0
+        more = [(bits, min(1 << 12, round(unit * points))) for bits, points in worth]
+        most = 4 * terms + sum(weight for _, weight in more)
         out = np.zeros(self._words, np.uint64)
         if not most:
             return out
         sums = np.zeros((most.bit_length(), self._words), np.uint64)
         few, some = self._postings.bits.short(self._offsets, self.count, self._words)
-        for bits, step in steps:
-            kernels_bits.add_term(bits, self.asked, few, some, step, sums)
-        for bits, weight in weights:
-            kernels_bits.add_weight(bits, weight, sums)
-        best = np.zeros_like(out)
-        kernels_bits.highest(sums, self.asked, BESIDE_THESE, best)
-        kernels_bits.beside(best, out)
-        kernels_bits.highest(sums, self.asked, CANDIDATES, out)
+        kernels_bits.add_terms(self._planes, steps, few, some, sums)
+        rows, values = self._highest(sums)
+        kernels_bits.set_around(rows, self.count, 0, out)
+        best = values >= np.partition(values, -BESIDE_THESE)[-BESIDE_THESE] if len(values) > BESIDE_THESE else values > 0
+        kernels_bits.set_around(rows[best][-BESIDE_THESE:], self.count, 2, out)
+        if more:
+            for bits, weight in more:
+                kernels_bits.add_weight(bits, weight, sums)
+            kernels_bits.set_around(self._highest(sums)[0], self.count, 0, out)
         return out
+
+    def _highest(self, sums: UInt64) -> tuple[Int32, Int32]:
+        rows, values = np.empty(CANDIDATES, np.int32), np.empty(CANDIDATES, np.int32)
+        found = kernels_bits.highest(sums, self.asked, rows, values)
+        return rows[CANDIDATES - found :], values[CANDIDATES - found :]
+
+    def newest(self, bits: UInt64, limit: int) -> Int32:
+        """int32[<= limit]: the newest rows that count and whose bits are set, ascending."""
+        rows, values = np.empty(limit, np.int32), np.empty(limit, np.int32)
+        found = kernels_bits.highest(bits[None], self.asked, rows, values)
+        return rows[limit - found :]
 
     def few(self, candidates: UInt64, more: Int32) -> Few:
         """The candidates and `more` rows, those that count, with what stands beside them."""
         from .lexical import K1, B, Matches  # noqa: PLC0415 - it keeps our bits
 
         bits = candidates.copy()
-        more = more[(more >= 0) & (more < self.count)]
-        np.bitwise_or.at(bits, more >> 6, np.uint64(1) << (more & 63).astype(np.uint64))
+        kernels_bits.set_around(more, self.count, 0, bits)
         bits &= self.asked
         rows = np.empty(GAP * kernels_bits.count_both(bits, bits), np.int32)
         chosen = np.empty(len(rows), np.uint8)
         m = kernels_bits.runs(bits, self.count, rows, chosen)
         rows, chosen = rows[:m], chosen[:m]
-        cover, scores = np.zeros(m, np.uint64), np.empty(m, np.float32)
-        for term, has in enumerate(self._terms):
-            if len(has):
-                kernels_bits.cover_rows(has, self.asked, rows, term, cover)
+        cover, scores = np.empty(m, np.uint64), np.empty(m, np.float32)
+        kernels_bits.cover_rows(self._planes, self._terms, rows, cover)
         if m:
             kernels_bits.score_rows(cover, self.idf, self._offsets, rows, K1, B, scores, self.count)
         active = np.ones(-(-m // CHUNK), np.bool_)

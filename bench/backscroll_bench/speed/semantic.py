@@ -186,8 +186,8 @@ def server_index(rows: Floats) -> VectorIndex:
     by_signs = len(rows) >= SIGN_ROWS
     if by_signs:
         block.take_signs(block.signs_work()())
-    if len(rows) >= GRAPH_ROWS and hnsw.is_available():
-        block.take_graph(*block.make_graph())
+    while len(rows) >= GRAPH_ROWS and block.tail_rows:
+        block.take_graph(*block.graph_work(())())
     return block.index(by_signs=by_signs)
 
 

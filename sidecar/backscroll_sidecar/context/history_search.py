@@ -23,7 +23,7 @@ from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import Degradation
-from backscroll_sidecar.ports import Comparison
+from backscroll_sidecar.ports import Comparison, Nearby
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
 from backscroll_sidecar.strategies.history_router import (
     SITTING_ROWS,
@@ -62,6 +62,8 @@ SEEK_US_PER_ROW, SEEK_US_PER_MARKED_ROW = 0.0001, 0.0003
 partial or recalled, or of another thread, so that marks are made of states first (110 to 210)."""
 RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.008, 0.05
 """The same of ranking the whole history."""
+RANK_LONG_US = 1_200.0
+"""The same of a long history, by its candidates, however many rows it has."""
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
 
@@ -242,10 +244,13 @@ async def search_history(
     if _BY_MEANING not in sources:
         found = await search_history(query, sought, None, deadline)
         return found.where(found.memory.found_by[0])
-    said = _said(sought.postings.counts, sought.terms.tolist())
-    us = RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said
+    if sought.is_long:
+        us = RANK_LONG_US
+    else:
+        said = _said(sought.postings.counts, sought.terms.tolist())
+        us = RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said
     comparison, lost = await _comparison(query, sought, meaning, deadline, us)
-    if comparison is not None:
+    if comparison is not None and not sought.is_long:
         us += comparison.us
     return await run(us, partial(_best, query, sought, comparison, lost))
 
@@ -291,8 +296,11 @@ def _best(
     lost: tuple[Degradation, ...],
 ) -> HistoryHits:
     """The best rows of the history, by words and by meaning, if there is one."""
-    dense, exhaustive = None, True
-    if comparison is not None:
+    dense: NDArray[np.float32] | Nearby | None = None
+    exhaustive = not sought.is_long
+    if comparison is not None and sought.is_long:
+        dense = comparison.nearby
+    elif comparison is not None:
         try:
             similar = comparison.make()
             dense, exhaustive = similar.values if similar.known else None, similar.exhaustive

@@ -6,40 +6,35 @@ them. What it compares rows with - the best words, the best passage, the most an
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import MEMORY_WEIGHTS, Few, LongHistory
+from backscroll_sidecar.ports import Nearby
 
 LONG_ROWS = 50_000
 """From here on candidates are scored, below it every row. Measured on shipped chats, words and meaning, microseconds:
 XXX."""
-MEANING_ROWS = 256
-"""How many of the most similar rows are candidates."""
+MEANING_ROWS, BESIDE_THESE = 256, 64
+"""How many of the most similar rows are candidates; and of how many what stands up to two rows beside them, too."""
 FOOT_ROWS, SAMPLE_ROWS = 16, 256
 """Of the least similar rows, and of rows at equal distances, so many tell what is little, and usual."""
 _WORDS, _PASSAGE, _WIDE, _, _DATE, _SPEAKER, _, _ASKER, _, _ = MEMORY_WEIGHTS
+KIND_ROWS, KIND_BEST = 4_096, 128
+"""Of the rows of each person and of each span of time that a question speaks of, so many newest are compared with it by
+meaning, and so many are candidates."""
 USUAL_BEST = 0.45
 """Of the sum of its terms' weights, what the best row of a question gets by BM25."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Nearby:
-    """Who can tell how similar single rows are to a question.
+class Proposed(NamedTuple):
+    """A long history as a question sees it; candidates, a bit each; the newest rows of each kind it speaks of."""
 
-    Attributes
-    ----------
-    nearest : gives rows, int32[k]
-        About so many of those that count (bool[n]) most similar to the question, and some of the least similar ones.
-    cosines : gives float32[k]
-        Of these rows, exactly; NaN without a vector.
-    """
-
-    nearest: Callable[[int, int, NDArray[np.bool_]], NDArray[np.int32]]
-    cosines: Callable[[NDArray[np.int32]], NDArray[np.float32]]
+    history: LongHistory
+    candidates: NDArray[np.uint64]
+    kinds: list[NDArray[np.int32]]
 
 
 def proposed(
@@ -49,8 +44,8 @@ def proposed(
     asker: int,
     names_asker: NDArray[np.uint64] | None,
     spans: list[tuple[int, int, float]],
-) -> NDArray[np.uint64]:
-    """uint64[w]: rows by the question's words, by people it names, by the asker if it is about the asker, of its dates.
+) -> Proposed:
+    """Rows by the question's words, by people it names, by the asker if it is about the asker, of its dates.
 
     `spans`: the first row, the end and the value of each.
     """
@@ -61,12 +56,12 @@ def proposed(
     worth += [(history.between(first, end), _DATE * value) for first, end, value in spans]
     best = float(history.idf.sum()) * USUAL_BEST / 10
     share = (_WORDS + _PASSAGE + _WIDE) * best / (1 + best)
-    return history.candidates(worth, share)
+    kinds = [history.newest(bits, KIND_ROWS) for bits, _ in worth]
+    return Proposed(history, history.candidates(worth, share), kinds)
 
 
 def with_meaning(
-    history: LongHistory,
-    candidates: NDArray[np.uint64],
+    proposed: Proposed,
     eligible: NDArray[np.bool_],
     nearby: Nearby | None,
     more: NDArray[np.int32],
@@ -75,11 +70,14 @@ def with_meaning(
 
     A row that has no vector is as similar as rows usually are.
     """
+    history, candidates, kinds = proposed
     if nearby is None:
         return history.few(candidates, more), None
-    near = nearby.nearest(MEANING_ROWS, FOOT_ROWS, eligible)
+    near, least = nearby.nearest(MEANING_ROWS, eligible), nearby.least(FOOT_ROWS, eligible)
+    beside = (near[:BESIDE_THESE, None] + np.array([-2, -1, 1, 2], np.int32)).ravel()
     sample = np.linspace(0, history.count - 1, SAMPLE_ROWS).astype(np.int32)
-    few = history.few(candidates, np.concatenate((near, sample, more)))
+    of_kinds = [_most_similar(rows, nearby) for rows in kinds]
+    few = history.few(candidates, np.concatenate((near, beside, least, sample, more, *of_kinds)))
     dense = np.full(len(few.rows), np.nan, np.float32)
     places = few.beside(1)
     dense[places] = nearby.cosines(few.rows[places])
@@ -91,3 +89,11 @@ def with_meaning(
     lacking = (few.chosen != 0) & np.isnan(dense)
     dense[lacking] = usual
     return few, dense
+
+
+def _most_similar(rows: NDArray[np.int32], nearby: Nearby) -> NDArray[np.int32]:
+    """int32[<= `KIND_BEST`]: those of the rows that are most similar to the question."""
+    if len(rows) <= KIND_BEST:
+        return rows
+    values = np.nan_to_num(nearby.cosines(rows), nan=-2.0)
+    return rows[np.argpartition(values, len(rows) - KIND_BEST)[-KIND_BEST:]]

@@ -37,9 +37,10 @@ from backscroll_sidecar.analyze import (
 )
 from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.domain import MessageType
+from backscroll_sidecar.ports import Nearby
 from backscroll_sidecar.scripts import is_unspaced
 from backscroll_sidecar.strategies import long_history
-from backscroll_sidecar.strategies.long_history import Nearby
+from backscroll_sidecar.strategies.long_history import Proposed
 from backscroll_sidecar.strategies.names import Named, named_in
 
 CHARACTER_BOOST = 0.5
@@ -98,9 +99,7 @@ class Sought:
     offsets: NDArray[np.int64]
     view: ChannelView
     _matches: Matches | None = field(default=None, init=False, repr=False)
-    _candidates: tuple[LongHistory, NDArray[np.uint64]] | None = field(
-        default=None, init=False, repr=False
-    )
+    _proposed: Proposed | None = field(default=None, init=False, repr=False)
 
     def meant(self, text: str) -> str:
         """The question without the names in it; `text` where nothing is left."""
@@ -131,9 +130,8 @@ class Sought:
         if worth.is_beyond(*bounds):
             return bounds
         if self.is_long:
-            history, candidates = self.candidates
             last = np.arange(row, len(self.eligible), dtype=np.int32)
-            return history.few(candidates, last).best(row)
+            return self.proposed.history.few(self.proposed.candidates, last).best(row)
         return self.matches.best(row)
 
     @property
@@ -142,17 +140,15 @@ class Sought:
         return len(self.eligible) >= long_history.LONG_ROWS
 
     @property
-    def candidates(self) -> tuple[LongHistory, NDArray[np.uint64]]:
+    def proposed(self) -> Proposed:
         """A long history as this question sees it, and its rows worth an exact look. Made on first access."""
-        if self._candidates is None:
-            given = self.postings, self.offsets, self.terms, self.boosts, self.eligible
-            history = LongHistory(*given)
-            self._candidates = history, _proposed(self.view, self, history)
-        return self._candidates
+        if self._proposed is None:
+            self._proposed = _proposed(self.view, self)
+        return self._proposed
 
     def look(self) -> None:
         """Do now what the ranking begins with: while a question is embedded."""
-        _ = self.candidates if self.is_long else self.matches
+        _ = self.proposed if self.is_long else self.matches
 
 
 class Memory(msgspec.Struct, frozen=True, eq=False):
@@ -265,9 +261,9 @@ def rank_memory(
         `dense` has another length than the rows that may be ranked.
     """
     if sought.is_long:
-        assert dense is None or isinstance(dense, Nearby)
+        assert not isinstance(dense, np.ndarray)
         return _rank_long(view, sought, dense, limit, rows)
-    assert not isinstance(dense, Nearby)
+    assert dense is None or isinstance(dense, np.ndarray)
     return Memory(
         *score_memory(
             sought.matches,
@@ -289,10 +285,9 @@ def _rank_long(
     limit: int,
     rows: NDArray[np.int32] | None,
 ) -> Memory:
-    history, candidates = sought.candidates
     wanted = np.empty(0, np.int32) if rows is None else rows
     few, dense = long_history.with_meaning(
-        history, candidates, sought.eligible.view(np.bool_), nearby, wanted
+        sought.proposed, sought.eligible.view(np.bool_), nearby, wanted
     )
     at = np.maximum(few.rows, 0)
     asks = (view.message_type[at] == QUESTION).view(np.uint8)
@@ -303,7 +298,7 @@ def _rank_long(
             view.columns.author[at],
             asks,
             few.chosen,
-            _cues_among(view, sought, history, few, dense),
+            _cues_among(view, sought, few, dense),
             limit=limit,
             rows=None if rows is None else few.places(rows),
         )
@@ -316,8 +311,7 @@ def best_by_words(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """int32[<= limit], float64[<= limit]: rows that have a word of the question, best first, and their BM25."""
     if sought.is_long:
-        history, candidates = sought.candidates
-        few = history.few(candidates, np.empty(0, np.int32))
+        few = sought.proposed.history.few(sought.proposed.candidates, np.empty(0, np.int32))
         is_hit = (few.chosen != 0) & (few.matches.scores > 0)
         rows, scores = few.rows[is_hit], few.matches.scores[is_hit].astype(np.float64)
     else:
@@ -391,7 +385,10 @@ def _asker(view: ChannelView, sought: Sought) -> tuple[int, bool]:
     return asker, about
 
 
-def _proposed(view: ChannelView, sought: Sought, history: LongHistory) -> NDArray[np.uint64]:
+def _proposed(view: ChannelView, sought: Sought) -> Proposed:
+    history = LongHistory(
+        sought.postings, sought.offsets, sought.terms, sought.boosts, sought.eligible
+    )
     asker, is_about_asker = _asker(view, sought)
     rows, values = _spans(view, sought)
     bounds = rows.reshape(-1, 2).tolist()
@@ -421,12 +418,12 @@ def _bits_naming(
 def _cues_among(
     view: ChannelView,
     sought: Sought,
-    history: LongHistory,
     few: Few,
     dense: NDArray[np.float32] | None,
 ) -> MemoryCues:
     """What `_cues` says of all rows, of these few."""
     lowered, none = sought.question.text.lower(), NO_CUES
+    history = sought.proposed.history
     asker, is_about_asker = _asker(view, sought)
     naming = _bits_naming(view, sought, history) if is_about_asker else None
     starts, values = _spans(view, sought)
