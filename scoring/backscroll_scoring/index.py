@@ -152,8 +152,11 @@ class VectorIndex(Protocol):
     def similarities(self, query: Float32, seqs: Int64) -> Similar:
         """The cosine of every message; that of the best exactly, if not of all."""
 
-    def near(self, query: Float32, count: int) -> Int64 | None:
-        """int64[k]: about so many messages of all, most similar or not looked at; None: only a `search` can tell."""
+    def near(self, query: Float32, count: int) -> tuple[Int64, Int64] | None:
+        """int64[<= count], int64[t]: about the most similar of all, best first; those not looked at.
+
+        None: there is no quicker way than a `search`. The question has a direction.
+        """
 
     def exact(self, query: Float32, seqs: Int64) -> Float32:
         """float32[m]: the cosine of every message exactly, NaN without a vector."""
@@ -190,7 +193,7 @@ class ScanIndex:
         status, known = kernels_vectors.similarities(*self._asked(query, seqs), values)
         return Similar(values, known, _is_exact(status))
 
-    def near(self, query: Float32, count: int) -> Int64 | None:
+    def near(self, query: Float32, count: int) -> tuple[Int64, Int64] | None:
         """See `VectorIndex`."""
         return None
 
@@ -258,12 +261,14 @@ class GraphIndex:
         is_asked = place_of >= 0
         tail = place_of[is_asked & ~self.covered]
         enough = min(limit, int(np.count_nonzero(is_asked)) - len(tail))
-        unit, count = normalised(query[None, :])[0], GRAPH_FIRST + 2 * limit
+        if not (np.isfinite(query).all() and query.any()):
+            raise ValueError("the question is zero or not finite")
+        count = GRAPH_FIRST + 2 * limit
         near = tail[:0]
         while enough:
             if count * GRAPH_WORTH > len(self.graph):
                 return self.rest.search(query, limit, seqs)
-            found = self._rows_of(self.graph.search(unit, count))
+            found = self._rows_of(self.graph.search(query, count))
             near = place_of[found[self.covered[found]]]
             near = near[near >= 0]
             if len(near) >= enough:
@@ -273,12 +278,10 @@ class GraphIndex:
         best, values, _ = self.scan.search(query, limit, seqs[places])
         return places[best], values, enough == 0
 
-    def near(self, query: Float32, count: int) -> Int64:
-        """See `VectorIndex`: what the graph finds, and the tail."""
-        unit = normalised(query[None, :])[0]
-        found = self.graph.search(unit, count)
-        known = self.covered[self._rows_of(found)]
-        return np.concatenate((self.tail, found[known]))
+    def near(self, query: Float32, count: int) -> tuple[Int64, Int64]:
+        """See `VectorIndex`."""
+        found = self.graph.search(query, count)
+        return found[self.covered[self._rows_of(found)]], self.tail
 
     def exact(self, query: Float32, seqs: Int64) -> Float32:
         """See `VectorIndex`."""

@@ -17,10 +17,12 @@ from backscroll_sidecar.ports import Nearby
 LONG_ROWS = 50_000
 """From here on candidates are scored, below it every row. Measured on shipped chats, words and meaning, microseconds:
 XXX."""
-MEANING_ROWS, BESIDE_THESE = 256, 64
+MEANING_ROWS, BESIDE_THESE = 128, 48
 """How many of the most similar rows are candidates; and of how many what stands up to two rows beside them, too."""
-FOOT_ROWS, SAMPLE_ROWS = 16, 256
-"""Of the least similar rows, and of rows at equal distances, so many tell what is little, and usual."""
+FOOT_ROWS = 16
+"""So many of the least similar rows tell what is little."""
+SAMPLE_ROWS = 256
+"""So many rows at equal distances tell how similar rows are that have no vector."""
 _WORDS, _PASSAGE, _WIDE, _, _DATE, _SPEAKER, _, _ASKER, _, _ = MEMORY_WEIGHTS
 KIND_ROWS, KIND_BEST = 4_096, 128
 """Of the rows of each person and of each span of time that a question speaks of, so many newest are compared with it by
@@ -75,19 +77,18 @@ def with_meaning(
         return history.few(candidates, more), None
     near, least = nearby.nearest(MEANING_ROWS, eligible), nearby.least(FOOT_ROWS, eligible)
     beside = (near[:BESIDE_THESE, None] + np.array([-2, -1, 1, 2], np.int32)).ravel()
-    sample = np.linspace(0, history.count - 1, SAMPLE_ROWS).astype(np.int32)
     of_kinds = [_most_similar(rows, nearby) for rows in kinds]
-    few = history.few(candidates, np.concatenate((near, beside, least, sample, more, *of_kinds)))
+    few = history.few(candidates, np.concatenate((near, beside, least, more, *of_kinds)))
     dense = np.full(len(few.rows), np.nan, np.float32)
     places = few.beside(1)
     dense[places] = nearby.cosines(few.rows[places])
-    known = dense[few.places(sample[eligible[sample]])]
-    known = known[~np.isnan(known)]
-    if not len(known) and np.isnan(dense).all():
-        return few, None
-    usual = np.float32(known.mean() if len(known) else np.nanmean(dense))
-    lacking = (few.chosen != 0) & np.isnan(dense)
-    dense[lacking] = usual
+    lacking = np.isnan(dense) & (few.chosen != 0)
+    if lacking.any():
+        some = nearby.cosines(np.flatnonzero(eligible)[:: history.count // SAMPLE_ROWS + 1])
+        known = np.concatenate((some[~np.isnan(some)], dense[~np.isnan(dense)][:1]))
+        if not len(known):
+            return few, None
+        dense[lacking] = known.mean()
     return few, dense
 
 

@@ -12,7 +12,6 @@ from backscroll_scoring.index import VectorIndex
 MORE = 4
 """So many times as many are asked for where too few of those that were found count."""
 MOST_ASKED = 4_096
-SURPLUS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,27 +28,28 @@ class Looking:
     query: NDArray[np.float32]
     seqs: NDArray[np.int64]
 
-    @property
-    def exhaustive(self) -> bool:
-        """Nothing that is found in this way is."""
-        return False
-
     def nearest(self, limit: int, counts: NDArray[np.bool_]) -> NDArray[np.int32]:
         """int32[<= limit]: about the most similar rows of those that count, bool[n], best first."""
-        asked = limit + SURPLUS
+        asked = limit + limit // 4
         while True:
             found = self.index.near(self.query, asked)
             if found is None:
                 rows = np.flatnonzero(counts).astype(np.int32)
                 places, _, _ = self.index.search(self.query, limit, self.seqs[rows])
                 return rows[places]
-            rows = self._rows_of(found)
+            near, tail = found
+            rows = self._rows_of(near)
             rows = rows[counts[rows]]
             if len(rows) >= limit or asked >= min(MOST_ASKED, len(self.seqs)):
                 break
             asked *= MORE
-        values = self.cosines(rows)
-        return rows[np.argsort(-values, kind="stable")[:limit]]
+        rows = rows[:limit]
+        if len(tail):
+            later = self._rows_of(tail)
+            rows = np.concatenate((rows, later[counts[later]]))
+            values = np.nan_to_num(self.cosines(rows), nan=-2.0)
+            rows = rows[np.argsort(-values, kind="stable")[:limit]]
+        return rows
 
     def least(self, limit: int, counts: NDArray[np.bool_]) -> NDArray[np.int32]:
         """int32[<= limit]: the same of the least similar rows."""
@@ -69,4 +69,4 @@ class Looking:
             row_of[self.seqs] = np.arange(len(self.seqs), dtype=np.int32)
             places = row_of[seqs]
             known = places >= 0
-        return np.unique(places[known]).astype(np.int32)
+        return places[known].astype(np.int32)
