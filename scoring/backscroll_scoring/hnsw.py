@@ -144,7 +144,9 @@ class Graph:
         arrays = _Arrays.of(len(labels), -(-dims // BLOCK))
         arrays = _Arrays(codes, scales, lowest, upper, arrays.bases, labels)
         empty = _Arrays.of(len(labels), -(-dims // BLOCK))
-        if any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(arrays, empty, strict=True)):
+        if any(
+            a.shape != b.shape or a.dtype != b.dtype for a, b in zip(arrays, empty, strict=True)
+        ):
             raise ValueError("the file holds something else")
         for links in (lowest, upper):
             if links.size and not NONE <= links.min() <= links.max() < len(labels):

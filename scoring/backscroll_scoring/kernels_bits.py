@@ -42,7 +42,7 @@ PARTS = 3
 def set_postings(pool: Int32, rows: Int32, newest: int, known: int, bits: UInt64) -> int:
     """Set the bits of a term's rows, from the place of its newest posting back to the one that is known already."""
     place, capacity = newest, bits.shape[0] * BITS
-    while place != known and 0 < place:
+    while place != known and place > 0:
         if place >= pool.shape[0]:
             return BAD_POSTINGS
         entry = pool[place]
@@ -106,9 +106,7 @@ def _smear(own: UInt64, first: int, out: UInt64) -> None:
 
 
 @kernel(nb.void(READ_U64_2D, READ_I64, READ_U64, READ_U64, U64_2D), nogil=True)
-def add_terms(
-    planes: UInt64, steps: Int64, short: UInt64, middling: UInt64, sums: UInt64
-) -> None:
+def add_terms(planes: UInt64, steps: Int64, short: UInt64, middling: UInt64, sums: UInt64) -> None:
     """Add what terms give: 1 for standing near, and 1 to 3 for having it, the shorter the row the more.
 
     Times ``2 ** step``. The sums have room.

@@ -12,7 +12,18 @@ import numba as nb
 import numpy as np
 
 from .arrays import Float32, Int8, Int16, Int32, UInt64
-from .compile import F32, I32, READ_F32, READ_F32_2D, READ_I8_3D, READ_I32_2D, READ_I64, I32_2D, helper, kernel
+from .compile import (
+    F32,
+    I32,
+    I32_2D,
+    READ_F32,
+    READ_F32_2D,
+    READ_I8_3D,
+    READ_I32_2D,
+    READ_I64,
+    helper,
+    kernel,
+)
 from .intrinsics import BLOCK, dot, fetch
 
 LINKS, LOWEST_LINKS = 16, 32
@@ -201,15 +212,21 @@ def _link_back(
         value = dot(codes, scales, links[row, i], room, room_scales)
         if _put(near[: width + 1], values, found, links[row, i], value) >= 0:
             found += 1
-    if _put(near[: width + 1], values, found, other, dot(codes, scales, other, room, room_scales)) >= 0:
+    if (
+        _put(near[: width + 1], values, found, other, dot(codes, scales, other, room, room_scales))
+        >= 0
+    ):
         found += 1
-    kept = _apart(codes, scales, near, values, found, width - width // KEPT_SHARE, room, room_scales, chosen)
+    kept = _apart(
+        codes, scales, near, values, found, width - width // KEPT_SHARE, room, room_scales, chosen
+    )
     for i in range(width):
         links[row, i] = chosen[i] if i < kept else NONE
 
 
 @kernel(
-    nb.void(READ_I8_3D, READ_F32_2D, I32_2D, I32_2D, READ_I64, nb.intp, nb.intp, nb.intp), nogil=True
+    nb.void(READ_I8_3D, READ_F32_2D, I32_2D, I32_2D, READ_I64, nb.intp, nb.intp, nb.intp),
+    nogil=True,
 )
 def insert(
     codes: Int8,

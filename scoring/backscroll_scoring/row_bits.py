@@ -77,9 +77,7 @@ class RowBits:
             bits[:size], known = kept[0][:size], kept[1]
         for place, until in zip(newest.tolist(), known.tolist(), strict=True):
             if place != until:
-                check(
-                    kernels_bits.set_postings(postings.pool, postings.rows, place, until, bits)
-                )
+                check(kernels_bits.set_postings(postings.pool, postings.rows, place, until, bits))
         if keep:
             self._terms[key] = bits, newest, terms
         return bits[:words]
@@ -187,7 +185,10 @@ class LongHistory:
         self.asked = self.packed(eligible)
         total = kernels_bits.count_both(self.asked, self.asked)
         known = np.flatnonzero(terms >= 0).astype(np.int32)
-        planes, self.idf = np.empty((len(known), self._words), np.uint64), np.zeros(len(terms), np.float32)
+        planes, self.idf = (
+            np.empty((len(known), self._words), np.uint64),
+            np.zeros(len(terms), np.float32),
+        )
         used = 0
         for place in known.tolist():
             bits = self.having(terms[place : place + 1])
@@ -224,9 +225,7 @@ class LongHistory:
         kernels_bits.set_range(first, min(end, self.count), bits)
         return bits
 
-    def candidates(
-        self, worth: Sequence[tuple[UInt64, float]], share: float
-    ) -> UInt64:
+    def candidates(self, worth: Sequence[tuple[UInt64, float]], share: float) -> UInt64:
         """uint64[w]: about the best rows by words and by what else they are worth.
 
         Parameters
@@ -248,7 +247,11 @@ class LongHistory:
         kernels_bits.add_terms(self._planes, steps, few, some, sums)
         rows, values = self._highest(sums)
         kernels_bits.set_around(rows, self.count, 0, out)
-        best = values >= np.partition(values, -BESIDE_THESE)[-BESIDE_THESE] if len(values) > BESIDE_THESE else values > 0
+        best = (
+            values >= np.partition(values, -BESIDE_THESE)[-BESIDE_THESE]
+            if len(values) > BESIDE_THESE
+            else values > 0
+        )
         kernels_bits.set_around(rows[best][-BESIDE_THESE:], self.count, 2, out)
         if more:
             for bits, weight in more:

@@ -23,7 +23,7 @@ from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import Degradation
-from backscroll_sidecar.ports import Comparison, Nearby
+from backscroll_sidecar.ports import Comparison
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
 from backscroll_sidecar.strategies.history_router import (
     SITTING_ROWS,
@@ -272,7 +272,7 @@ async def _comparison(
         found = await deadline.bound(
             meaning.compare(asked), MEANING_SHARE, partial(_match, sought, rank_us)
         )
-        if found is None or deadline.allows(rank_us + found.us):
+        if found is None or deadline.allows(rank_us + (0 if sought.is_long else found.us)):
             return found, ()
     except SourceFailed as failed:
         reason = failed.reason
@@ -296,11 +296,10 @@ def _best(
     lost: tuple[Degradation, ...],
 ) -> HistoryHits:
     """The best rows of the history, by words and by meaning, if there is one."""
-    dense: NDArray[np.float32] | Nearby | None = None
-    exhaustive = not sought.is_long
-    if comparison is not None and sought.is_long:
-        dense = comparison.nearby
-    elif comparison is not None:
+    if sought.is_long:
+        return _best_of_long(query, sought, comparison, lost)
+    dense, exhaustive = None, True
+    if comparison is not None:
         try:
             similar = comparison.make()
             dense, exhaustive = similar.values if similar.known else None, similar.exhaustive
@@ -308,6 +307,25 @@ def _best(
             lost = (_failed(error),)
     memory = rank_memory(query.view, sought, dense, limit=query.recall_limit).positive()
     return HistoryHits(memory, lost, exhaustive)
+
+
+def _best_of_long(
+    query: StrategyQuery,
+    sought: Sought,
+    comparison: Comparison | None,
+    lost: tuple[Degradation, ...],
+) -> HistoryHits:
+    """The same of a history whose candidates are looked for: never exhaustive."""
+    limit = query.recall_limit
+    try:
+        nearby = None if comparison is None else comparison.nearby
+        memory = rank_memory(query.view, sought, nearby, limit=limit)
+    except Exception as error:
+        if comparison is None:
+            raise
+        lost = (_failed(error),)
+        memory = rank_memory(query.view, sought, limit=limit)
+    return HistoryHits(memory.positive(), lost, exhaustive=False)
 
 
 def _failed(error: Exception) -> Degradation:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from backscroll_scoring import (
     MAX_QUERY_TERMS,
     MEMORY_FACTORS,
-    Matches,
     Few,
     LongHistory,
+    Matches,
     MemoryCues,
     PostingsView,
     Worth,
@@ -88,6 +88,7 @@ class Sought:
         Rows that count.
     postings, offsets : the index, and the word count of each row.
     view : the channel.
+    is_long : whether candidates are looked for, and no other row is scored.
     """
 
     question: MemoryQuestion
@@ -98,6 +99,7 @@ class Sought:
     postings: PostingsView
     offsets: NDArray[np.int64]
     view: ChannelView
+    is_long: bool
     _matches: Matches | None = field(default=None, init=False, repr=False)
     _proposed: Proposed | None = field(default=None, init=False, repr=False)
 
@@ -133,11 +135,6 @@ class Sought:
             last = np.arange(row, len(self.eligible), dtype=np.int32)
             return self.proposed.history.few(self.proposed.candidates, last).best(row)
         return self.matches.best(row)
-
-    @property
-    def is_long(self) -> bool:
-        """Whether candidates are looked for in the history, and no other row is scored."""
-        return len(self.eligible) >= long_history.LONG_ROWS
 
     @property
     def proposed(self) -> Proposed:
@@ -219,7 +216,8 @@ def seek(
         numbers = view.lexicon.ids.numbers(words)
     terms, boosts = _terms(view, words, numbers, mask)
     index, offsets = view.lexicon.postings, view.columns.keyword_offsets
-    return Sought(question, named, terms, boosts, mask, index, offsets, view)
+    is_long = len(mask) >= long_history.LONG_ROWS
+    return Sought(question, named, terms, boosts, mask, index, offsets, view, is_long)
 
 
 def _numbers(view: ChannelView, words: Sequence[str], question: MemoryQuestion) -> Sequence[int]:
@@ -306,9 +304,7 @@ def _rank_long(
     return msgspec.structs.replace(scored, rows=few.rows[scored.rows])
 
 
-def best_by_words(
-    sought: Sought, limit: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def best_by_words(sought: Sought, limit: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """int32[<= limit], float64[<= limit]: rows that have a word of the question, best first, and their BM25."""
     if sought.is_long:
         few = sought.proposed.history.few(sought.proposed.candidates, np.empty(0, np.int32))

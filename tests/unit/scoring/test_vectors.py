@@ -16,7 +16,6 @@ from backscroll_scoring.index import (
 )
 
 
-
 def clustered(n: int, dims: int = 128, seed: int = 7) -> np.ndarray:
     """Unit vectors as embedders make them: a common part, a few strong directions, and a little of everything."""
     rng = np.random.default_rng(seed)
