@@ -168,7 +168,7 @@ class Graph:
         return arrays.labels[:count], VectorRows(arrays.codes[:count], arrays.scales[:count])
 
     def search(self, query: Float32, count: int) -> Int64:
-        """int64[k]: labels of about the ``count`` nearest, nearest first; ``query`` is float32[d] of any length but zero.
+        """int64[k]: labels of about the ``count`` nearest, nearest first; ``query`` is float32[d].
 
         The first third of them is found with recall .98 (bench/test_vectors.py).
         """

@@ -193,7 +193,7 @@ class ScanIndex:
         status, known = kernels_vectors.similarities(*self._asked(query, seqs), values)
         return Similar(values, known, _is_exact(status))
 
-    def near(self, query: Float32, count: int) -> tuple[Int64, Int64] | None:
+    def near(self, query: Float32, count: int) -> tuple[Int64, Int64] | None:  # noqa: ARG002
         """See `VectorIndex`."""
         return None
 

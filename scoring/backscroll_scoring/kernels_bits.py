@@ -87,7 +87,7 @@ def count_both(bits: UInt64, mask: UInt64) -> int:
 
 
 @helper
-def _smear(own: UInt64, first: int, out: UInt64) -> None:
+def _smear(own: UInt64, out: UInt64) -> None:
     """Words of bits that are set where one of `BESIDE` rows on either side, or the row itself, has it.
 
     `own` begins one word before the first, and ends one word behind the last of `out`.
@@ -128,7 +128,7 @@ def add_terms(planes: UInt64, steps: Int64, short: UInt64, middling: UInt64, sum
                 used |= own[i + 1]
             if used == 0:
                 continue
-            _smear(own, first, near[:size])
+            _smear(own, near[:size])
             for i in range(size):
                 # own + own of a row not long + own of a short one + near: a number of three bits
                 a, d = own[i + 1], near[i]

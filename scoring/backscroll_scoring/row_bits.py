@@ -219,6 +219,12 @@ class LongHistory:
         """uint64[w]: the rows of a user, by a column of users, int32[>= n]."""
         return self._postings.bits.by(author, user, self.count, self._words)
 
+    def only(self, rows: Int32) -> UInt64:
+        """uint64[w]: these rows."""
+        bits = np.zeros(self._words, np.uint64)
+        kernels_bits.set_around(rows, self.count, 0, bits)
+        return bits
+
     def between(self, first: int, end: int) -> UInt64:
         """uint64[w]: the rows from `first` to `end`."""
         bits = np.zeros(self._words, np.uint64)

@@ -1,4 +1,4 @@
-"""Ranks a long history by its candidates: what words, people, dates and meaning propose is scored exactly, no other row.
+"""Ranks a long history by its candidates: what words, people, dates and meaning propose is scored, no other row.
 
 The score is the one of the whole history (`memory.rank_memory`), of a history of the candidates and what stands beside
 them. What it compares rows with - the best words, the best passage, the most and the least similar row - is among them.
@@ -17,14 +17,16 @@ from backscroll_sidecar.ports import Nearby
 LONG_ROWS = 50_000
 """From here on candidates are scored, below it every row. Measured on shipped chats, words and meaning, microseconds:
 XXX."""
-MEANING_ROWS, BESIDE_THESE = 128, 48
+BEST_ROWS = 384
+"""How many of the candidates stay when they were scored exactly, but for their meaning."""
+MEANING_ROWS, BESIDE_THESE = 192, 64
 """How many of the most similar rows are candidates; and of how many what stands up to two rows beside them, too."""
 FOOT_ROWS = 16
 """So many of the least similar rows tell what is little."""
 SAMPLE_ROWS = 256
 """So many rows at equal distances tell how similar rows are that have no vector."""
 _WORDS, _PASSAGE, _WIDE, _, _DATE, _SPEAKER, _, _ASKER, _, _ = MEMORY_WEIGHTS
-KIND_ROWS, KIND_BEST = 4_096, 128
+KIND_ROWS, KIND_BEST = 2_048, 96
 """Of the rows of each person and of each span of time that a question speaks of, so many newest are compared with it by
 meaning, and so many are candidates."""
 USUAL_BEST = 0.45
@@ -32,11 +34,11 @@ USUAL_BEST = 0.45
 
 
 class Proposed(NamedTuple):
-    """A long history as a question sees it; candidates, a bit each; the newest rows of each kind it speaks of."""
+    """A long history as a question sees it; candidates, a bit each; the rows of each kind it speaks of, a bit each."""
 
     history: LongHistory
     candidates: NDArray[np.uint64]
-    kinds: list[NDArray[np.int32]]
+    kinds: list[NDArray[np.uint64]]
 
 
 def proposed(
@@ -58,8 +60,7 @@ def proposed(
     worth += [(history.between(first, end), _DATE * value) for first, end, value in spans]
     best = float(history.idf.sum()) * USUAL_BEST / 10
     share = (_WORDS + _PASSAGE + _WIDE) * best / (1 + best)
-    kinds = [history.newest(bits, KIND_ROWS) for bits, _ in worth]
-    return Proposed(history, history.candidates(worth, share), kinds)
+    return Proposed(history, history.candidates(worth, share), [bits for bits, _ in worth])
 
 
 def with_meaning(
@@ -76,8 +77,8 @@ def with_meaning(
     if nearby is None:
         return history.few(candidates, more), None
     near, least = nearby.nearest(MEANING_ROWS, eligible), nearby.least(FOOT_ROWS, eligible)
+    of_kinds = [_most_similar(history.newest(bits, KIND_ROWS), nearby) for bits in kinds]
     beside = (near[:BESIDE_THESE, None] + np.array([-2, -1, 1, 2], np.int32)).ravel()
-    of_kinds = [_most_similar(rows, nearby) for rows in kinds]
     few = history.few(candidates, np.concatenate((near, beside, least, more, *of_kinds)))
     dense = np.full(len(few.rows), np.nan, np.float32)
     places = few.beside(1)

@@ -287,16 +287,28 @@ def _rank_long(
     few, dense = long_history.with_meaning(
         sought.proposed, sought.eligible.view(np.bool_), nearby, wanted
     )
+    return _rank_few(view, sought, sought.proposed.history, few, dense, limit, rows)
+
+
+def _rank_few(
+    view: ChannelView,
+    sought: Sought,
+    history: LongHistory,
+    few: Few,
+    dense: NDArray[np.float32] | None,
+    limit: int,
+    rows: NDArray[np.int32] | None = None,
+) -> Memory:
+    """The best of some rows, or the given ones of them, as if they were all there is."""
     at = np.maximum(few.rows, 0)
-    asks = (view.message_type[at] == QUESTION).view(np.uint8)
     scored = Memory(
         *score_memory(
             few.matches,
             view.columns.time_ms[at],
             view.columns.author[at],
-            asks,
+            (view.message_type[at] == QUESTION).view(np.uint8),
             few.chosen,
-            _cues_among(view, sought, few, dense),
+            _cues_among(view, sought, history, few, dense),
             limit=limit,
             rows=None if rows is None else few.places(rows),
         )
@@ -388,7 +400,7 @@ def _proposed(view: ChannelView, sought: Sought) -> Proposed:
     asker, is_about_asker = _asker(view, sought)
     rows, values = _spans(view, sought)
     bounds = rows.reshape(-1, 2).tolist()
-    return long_history.proposed(
+    proposed = long_history.proposed(
         history,
         view.columns.author,
         _speakers(sought),
@@ -396,6 +408,9 @@ def _proposed(view: ChannelView, sought: Sought) -> Proposed:
         _bits_naming(view, sought, history) if is_about_asker else None,
         [(start, end, value) for (start, end), value in zip(bounds, values.tolist(), strict=True)],
     )
+    few = history.few(proposed.candidates, np.empty(0, np.int32))
+    best = _rank_few(view, sought, history, few, None, long_history.BEST_ROWS).rows
+    return proposed._replace(candidates=history.only(best))
 
 
 def _bits_naming(
@@ -414,12 +429,12 @@ def _bits_naming(
 def _cues_among(
     view: ChannelView,
     sought: Sought,
+    history: LongHistory,
     few: Few,
     dense: NDArray[np.float32] | None,
 ) -> MemoryCues:
     """What `_cues` says of all rows, of these few."""
     lowered, none = sought.question.text.lower(), NO_CUES
-    history = sought.proposed.history
     asker, is_about_asker = _asker(view, sought)
     naming = _bits_naming(view, sought, history) if is_about_asker else None
     starts, values = _spans(view, sought)
