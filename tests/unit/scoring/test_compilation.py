@@ -36,6 +36,7 @@ OF_KERNELS = (
     "test_fusion.py",
     "test_links.py",
     "test_strings.py",
+    "test_row_bits.py",
 )
 MODULES = [
     importlib.import_module(f"backscroll_scoring.{path.stem}")
