@@ -8,7 +8,7 @@ links beside, and spare room. The same vectors in the same order make the same g
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,11 @@ class _Arrays(NamedTuple):
     upper: Int32
     bases: Int64
     labels: Int64
+
+    @property
+    def links(self) -> tuple[Int8, Float32, Int32, Int32, Int64]:
+        """What the kernels take."""
+        return self.codes, self.scales, self.lowest, self.upper, self.bases
 
     @staticmethod
     def of(capacity: int, blocks: int) -> _Arrays:
@@ -113,7 +118,7 @@ class Graph:
             arrays = arrays.grown(end + end // 4, first)
         arrays.codes[first:end], arrays.scales[first:end] = rows.codes, rows.scales
         arrays.labels[first:end] = labels
-        kernels_hnsw.insert(*arrays[:5], first, end, BREADTH)
+        kernels_hnsw.insert(*arrays.links, first, end, BREADTH)
         self._arrays, self._count = arrays, end
 
     def forget(self, labels: Int64) -> None:
@@ -139,15 +144,13 @@ class Graph:
         """
         graph = Graph(dims)
         with open(path, "rb") as file:  # noqa: PTH123
-            read = [_read(file) for _ in range(5)]
-        codes, scales, lowest, upper, labels = read
-        arrays = _Arrays.of(len(labels), -(-dims // BLOCK))
-        arrays = _Arrays(codes, scales, lowest, upper, arrays.bases, labels)
+            codes, scales, lowest, upper, labels = (_read(file) for _ in range(5))
         empty = _Arrays.of(len(labels), -(-dims // BLOCK))
-        if any(
-            a.shape != b.shape or a.dtype != b.dtype for a, b in zip(arrays, empty, strict=True)
-        ):
-            raise ValueError("the file holds something else")
+        arrays = _Arrays(codes, scales, lowest, upper, empty.bases, labels)
+        for name in _Arrays._fields:
+            one, other = getattr(arrays, name), getattr(empty, name)
+            if one.shape != other.shape or one.dtype != other.dtype:
+                raise ValueError("the file holds something else")
         for links in (lowest, upper):
             if links.size and not NONE <= links.min() <= links.max() < len(labels):
                 raise ValueError("the file holds links to nothing")
@@ -174,10 +177,10 @@ class Graph:
         """
         arrays, nodes = self._arrays, self._count
         near, values = np.empty(count, np.int32), np.empty(count, np.float32)
-        found = kernels_hnsw.search(*arrays[:5], nodes, query, near, values)
+        found = kernels_hnsw.search(*arrays.links, nodes, query, near, values)
         labels = arrays.labels[near[:found]]
         return labels[labels != GONE]
 
 
-def _read(file: BinaryIO) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    return np.load(file, allow_pickle=False)  # type: ignore[no-any-return]
+def _read(file: BinaryIO) -> Any:  # noqa: ANN401 - what it is, `load` looks at
+    return np.load(file, allow_pickle=False)

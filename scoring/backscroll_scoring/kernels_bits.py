@@ -83,7 +83,7 @@ def count_both(bits: UInt64, mask: UInt64) -> int:
     total = np.int64(0)
     for word in range(mask.shape[0]):
         total += np.int64(bit_count(bits[word] & mask[word]))
-    return total
+    return int(total)
 
 
 @helper

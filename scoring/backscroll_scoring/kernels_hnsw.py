@@ -11,7 +11,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from .arrays import Float32, Int8, Int16, Int32, UInt64
+from .arrays import Float32, Int8, Int16, Int32, Int64, UInt64
 from .compile import (
     F32,
     I32,
@@ -133,7 +133,7 @@ def _descend(
     query: Int16,
     query_scales: Float32,
     upper: Int32,
-    bases: Int32,
+    bases: Int64,
     count: int,
     lowest: int,
     near: Int32,
@@ -233,7 +233,7 @@ def insert(
     scales: Float32,
     lowest: Int32,
     upper: Int32,
-    bases: Int32,
+    bases: Int64,
     first: int,
     end: int,
     breadth: int,
@@ -292,7 +292,7 @@ def search(
     scales: Float32,
     lowest: Int32,
     upper: Int32,
-    bases: Int32,
+    bases: Int64,
     count: int,
     query: Float32,
     slots: Int32,

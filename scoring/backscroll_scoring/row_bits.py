@@ -57,8 +57,10 @@ class RowBits:
     @property
     def nbytes(self) -> int:
         """Bytes of what is kept."""
-        kept = [one[0].nbytes for one in (*self._terms.values(), *self._authors.values())]
-        return sum(kept) + (2 * self._lengths[0].nbytes if self._lengths else 0)
+        kept = [bits for bits, _, _ in self._terms.values()]
+        kept += [bits for bits, _ in self._authors.values()]
+        kept += self._lengths[:2] if self._lengths else ()
+        return sum(bits.nbytes for bits in kept)
 
     def having(self, postings: PostingsView, terms: Int32, words: int, *, keep: bool) -> UInt64:
         """uint64[words]: the rows that have one of the terms; rows that came after these postings may be among them.

@@ -21,7 +21,7 @@ BEST_ROWS = 384
 """How many of the candidates stay when they were scored exactly, but for their meaning."""
 MEANING_ROWS, BESIDE_THESE = 192, 64
 """How many of the most similar rows are candidates; and of how many what stands up to two rows beside them, too."""
-FOOT_ROWS = 16
+FOOT_ROWS = 96
 """So many of the least similar rows tell what is little."""
 SAMPLE_ROWS = 256
 """So many rows at equal distances tell how similar rows are that have no vector."""
@@ -85,7 +85,8 @@ def with_meaning(
     dense[places] = nearby.cosines(few.rows[places])
     lacking = np.isnan(dense) & (few.chosen != 0)
     if lacking.any():
-        some = nearby.cosines(np.flatnonzero(eligible)[:: history.count // SAMPLE_ROWS + 1])
+        every = np.flatnonzero(eligible).astype(np.int32)
+        some = nearby.cosines(every[:: len(every) // SAMPLE_ROWS + 1])
         known = np.concatenate((some[~np.isnan(some)], dense[~np.isnan(dense)][:1]))
         if not len(known):
             return few, None

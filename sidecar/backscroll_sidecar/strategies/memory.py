@@ -421,9 +421,10 @@ def _bits_naming(
     terms = view.lexicon.term_ids(words)
     if not words or len(terms) < len(words):
         return None
-    return np.bitwise_and.reduce(
-        [history.asked, *(history.having(terms[n : n + 1]) for n in range(len(terms)))]
-    )
+    bits = history.asked.copy()
+    for place in range(len(terms)):
+        bits &= history.having(terms[place : place + 1])
+    return bits
 
 
 def _cues_among(

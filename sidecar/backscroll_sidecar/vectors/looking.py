@@ -69,4 +69,5 @@ class Looking:
             row_of[self.seqs] = np.arange(len(self.seqs), dtype=np.int32)
             places = row_of[seqs]
             known = places >= 0
-        return places[known].astype(np.int32)
+        rows: NDArray[np.int32] = places[known].astype(np.int32)
+        return rows

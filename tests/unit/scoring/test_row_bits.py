@@ -1,5 +1,7 @@
 """Rows as bits: what they say is what the postings say, and sums are sums. Also run with the JIT off."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -68,14 +70,12 @@ def test_runs(rows, count):
     wanted = {row for row in rows if row < count}
     assert {out[place] for place in np.flatnonzero(chosen)} == wanted
     beside = {
-        near
-        for row in wanted
-        for near in range(max(0, row - BESIDE), min(count, row + BESIDE + 1))
+        near for row in wanted for near in range(max(0, row - BESIDE), min(count, row + BESIDE + 1))
     }
     there = [row for row in out if row >= 0]
     assert beside <= set(there)
     assert there == sorted(set(there))
-    for first, second in zip(out, out[1:], strict=False):
+    for first, second in pairwise(out):
         assert first < 0 or second < 0 or second == first + 1
     text = "".join("x" if row >= 0 else "." for row in out)
     assert all(len(gap) == BESIDE for gap in text.split("x") if gap)
