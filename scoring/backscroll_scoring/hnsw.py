@@ -7,7 +7,6 @@ links beside, and spare room. The same vectors in the same order make the same g
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -22,11 +21,6 @@ BREADTH = 96
 """Rows that are looked at for the links of a new one."""
 GONE = -1
 _LEAST_ROOM = 1_024
-
-
-def is_available() -> bool:
-    """Whether hnswlib is installed, which the bench compares with."""
-    return find_spec("hnswlib") is not None
 
 
 class _Arrays(NamedTuple):
