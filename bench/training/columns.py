@@ -19,8 +19,10 @@ from backscroll_scoring.links import (
     first_row,
     link_columns,
     new_links,
+    with_rows,
 )  # fmt: skip
-from backscroll_sidecar.context.reply_ranker import line_cues
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.reply_ranker import alike_rows, line_cues, rare_identifiers
 from bench.training.data import Ask, Chat
 
 
@@ -34,7 +36,7 @@ class Example:
     x: NDArray[np.float32]
     start: NDArray[np.float64]
     gold: NDArray[np.bool_]
-    chat: str
+    group: str
     more: NDArray[np.float32] | None = None
     p: NDArray[np.float64] | None = None
     starts_new: float = 0.0
@@ -68,7 +70,9 @@ def arrays_of(chat: Chat) -> LinkArrays:
     )  # fmt: skip
 
 
-def question_at(arrays: LinkArrays, row: int) -> LinkQuestion:
+def question_at(
+    view: ChannelView, arrays: LinkArrays, row: int, allowed: NDArray[np.uint8]
+) -> LinkQuestion:
     """A stored message as a question."""
     author = int(arrays.author[row])
     named = arrays.mention_ids[
@@ -79,10 +83,13 @@ def question_at(arrays: LinkArrays, row: int) -> LinkQuestion:
     for user in (int(arrays.called[row]), int(arrays.author[parent]) if 0 <= parent < row else -1):
         if user not in {-1, author, *named}:
             named.append(user)
+    numbers = arrays.keyword_ids[arrays.keyword_offsets[row] : arrays.keyword_offsets[row + 1]]
+    words = [view.keyword_ids.word(number) for number in numbers.tolist()]
     return LinkQuestion(
         int(arrays.time_ms[row]), author, int(arrays.message_type[row]), int(arrays.flags[row]),
         int(arrays.called[row]), int(arrays.shortened[row]), np.array(named, np.int32),
-        arrays.keyword_ids[arrays.keyword_offsets[row] : arrays.keyword_offsets[row + 1]], int(arrays.tokens[row]),
+        numbers, int(arrays.tokens[row]),
+        rare_identifiers(view, view.texts[row], words, numbers.tolist(), allowed[:row].view(np.bool_)),
     )  # fmt: skip
 
 
@@ -91,14 +98,24 @@ def examples(chat: Chat, arrays: LinkArrays, every: int = 1) -> list[Example]:
     out = []
     allowed = np.ones(chat.view.count, np.uint8)
     for ask in chat.asks[::every]:
-        question = question_at(arrays, ask.row)
-        rows, n_extra = candidates(arrays, ask.row, allowed, 0, question)
+        question = question_at(chat.view, arrays, ask.row, allowed)
+        rows, n_extra = _candidates(chat, arrays, allowed, question, ask.row)
         if len(rows) == 0:
             continue
         x, start = link_columns(arrays, question, rows, n_extra)
         gold = np.isin(rows, ask.gold)
-        out.append(Example(ask, rows.copy(), n_extra, x.astype(np.float32), start, gold, chat.name))
+        out.append(Example(ask, rows.copy(), n_extra, x.astype(np.float32), start, gold, ask.group))
     return out
+
+
+def _candidates(
+    chat: Chat, arrays: LinkArrays, allowed: NDArray[np.uint8], question: LinkQuestion, end: int
+) -> tuple[NDArray[np.int32], int]:
+    """What a question at a row is ranked with, and how many of them stand before the window."""
+    rows, n_older = candidates(arrays, end, allowed, 0, question)
+    alike = alike_rows(chat.view, question, allowed[:end].view(np.bool_))
+    found = with_rows(rows, alike)
+    return found, int((found < rows[n_older]).sum()) if n_older < len(rows) else len(found)
 
 
 def add_conversations(arrays: LinkArrays, found: Sequence[Example], model: LinkModel) -> None:

@@ -31,7 +31,9 @@ from .lexical import (
     Worth,
     bm25,
     bound_bm25,
+    count_rows,
     in_use,
+    rows_alike,
     rows_with,
 )
 from .line_table import LineTable, Pieces, add_up, key_of, take_fitting
@@ -87,6 +89,7 @@ __all__ = [
     "ancestors",
     "bm25",
     "bound_bm25",
+    "count_rows",
     "decay_per_hour",
     "graph_scores",
     "in_use",
@@ -98,6 +101,7 @@ __all__ = [
     "recency_multipliers",
     "reciprocal_rank_fusion",
     "roots",
+    "rows_alike",
     "rows_with",
     "score_memory",
     "score_only",

@@ -46,8 +46,8 @@ from .link_columns import (
     ITS_LINK, LINK_LOG, LINK_RANK, ITS_TOGETHER, TOGETHER_RANK, ANSWERED, STARTS, ANSWERS_ME, ANSWERED_BY_ME,
     WITH_MY_NEWEST, WITH_NEWEST_NAMING_ME, WITH_NEWEST, SIZE, SIZE_SINCE, TOGETHER_LOG, STARTS_NEW, SIZE_FOR_ME,
     LINK_MINE, TOGETHER_IF_NEW, TOGETHER_SHARE, AUTHOR_TOGETHER, AUTHOR_SHARE, AUTHOR_BEFORE, AUTHOR_AFTER,
-    AUTHOR_LINK_LOG, LINK_OF_AUTHOR,
-) = range(26)
+    AUTHOR_LINK_LOG, LINK_OF_AUTHOR, AUTHOR_LINKED, AUTHOR_LINKED_SHARE,
+) = range(28)
 # fmt: on
 N_BASE = len(CONVERSATION) - len(QUIET_OF_CONVERSATION)
 
@@ -267,10 +267,15 @@ def _window_sizes(
 
 @helper
 def _by_author(
-    rows: Int32, author: Int32, p: Float64, together: Float64
-) -> tuple[Int32, Int32, Float64, Float64, Float64, Float64]:
+    rows: Int32,
+    author: Int32,
+    p: Float64,
+    together: Float64,
+    answered_by_me: Float64,
+    answers_me: Float64,
+) -> tuple[Int32, Int32, Float64, Float64, Float64, Float64, Float64]:
     """The place of each row's author; by author how many rows, the sums of ``together`` and of ``p``; ``together`` of
-    the author's row before each one, and after it.
+    the author's row before each one, and after it; by author how often one of us answered the other.
     """
     m = rows.shape[0]
     who = np.empty(m, np.int32)
@@ -278,16 +283,18 @@ def _by_author(
     count, last = np.zeros(n_people, np.int32), np.full(n_people, -1, np.int32)
     sum_together, sum_p = np.zeros(n_people, np.float64), np.zeros(n_people, np.float64)
     before, after = np.zeros(m, np.float64), np.zeros(m, np.float64)
+    linked = np.zeros(n_people, np.float64)
     for j in range(m):
         a = who[j]
         count[a] += 1
+        linked[a] += answered_by_me[j] + answers_me[j]
         sum_together[a] += together[j]
         sum_p[a] += p[j]
         if last[a] >= 0:
             before[j] = together[last[a]]
             after[last[a]] = together[j]
         last[a] = j
-    return who, count, sum_together, sum_p, before, after
+    return who, count, sum_together, sum_p, before, after, linked
 
 
 @helper
@@ -365,7 +372,14 @@ def conversation_columns(
         rows, n_extra, author, me, link_rows, link_p, band_from, answered, answered_by_me, answers_me
     )  # fmt: skip
     size, at_size = _window_sizes(rows, n_extra, band, band_from, sizes[0], sizes[1])
-    who, counts, by_author, p_by_author, before, after = _by_author(rows, author, p, together)
+    who, counts, by_author, p_by_author, before, after, linked = _by_author(
+        rows, author, p, together, answered_by_me, answers_me
+    )
+    linked_to_others = 1.0
+    for j in range(m):
+        linked_to_others += answered_by_me[j] + answers_me[j]
+        if my_newest >= 0 and who[j] == who[my_newest]:
+            linked_to_others -= answered_by_me[j] + answers_me[j]
     log_p = np.empty(p_by_author.shape[0], np.float64)
     for a in range(p_by_author.shape[0]):
         log_p[a] = np.log(max(LEAST, p_by_author[a]))
@@ -406,6 +420,10 @@ def conversation_columns(
         y[AUTHOR_AFTER] = after[j]
         y[AUTHOR_LINK_LOG] = log_p[a]
         y[LINK_OF_AUTHOR] = p[j] / max(LEAST, p_by_author[a])
+        y[AUTHOR_LINKED], y[AUTHOR_LINKED_SHARE] = 0.0, 0.0
+        if my_newest < 0 or a != who[my_newest]:
+            y[AUTHOR_LINKED] = np.log1p(linked[a])
+            y[AUTHOR_LINKED_SHARE] = linked[a] / linked_to_others
         for k in range(N_BASE, y.shape[0]):
             y[k] = quiet * y[QUIET_OF_CONVERSATION[k - N_BASE]]
         for i in range(of_base.shape[0]):

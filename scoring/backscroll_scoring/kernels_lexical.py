@@ -111,6 +111,78 @@ def _newest(tail: Int32, term: int) -> int:
     return int(tail[term]) if term >= 0 else -1
 
 
+@kernel(nb.intp(POSTINGS, READ_I32, READ_U8, nb.intp, I32), nogil=True)
+def count_rows(postings: Postings, terms: Int32, eligible: UInt8, most: int, out: Int32) -> int:
+    """See `lexical.count_rows`."""
+    pool, tail, rows = postings
+    for i in range(terms.shape[0]):
+        if terms[i] >= tail.shape[0]:
+            return BAD_POSTINGS
+        place, out[i] = _newest(tail, terms[i]), 0
+        while 0 < place < pool.shape[0] and out[i] < most:
+            row = _row(rows, pool[place])
+            out[i] += 0 <= row < eligible.shape[0] and eligible[row] != 0
+            place = _before(pool, place)
+    return OK
+
+
+@kernel(
+    nb.intp(POSTINGS, READ_I32, READ_F32, READ_U8, nb.intp, nb.intp, nb.intp, nb.float64, I32),
+    nogil=True,
+)
+def rows_alike(
+    postings: Postings, terms: Int32, boosts: Float32, eligible: UInt8, cut: int, common: int, newest: int,
+    least: float, out: Int32,
+) -> int:  # fmt: skip
+    """See `lexical.rows_alike`; how many rows were found, -1 for a term that is outside the postings."""
+    pool, tail, rows = postings
+    n, count = eligible.shape[0], 0
+    found = np.empty(terms.shape[0] * newest, np.int64)
+    worth = np.empty(terms.shape[0] * newest, np.float64)
+    for i in range(terms.shape[0]):
+        if terms[i] >= tail.shape[0]:
+            return -1
+        place = _newest(tail, terms[i])
+        often, end = 0, count
+        while 0 < place < pool.shape[0] and often < common:
+            row = _row(rows, pool[place])
+            if 0 <= row < n and eligible[row] != 0:
+                often += 1
+                if row < cut and end < count + newest:
+                    found[end] = row
+                    end += 1
+            place = _before(pool, place)
+        if often < common:  # who has a common word is like nobody by it
+            for k in range(count, end):
+                worth[k] = boosts[i] * math.log((n + 1.0) / often)
+            count = end
+    order = np.argsort(found[:count])
+    last, n_rows = -1, 0
+    for k in range(count):  # what a row has several of stands together
+        if found[order[k]] != last:
+            last = found[order[k]]
+            n_rows += 1
+            order[n_rows - 1] = order[k]
+        else:
+            worth[order[n_rows - 1]] += worth[order[k]]
+    taken = 0
+    while taken < out.shape[0]:
+        best = -1
+        for k in range(n_rows):  # of equal ones the newest
+            if worth[order[k]] >= least and (best < 0 or worth[order[k]] >= worth[order[best]]):
+                best = k
+        if best < 0:
+            break
+        hole = taken
+        while hole > 0 and out[hole - 1] > found[order[best]]:
+            out[hole] = out[hole - 1]
+            hole -= 1
+        out[hole] = found[order[best]]
+        worth[order[best]] = least - 1.0
+        taken += 1
+    return taken
+
+
 @helper
 def _has(pool: Int32, rows: Int32, newest: int, eligible: UInt8) -> bool:
     """Whether an eligible row has a term, the newest first."""

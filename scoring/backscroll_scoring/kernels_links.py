@@ -31,10 +31,13 @@ from .link_columns import (
     BASE,
     CHANCE,
     COLUMNS,
+    CROWD,
+    FEW_LINES,
     LINK_LINEAR,
     MAX_EXTRA,
     MAX_NAMED,
     MAX_WORDS,
+    NAMING_RATE,
     QUIET_OF,
     REACH,
     START,
@@ -46,20 +49,24 @@ from .link_columns import (
 # fmt: off
 (
     NAMED, CALLED, SHORTENED, NAMES_ME, CALLS_ME, SHORTENS_ME, NAMES_OTHER, CALLS_OTHER, SHARED_NAME, MUTUAL,
-    NEWEST_OF_NAMED, NEWEST_NAMING_ME, ABSENT_NAMED_MINE, NAMES_NOBODY, MINE, MINE_NEWEST, MINE_NEWEST_NO_NAME,
+    NEWEST_OF_NAMED, NEWEST_NAMING_ME, ABSENT_NAMED_MINE, NAMES_NOBODY, AUTHOR_HABIT, AUTHOR_HABIT_NO_NAME,
+    MY_HABIT_NO_NAME, PAIR_HABIT_NO_NAME, MINE, MINE_NEWEST, MINE_NEWEST_NO_NAME,
     MINE_DIRECTLY_BEFORE, MINE_NEWEST_SECONDS, MINE_LATER, AUTHOR_NEWEST, LATER_BY_AUTHOR, AUTHOR_NEWEST_NO_NAME,
     LAST_I_NAMED, LAST_I_NAMED_NEWEST, LAST_NAMING_ME, LAST_NAMING_ME_NEWEST, NEWEST_NOT_MINE, NAMES_ME_SINCE_MINE,
     FIRST_NAMING_ME_SINCE, OTHERS_UNNAMED_SINCE, NAMED_LATER, NAMED_LATER_COUNT, I_NAMED_LATER, ADDRESSEE_SPOKE_SINCE,
     UNANSWERED_QUESTION, AUTHOR_FIRST, AUTHOR_FIRST_QUESTION, AFTER_MINE, FROM_MINE, EXCHANGED, NEW_ASKER_QUESTION,
-    NEW_ASKER_DISTANCE, AUTHOR_COUNT, HABIT_NO_NAME_MINE, DISTANCE, DIRECTLY_BEFORE, SECOND_BEFORE, THIRD_BEFORE,
+    NEW_ASKER_DISTANCE, AUTHOR_COUNT, HABIT_NO_NAME_MINE, TURNS_TAKEN, TURNS_SHARE, DISTANCE,
+    DIRECTLY_BEFORE, SECOND_BEFORE, THIRD_BEFORE,
     BEYOND_TEN, BEYOND_THIRTY, AUTHORS_SINCE, OLDER, OLDER_MINE, AUTHOR_GOES_ON, AUTHOR_WENT_ON, QUESTION_GOES_ON,
     DISTANCE_NAMED, DISTANCE_MINE, SECONDS, SECONDS_PACE, GAP_BEFORE, PAUSE_DIRECTLY_BEFORE, SECONDS_MINE,
     WORDS_SHARED_SHARE, WORDS_WEIGHT, WORDS_WEIGHT_BEST, WORDS_SHARED, RAREST_SHARED, WEIGHT_NOT_MINE, LENGTH,
-    SHORT_AFTER_QUESTION, QUESTION, QUESTION_BY_MARK, QUESTION_QUESTION, QUESTION_STATEMENT, GREETS, GREETS_BOTH,
+    SHORT_AFTER_QUESTION, SAME_SCRIPT, AUTHOR_SCRIPT, OLDER_WEIGHT, OLDER_RAREST, IDENTIFIER,
+    IDENTIFIER_NEWEST, IDENTIFIER_OLDER, QUESTION, QUESTION_BY_MARK, QUESTION_QUESTION, QUESTION_STATEMENT, GREETS,
+    GREETS_BOTH,
     THANKS, THANKED_NAMED_ME, THANKS_MINE, YES_NO_QUESTION, YES_NO_YOU, CORRECTION_MINE, GOES_ON_MINE_NEWEST,
     GOES_ON_DIRECTLY_BEFORE, COMMAND, COMMAND_BOTH, LAUGHS, LAUGH_DIRECTLY_BEFORE, HAS_LINK, LINK_AFTER_QUESTION,
     YOU_FIRST_PERSON, SECOND_PERSON_MINE, CASUAL, ANSWER,
-) = range(96)
+) = range(109)
 # fmt: on
 N_BASE = len(BASE)
 N_COLUMNS = len(COLUMNS)
@@ -68,6 +75,8 @@ N_COLUMNS = len(COLUMNS)
 Q_MARK, Q_WORD, THANK, YES_NO, GREET, CORRECTION, LINKED, VERSION, YOU, FIRST, GOES_ON, SHORT, LAUGH, COMMANDED = (
     1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192
 )  # fmt: skip
+FIRST_SCRIPT, SCRIPTS = 1 << 14, 3
+SCRIPT = FIRST_SCRIPT * ((1 << SCRIPTS) - 1)
 TYPE_QUESTION, TYPE_ANSWER, TYPE_CASUAL = 1, 2, 5
 
 NO = -1
@@ -234,7 +243,7 @@ CHANNEL = nb.types.Tuple(  # LinkArrays
         READ_I32, READ_I32, READ_I32, nb.int64,
     )
 )  # fmt: skip
-ASKED = nb.types.Tuple((*[nb.int64] * 6, READ_I32, READ_I32, nb.int64))  # LinkQuestion
+ASKED = nb.types.Tuple((*[nb.int64] * 6, READ_I32, READ_I32, nb.int64, READ_I32))  # LinkQuestion
 Channel: TypeAlias = tuple[Any, ...]
 Question: TypeAlias = tuple[Any, ...]
 MODEL = nb.types.Tuple(
@@ -260,16 +269,35 @@ class Facts(NamedTuple):
     no_name: float
     my_count: int
     habit: float
+    naming: float
     best_weight: float
     pace: float
     pause: float
+    crowd: int
+    at_mine: int
+    newest_identifier: int
+
+
+class Writer(NamedTuple):
+    """Who wrote a candidate."""
+
+    person: int
+    named: bool
+    shortens: bool
+    last_named: bool
+    last_naming: bool
+    lines: int
+    exchanged: float
+    turns: int
+    naming: float
+    script: float
 
 
 class Candidate(NamedTuple):
     """One candidate: what its columns are made of."""
 
     j: int
-    person: int
+    by: Writer
     flags: int
     called: int
     shortened: int
@@ -278,20 +306,16 @@ class Candidate(NamedTuple):
     tokens: int
     mine: bool
     older: bool
+    place: int
+    at: int
     directly: bool
     question: bool
-    named: bool
-    shortens: bool
     shares_name: bool
     addressee_spoke: bool
     names_me: bool
-    last_named: bool
-    last_naming: bool
     goes_on: bool
     went_on: bool
     is_first: bool
-    by_author: int
-    exchanged: float
     distance: float
     seconds: float
     log_seconds: float
@@ -318,12 +342,11 @@ def _people(rows: Int32, author: Int32, who: Int32) -> Int32:
 
 @helper
 def _named(
-    rows: Int32, n_extra: int, author: Int32, parent: Int32, offsets: Int64, mentions: Int32, called: Int32,
-    people: Int32, ids: Int32, named: Int32, n_named: Int32,
-) -> float:  # fmt: skip
-    """Whom each row names, by id and by place among the people (-1: none of them); how little they do."""
-    m, naming = rows.shape[0], 0
-    for j in range(m):
+    rows: Int32, author: Int32, parent: Int32, offsets: Int64, mentions: Int32, called: Int32, people: Int32,
+    ids: Int32, named: Int32, n_named: Int32,
+) -> None:  # fmt: skip
+    """Whom each row names, by id and by place among the people (-1: none of them)."""
+    for j in range(rows.shape[0]):
         n_named[j] = _names_of(rows[j], author, parent, offsets, mentions, called[j], ids[j])
         for k in range(n_named[j]):
             named[j, k] = NO
@@ -331,8 +354,78 @@ def _named(
                 if people[p] == ids[j, k]:
                     named[j, k] = p
                     break
-        naming += j >= n_extra and n_named[j] > 0
-    return max(0.0, 1.0 - naming / max(1.0, 0.15 * (m - n_extra)))
+
+
+@helper
+def _scripts(
+    who: Int32, n_extra: int, flags: Int32, asker: int, q_flags: int, alike: Float64
+) -> None:
+    """How alike the scripts are that each person and the asker write in: the share of lines that they have in common.
+
+    Who wrote little is taken to write as the room does: as if there were one line more.
+    """
+    room = alike.shape[0]
+    lines, all_lines = np.zeros((room, SCRIPTS)), np.zeros(SCRIPTS)
+    for j in range(n_extra, who.shape[0]):
+        for s in range(SCRIPTS):
+            if (flags[j] & (FIRST_SCRIPT << s)) != 0:
+                lines[who[j], s] += 1.0
+                all_lines[s] += 1.0
+    for s in range(SCRIPTS):
+        if (q_flags & (FIRST_SCRIPT << s)) != 0:
+            lines[asker, s] += 1.0
+            all_lines[s] += 1.0
+    total = all_lines[0] + all_lines[1] + all_lines[2]
+    alike[:] = 1.0
+    if max(all_lines[0], all_lines[1], all_lines[2]) == total:
+        return
+    for p in range(room):
+        of_person = 1.0 + lines[p, 0] + lines[p, 1] + lines[p, 2]
+        for s in range(SCRIPTS):
+            lines[p, s] = (lines[p, s] + all_lines[s] / total) / of_person
+    for p in range(room):
+        if p != asker:
+            alike[p] = 0.0
+            for s in range(SCRIPTS):
+                alike[p] += min(lines[p, s], lines[asker, s])
+
+
+@helper
+def _habits(who: Int32, n_extra: int, n_named: Int32, alike: Float64, naming: Float64) -> None:
+    """The share of each person's lines that name somebody; of who wrote few it is nearer to that of the crowd."""
+    room, m = alike.shape[0], who.shape[0]
+    count, all_naming, all_count = np.zeros(room), 0.0, 0.0
+    naming[:] = 0.0
+    for j in range(n_extra, m):
+        count[who[j]] += 1.0
+        naming[who[j]] += n_named[j] > 0
+    for p in range(room):
+        if alike[p] >= CROWD:
+            all_naming += naming[p]
+            all_count += count[p]
+    of_crowd = all_naming / max(1.0 / NAMING_RATE, all_count)
+    for p in range(room):
+        naming[p] = (naming[p] + FEW_LINES * of_crowd) / (count[p] + FEW_LINES)
+
+
+@helper
+def _places(who: Int32, n_extra: int, alike: Float64, at: Int32, before: Int32) -> tuple[int, int]:
+    """By row how many of the crowd stand before it, and which is the last of those; how many there are, and of them in
+    the window. Where there is none of the crowd everybody is.
+    """
+    m, count, in_window = who.shape[0], 0, 0
+    for j in range(m):
+        count += alike[who[j]] >= CROWD
+    if count == 0:
+        alike[:] = 1.0
+    count, last = 0, NO
+    for j in range(m):
+        at[j], before[j] = count, last
+        if alike[who[j]] >= CROWD:
+            count += 1
+            in_window += j >= n_extra
+            last = j
+    return count, in_window
 
 
 @helper
@@ -354,15 +447,16 @@ def _mark(people: Int32, asked: Int32, out: UInt8) -> bool:
 @helper
 def _turns(
     who: Int32, me: int, asker: int, ids: Int32, named: Int32, n_named: Int32, count: Int64, first: Int64,
-    exchanged: Float64, last_named: UInt8, names_me: UInt8,
+    exchanged: Float64, turns: Int64, alike: Float64, last_named: UInt8, names_me: UInt8,
 ) -> tuple[int, int, int, int, float]:  # fmt: skip
-    """What happened in the window: by person how many rows, the first one, how often we named each other, and whom my
-    last message that names anybody names; by row whether it names me.
+    """What happened in the window: by person how many rows, the first one, how often we named each other, how often one
+    wrote after I had, and whom my last message that names anybody names; by row whether it names me.
 
     Returns my newest row, the newest that names me, the newest of others, the first that names me since mine, and the
     share of my messages that name nobody.
     """
-    my_unnamed = 0
+    my_unnamed, mine = 0, 0
+    seen = np.zeros(count.shape[0], np.int64)
     my_newest, newest_naming_me, newest_not_mine = NO, NO, NO
     for j in range(who.shape[0]):
         count[who[j]] += 1
@@ -370,6 +464,7 @@ def _turns(
             first[who[j]] = j
         if me >= 0 and who[j] == me:
             my_newest = j
+            mine += 1
             my_unnamed += n_named[j] == 0
             if n_named[j] > 0:
                 last_named[:] = 0
@@ -378,7 +473,11 @@ def _turns(
                     exchanged[named[j, k]] += 1.0
                     last_named[named[j, k]] = 1
         else:
-            newest_not_mine = j
+            if alike[who[j]] >= CROWD:
+                newest_not_mine = j
+            if mine > seen[who[j]]:
+                seen[who[j]] = mine
+                turns[who[j]] += 1
             for k in range(n_named[j]):
                 if asker >= 0 and ids[j, k] == asker:
                     names_me[j] = 1
@@ -395,13 +494,20 @@ def _turns(
 
 @helper
 def _words(
-    offsets: Int64, ids: Int32, rows: Int32, asked: Int32, shared: Float64, share: Float64, weight: Float64,
-    rarest_shared: Float64,
+    offsets: Int64, ids: Int32, rows: Int32, asked: Int32, identifiers: Int32, shared: Float64, share: Float64,
+    weight: Float64, rarest_shared: Float64, identifier: Float64,
 ) -> float:  # fmt: skip
-    """The question's words in each row: how many, their share of either's, BM25, the rarest's idf; the best BM25."""
+    """The question's words in each row: how many, their share of either's, BM25, the rarest's idf, whether one is an
+    identifier; the best BM25.
+    """
     m, n_words = rows.shape[0], asked.shape[0] if asked.shape[0] <= MAX_WORDS else 0
     found = np.zeros((m, n_words), np.uint8)
     df, mean_words = np.zeros(n_words, np.int64), 0.0
+    is_identifier, at = np.zeros(n_words, np.uint8), 0
+    for w in range(n_words):
+        while at < identifiers.shape[0] and identifiers[at] < asked[w]:
+            at += 1
+        is_identifier[w] = at < identifiers.shape[0] and identifiers[at] == asked[w]
     for j in range(m):
         k, k_end = offsets[rows[j]], offsets[rows[j] + 1]
         mean_words += (k_end - k) / m
@@ -426,6 +532,8 @@ def _words(
             for w in range(n_words):
                 if found[j, w] != 0:
                     times[df[w]] += 1
+                    if is_identifier[w] != 0:
+                        identifier[j] = 1.0
             total, rarest = 0.0, 0.0
             for often in range(m, 0, -1):
                 if times[often] > 0:
@@ -440,9 +548,9 @@ def _words(
 
 @inlined
 def _name_columns(y: Float64, c: Candidate, q: Facts, newest: bool) -> None:
-    y[NAMED] = c.named
-    y[CALLED] = q.called >= 0 and c.person == q.called
-    y[SHORTENED] = c.shortens and not c.named
+    y[NAMED] = c.by.named
+    y[CALLED] = q.called >= 0 and c.by.person == q.called
+    y[SHORTENED] = c.by.shortens and not c.by.named
     y[NAMES_ME] = c.names_me
     y[CALLS_ME] = q.asker >= 0 and c.called == q.asker
     y[SHORTENS_ME] = q.asker >= 0 and c.shortened == q.asker and not c.names_me
@@ -450,11 +558,16 @@ def _name_columns(y: Float64, c: Candidate, q: Facts, newest: bool) -> None:
     y[CALLS_OTHER] = c.called >= 0 and c.called != q.asker
     y[SHARED_NAME] = c.shares_name
     y[ADDRESSEE_SPOKE_SINCE] = c.addressee_spoke
-    y[MUTUAL] = c.named and c.names_me
-    y[NEWEST_OF_NAMED] = (c.named or c.shortens) and newest
+    y[MUTUAL] = c.by.named and c.names_me
+    y[NEWEST_OF_NAMED] = (c.by.named or c.by.shortens) and newest
     y[NEWEST_NAMING_ME] = c.j == q.newest_naming_me
     y[ABSENT_NAMED_MINE] = c.mine and q.absent
     y[NAMES_NOBODY] = c.names == 0
+    y[AUTHOR_HABIT] = c.by.naming
+    y[AUTHOR_HABIT_NO_NAME] = q.no_name * c.by.naming
+    if not c.mine:
+        y[MY_HABIT_NO_NAME] = q.no_name * q.naming
+        y[PAIR_HABIT_NO_NAME] = q.no_name * c.by.exchanged / (c.by.exchanged + c.by.turns + 1.0)
 
 
 @inlined
@@ -471,10 +584,10 @@ def _turn_columns(
     y[AUTHOR_NEWEST] = newest
     y[LATER_BY_AUTHOR] = _log1p(min(10, later))
     y[AUTHOR_NEWEST_NO_NAME] = q.no_name if newest else 0.0
-    y[LAST_I_NAMED] = c.last_named
-    y[LAST_I_NAMED_NEWEST] = c.last_named and newest
-    y[LAST_NAMING_ME] = c.last_naming
-    y[LAST_NAMING_ME_NEWEST] = c.last_naming and newest
+    y[LAST_I_NAMED] = c.by.last_named
+    y[LAST_I_NAMED_NEWEST] = c.by.last_named and newest
+    y[LAST_NAMING_ME] = c.by.last_naming
+    y[LAST_NAMING_ME_NEWEST] = c.by.last_naming and newest
     y[NEWEST_NOT_MINE] = c.j == q.newest_not_mine
     y[NAMES_ME_SINCE_MINE] = c.names_me and c.j > q.my_newest
     y[FIRST_NAMING_ME_SINCE] = c.j == q.first_since
@@ -486,12 +599,14 @@ def _turn_columns(
     y[AUTHOR_FIRST] = c.is_first
     y[AUTHOR_FIRST_QUESTION] = c.is_first and c.question
     y[AFTER_MINE] = q.my_newest >= 0 and c.j > q.my_newest
-    y[FROM_MINE] = _log1p(abs(c.j - q.my_newest)) if q.my_newest >= 0 else 0.0
-    y[EXCHANGED] = np.log1p(c.exchanged) if c.exchanged > 0.0 and not c.mine else 0.0
+    y[FROM_MINE] = _log1p(abs(c.at - q.at_mine)) if q.my_newest >= 0 else 0.0
+    y[EXCHANGED] = np.log1p(c.by.exchanged) if c.by.exchanged > 0.0 and not c.mine else 0.0
     y[NEW_ASKER_QUESTION] = q.my_count == 0 and c.question
     y[NEW_ASKER_DISTANCE] = c.distance if q.my_count == 0 else 0.0
-    y[AUTHOR_COUNT] = _log1p(c.by_author - 1)
+    y[AUTHOR_COUNT] = _log1p(c.by.lines - 1)
     y[HABIT_NO_NAME_MINE] = q.no_name * q.habit if c.mine else 0.0
+    y[TURNS_TAKEN] = _log1p(c.by.turns)
+    y[TURNS_SHARE] = c.by.turns / (max(q.my_count, c.by.lines) + 1.0)
 
 
 @inlined
@@ -499,8 +614,8 @@ def _place_columns(y: Float64, c: Candidate, q: Facts, authors_since: int) -> No
     """Distance and time."""
     y[DISTANCE] = c.distance
     y[DIRECTLY_BEFORE] = c.directly
-    y[SECOND_BEFORE] = c.j == q.m - 2 and not c.older
-    y[THIRD_BEFORE] = c.j == q.m - 3 and not c.older
+    y[SECOND_BEFORE] = c.place == 1
+    y[THIRD_BEFORE] = c.place == 2
     y[BEYOND_TEN] = max(0.0, c.distance - LOGS[9])
     y[BEYOND_THIRTY] = max(0.0, c.distance - LOGS[29])
     y[AUTHORS_SINCE] = _log1p(authors_since)
@@ -509,7 +624,7 @@ def _place_columns(y: Float64, c: Candidate, q: Facts, authors_since: int) -> No
     y[AUTHOR_GOES_ON] = c.goes_on
     y[AUTHOR_WENT_ON] = c.went_on
     y[QUESTION_GOES_ON] = c.question and c.goes_on
-    y[DISTANCE_NAMED] = c.distance if c.named else 0.0
+    y[DISTANCE_NAMED] = c.distance if c.by.named else 0.0
     y[DISTANCE_MINE] = c.distance if c.mine else 0.0
     y[SECONDS] = c.log_seconds
     y[SECONDS_PACE] = np.log1p(c.seconds / (q.pace + 1.0))
@@ -520,7 +635,14 @@ def _place_columns(y: Float64, c: Candidate, q: Facts, authors_since: int) -> No
 
 @inlined
 def _text_columns(
-    y: Float64, c: Candidate, q: Facts, shared: float, share: float, weight: float, rarest: float
+    y: Float64,
+    c: Candidate,
+    q: Facts,
+    shared: float,
+    share: float,
+    weight: float,
+    rarest: float,
+    identifier: float,
 ) -> None:
     y[WORDS_SHARED_SHARE] = share
     y[RAREST_SHARED] = rarest
@@ -530,6 +652,16 @@ def _text_columns(
     y[WEIGHT_NOT_MINE] = 0.0 if c.mine else weight
     y[LENGTH] = _log1p(max(0, c.tokens))
     y[SHORT_AFTER_QUESTION] = (q.flags & SHORT) != 0 and c.question
+    y[SAME_SCRIPT] = (
+        (c.flags & q.flags & SCRIPT) != 0 or (c.flags & SCRIPT) == 0 or (q.flags & SCRIPT) == 0
+    )
+    y[AUTHOR_SCRIPT] = c.by.script
+    y[IDENTIFIER] = identifier
+    y[IDENTIFIER_NEWEST] = c.j == q.newest_identifier
+    if c.older:
+        y[IDENTIFIER_OLDER] = identifier
+        y[OLDER_WEIGHT] = weight
+        y[OLDER_RAREST] = rarest
 
 
 @inlined
@@ -587,7 +719,7 @@ def _start(q: Facts, quiet: float, tokens: int, start: Float64) -> None:
     start[10] = np.log1p(max(0, tokens))
     start[11] = quiet
     start[12] = (q.flags & YES_NO) != 0
-    start[13] = np.log1p(q.m - q.my_newest) if q.my_newest >= 0 else np.log1p(2 * WINDOW)
+    start[13] = np.log1p(q.crowd - q.at_mine) if q.my_newest >= 0 else np.log1p(2 * WINDOW)
     start[14] = q.first_since >= 0
     start[15] = (q.flags & (THANK | LAUGH | CORRECTION)) != 0
 
@@ -607,7 +739,18 @@ def link_columns(
         :7
     ]
     message_type, tokens, all_flags, all_called, all_shortened, cues_from = channel[7:]
-    q_time, asker, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens = question
+    (
+        q_time,
+        asker,
+        q_type,
+        q_flags,
+        q_called,
+        q_shortened,
+        q_names,
+        q_words,
+        q_tokens,
+        identifiers,
+    ) = question
     m = rows.shape[0]
     who, flags = np.empty(m, np.int32), np.zeros(m, np.int32)
     called, shortened = np.full(m, NO, np.int32), np.full(m, NO, np.int32)
@@ -621,32 +764,59 @@ def link_columns(
             me = k
     ids, named = np.empty((m, MAX_NAMED + 2), np.int32), np.empty((m, MAX_NAMED + 2), np.int32)
     n_named, names_me = np.zeros(m, np.int32), np.zeros(m, np.uint8)
-    quiet = _named(
-        rows, n_extra, author, parent, mention_offsets, mention_ids, called, people, ids, named, n_named
+    _named(
+        rows, author, parent, mention_offsets, mention_ids, called, people, ids, named, n_named
     )  # fmt: skip
     room = people.shape[0] + 1
+    my_place = me if me >= 0 else room - 1
+    alike, naming = np.empty(room), np.empty(room)
+    _scripts(who, n_extra, flags, my_place, q_flags, alike)
+    at, before = np.empty(m, np.int32), np.empty(m, np.int32)
+    n_crowd, n_window = _places(who, n_extra, alike, at, before)
+    _habits(who, n_extra, n_named, alike, naming)
+    quiet = max(0.0, 1.0 - naming[my_place] / NAMING_RATE)
     is_named, last_named = np.zeros(room, np.uint8), np.zeros(room, np.uint8)
     absent = _mark(people, q_names, is_named)
     count, first, exchanged = np.zeros(room, np.int64), np.full(room, NO, np.int64), np.zeros(room)
+    turns = np.zeros(room, np.int64)
     my_newest, naming_me, not_mine, first_since, habit = _turns(
-        who, me, asker, ids, named, n_named, count, first, exchanged, last_named, names_me
+        who, me, asker, ids, named, n_named, count, first, exchanged, turns, alike, last_named, names_me
+    )  # fmt: skip
+    shared, share, weight, rarest, identifier = (
+        np.zeros(m),
+        np.zeros(m),
+        np.zeros(m),
+        np.zeros(m),
+        np.zeros(m),
     )
-    shared, share, weight, rarest = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
-    best_weight = _words(keyword_offsets, keyword_ids, rows, q_words, shared, share, weight, rarest)
-    last = max(0, m - 21)
+    best_weight = _words(
+        keyword_offsets, keyword_ids, rows, q_words, identifiers, shared, share, weight, rarest, identifier
+    )  # fmt: skip
+    newest_identifier = NO
+    for j in range(m):
+        if identifier[j] > 0.0:
+            newest_identifier = j
+    newest, last, gaps = m - 1, 0, 0
+    for j in range(m - 1, -1, -1):  # the newest of the crowd, and the twentieth before that
+        if alike[who[j]] >= CROWD:
+            place = n_crowd - 1 - at[j]
+            newest = j if place == 0 else newest
+            if place <= 20:
+                last, gaps = j, place
     q = Facts(
         m, asker, q_called, q_flags, q_type == TYPE_QUESTION or (q_flags & Q_MARK) != 0, my_newest, naming_me, not_mine,
         first_since, absent, 1.0 if q_names.shape[0] == 0 and q_shortened < 0 else 0.0, count[me] if me >= 0 else 0,
-        habit, best_weight,
-        max(0.0, (time_ms[rows[m - 1]] - time_ms[rows[last]]) / 1000.0) / max(1, m - 1 - last),
-        np.log1p(max(0.0, (q_time - time_ms[rows[m - 1]]) / 1000.0)),
+        habit, naming[my_place], best_weight,
+        max(0.0, (time_ms[rows[newest]] - time_ms[rows[last]]) / 1000.0) / max(1, gaps),
+        np.log1p(max(0.0, (q_time - time_ms[rows[newest]]) / 1000.0)),
+        n_crowd, at[my_newest] if my_newest >= 0 else 0, newest_identifier,
     )  # fmt: skip
     later, named_later, i_named = (
         np.zeros(room, np.int64),
         np.zeros(room, np.int64),
         np.zeros(room, np.uint8),
     )
-    authors_since, mine_later = 0, 0
+    authors_since, mine_later, next_author = 0, 0, NO
     of_base = _of_base(weights, quiet)
     for j in range(m - 1, -1, -1):  # the newest candidate first
         row, a = rows[j], who[j]
@@ -654,32 +824,45 @@ def link_columns(
         for k in range(y.shape[0]):
             y[k] = 0.0
         mine, older, kind = me >= 0 and a == me, j < n_extra, message_type[row]
-        away = m - j if not older else m - n_extra + max(0, rows[min(n_extra, m - 1)] - row) + 1
+        in_crowd, place = alike[a] >= CROWD, NO
+        away = n_crowd - at[j] - in_crowd + 1  # this many rows of the crowd before the question
+        if older:
+            gap = max(0, rows[min(n_extra, m - 1)] - row)
+            if n_window < m - n_extra:
+                gap = gap * n_window // (m - n_extra)
+            away = n_window + gap + 1
+        elif in_crowd:
+            place = away - 1
         seconds = max(0.0, (q_time - time_ms[row]) / 1000.0)
         shares_name, spoke = False, False
         for k in range(n_named[j]):
             for i in range(q_names.shape[0]):
                 shares_name |= ids[j, k] == q_names[i]
             spoke |= named[j, k] >= 0 and later[named[j, k]] > 0
+        by = Writer(
+            people[a], is_named[a] != 0, q_shortened >= 0 and people[a] == q_shortened, last_named[a] != 0,
+            naming_me >= 0 and a == who[naming_me], count[a], exchanged[a], turns[a], naming[a], alike[a],
+        )  # fmt: skip
         c = Candidate(
-            j, people[a], flags[j], called[j], shortened[j], n_named[j], kind, tokens[row], mine, older,
-            j == m - 1 and not older, kind == TYPE_QUESTION or (flags[j] & Q_MARK) != 0, is_named[a] != 0,
-            q_shortened >= 0 and people[a] == q_shortened, shares_name, spoke, names_me[j] != 0, last_named[a] != 0,
-            naming_me >= 0 and a == who[naming_me], j + 1 < m and who[j + 1] == a, j > 0 and who[j - 1] == a,
-            first[a] == j, count[a], exchanged[a], _log1p(away - 1), seconds, np.log1p(seconds),
-            max(0.0, (time_ms[row] - time_ms[rows[j - 1]]) / 1000.0) if j > 0 else 0.0,
+            j, by, flags[j], called[j], shortened[j], n_named[j], kind, tokens[row], mine, older, place, at[j],
+            place == 0, kind == TYPE_QUESTION or (flags[j] & Q_MARK) != 0, shares_name, spoke, names_me[j] != 0,
+            next_author == a, before[j] >= 0 and who[before[j]] == a,
+            first[a] == j, _log1p(away - 1), seconds, np.log1p(seconds),
+            max(0.0, (time_ms[row] - time_ms[rows[before[j]]]) / 1000.0) if before[j] >= 0 else 0.0,
         )  # fmt: skip
         _name_columns(y, c, q, later[a] == 0)
         _turn_columns(y, c, q, later[a], named_later[a], i_named[a], mine_later)
         _place_columns(y, c, q, authors_since)
-        _text_columns(y, c, q, shared[j], share[j], weight[j], rarest[j])
+        _text_columns(y, c, q, shared[j], share[j], weight[j], rarest[j], identifier[j])
         _cue_columns(y, c, q)
         for k in range(N_BASE, y.shape[0]):
             y[k] = quiet * y[QUIET_OF[k - N_BASE]]
         for i in range(of_base.shape[0]):
             sums[i, j] = _product(of_base[i], y)
         # what the older candidates will see
-        authors_since += later[a] == 0
+        if in_crowd:
+            authors_since += later[a] == 0
+            next_author = a
         later[a] += 1
         mine_later += mine
         for k in range(n_named[j]):
@@ -794,6 +977,7 @@ def reply_links(
         question = (
             time_ms[row], np.int64(author[row]), np.int64(message_type[row]), np.int64(flags[cue]),
             np.int64(called), np.int64(shortened), names[:n_names], words, np.int64(tokens[row]),
+            words[:0],
         )  # fmt: skip
         link_columns(channel, rows[:m], extra, question, x, start, weights[:1], scores)
         for j in range(m):

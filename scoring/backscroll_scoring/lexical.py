@@ -21,6 +21,13 @@ MAX_QUERY_TERMS = 64
 GONE = np.iinfo(np.int32).max
 """Of an entry whose text was taken out: a row no view has."""
 
+COMMON = 64
+"""A word of so many rows tells no two rows to be about the same."""
+NEWEST_ALIKE = 16
+"""So many rows of a rare word are compared."""
+LEAST_ALIKE = 8.0
+"""What rows must have in common: two words that a fiftieth of all have, or one of 3,000 rows."""
+
 _MIN_CAPACITY = 64
 _MIN_POOL = 1_024
 """Above the largest chunk, so that a pool that grew has room for one."""
@@ -363,6 +370,52 @@ def rows_with(
         kernels_lexical.mark_rows(postings.pool, postings.tail, postings.rows, terms, eligible, out)
     )
     return out
+
+
+def count_rows(postings: PostingsView, terms: Int32, eligible: UInt8, most: int) -> Int32:
+    """Return how many eligible rows have each term, int32[k], counted up to ``most``. No row has a negative term.
+
+    Raises
+    ------
+    ValueError
+        A term outside the postings.
+    """
+    out = np.empty(len(terms), np.int32)
+    found = (postings.pool, postings.tail, postings.rows)
+    check(kernels_lexical.count_rows(found, terms, eligible, most, out))
+    return out
+
+
+def rows_alike(
+    postings: PostingsView, terms: Int32, boosts: Float32, eligible: UInt8, cut: int, most: int
+) -> Int32:
+    """Return the rows before ``cut`` that have the rarest of the terms, ascending, at most ``most``.
+
+    A row is worth the sum over its terms of ``boost * log((n + 1) / df)``, where ``df`` counts eligible rows. It must
+    be worth `LEAST_ALIKE`; of equal ones the newest are taken. A term that `COMMON` rows have does not count,
+    and of the others the `NEWEST_ALIKE` newest rows before the cut are looked at: O(terms), whatever the history.
+
+    Parameters
+    ----------
+    terms : int32[k], boosts : float32[k]
+        Different terms; no row has a negative one.
+    eligible : uint8[n]
+
+    Raises
+    ------
+    ValueError
+        More than `MAX_QUERY_TERMS` terms, a term outside the postings.
+    """
+    if len(terms) > MAX_QUERY_TERMS or len(boosts) != len(terms):
+        raise ValueError(f"at most {MAX_QUERY_TERMS} terms, each with a boost: {len(terms)}")
+    out = np.empty(most, np.int32)
+    count = kernels_lexical.rows_alike(
+        (postings.pool, postings.tail, postings.rows), terms, boosts, eligible, cut, COMMON, NEWEST_ALIKE,
+        LEAST_ALIKE, out,
+    )  # fmt: skip
+    if count < 0:
+        raise ValueError("a term outside the postings")
+    return out[:count]
 
 
 def in_use(

@@ -1,7 +1,10 @@
 """The columns of the reply model: what is measured of a candidate for a message that may answer it.
 
 `FAMILIES` names them, family by family; a column's place in that order is its index everywhere (the kernels' constants,
-the weights file, the shares). `QUIET` columns are repeated, multiplied by how little people name each other lately.
+the weights file, the shares). `QUIET` columns are repeated, multiplied by how little the asker names anybody.
+
+Several crowds may share a channel. The *asker's crowd* are those who write in the asker's script. Rows are
+counted, and the pace is told, among theirs; how often they name each other stands in for who wrote little.
 """
 
 from __future__ import annotations
@@ -13,11 +16,18 @@ from .arrays import Int32, Int64, UInt8
 WINDOW = 100
 """The newest messages that are candidates."""
 MAX_EXTRA = 8
-"""Older candidates at most: of the asker, of who is named, of who names the asker."""
+"""Older candidates at most: of the asker, of who is named, of who names the asker; those of the same rare words are
+found elsewhere (`lexical.rows_alike`)."""
 REACH = 1_500
 """How many messages before the window are searched for them."""
 TOP = 5
 """Reply links kept a message: the likeliest parents."""
+CROWD = 0.5
+"""Whose share of lines in the asker's scripts is lower is not of the asker's crowd."""
+FEW_LINES = 40.0
+"""So many lines of a person tell as much of a habit of naming as the crowd does."""
+NAMING_RATE = 0.15
+"""Who names somebody in so many lines is not quiet at all."""
 MAX_NAMED = 12
 """Who mentions more people mentions nobody in particular."""
 MOST_ROWS = 256
@@ -32,6 +42,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "names": (
         "named", "called", "shortened", "names_me", "calls_me", "shortens_me", "names_other", "calls_other",
         "shared_name", "mutual", "newest_of_named", "newest_naming_me", "absent_named_mine", "names_nobody",
+        "author_habit", "author_habit_no_name", "my_habit_no_name", "pair_habit_no_name",
     ),
     "turns": (
         "mine", "mine_newest", "mine_newest_no_name", "mine_directly_before", "mine_newest_seconds", "mine_later",
@@ -39,7 +50,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "last_naming_me", "last_naming_me_newest", "newest_not_mine", "names_me_since_mine", "first_naming_me_since",
         "others_unnamed_since", "named_later", "named_later_count", "i_named_later", "addressee_spoke_since",
         "unanswered_question", "author_first", "author_first_question", "after_mine", "from_mine", "exchanged",
-        "new_asker_question", "new_asker_distance", "author_count", "habit_no_name_mine",
+        "new_asker_question", "new_asker_distance", "author_count", "habit_no_name_mine", "turns_taken", "turns_share",
     ),
     "distance": (
         "distance", "directly_before", "second_before", "third_before", "beyond_ten", "beyond_thirty", "authors_since",
@@ -49,8 +60,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "time": ("seconds", "seconds_pace", "gap_before", "pause_directly_before", "seconds_mine"),
     "text": (
         "words_shared_share", "words_weight", "words_weight_best", "words_shared", "rarest_shared",
-        "weight_not_mine", "length", "short_after_question",
+        "weight_not_mine", "length", "short_after_question", "same_script", "author_script", "older_weight",
+        "older_rarest",
     ),
+    "identifiers": ("identifier", "identifier_newest", "identifier_older"),
     "cues": (
         "question", "question_by_mark", "question_question", "question_statement", "greets", "greets_both", "thanks",
         "thanked_named_me", "thanks_mine", "yes_no_question", "yes_no_you", "correction_mine", "goes_on_mine_newest",
@@ -76,6 +89,8 @@ _QUIET = frozenset(
         "after_mine",
         "from_mine",
         "author_count",
+        "turns_taken",
+        "turns_share",
         "mine_newest_seconds",
         "distance",
         "directly_before",
@@ -118,9 +133,10 @@ CONVERSATION: tuple[str, ...] = (
     "link", "link_log", "link_rank", "together", "together_rank", "answered", "starts", "answers_me", "answered_by_me",
     "with_my_newest", "with_newest_naming_me", "with_newest", "size", "size_since", "together_log", "starts_new",
     "size_for_me", "link_mine", "together_if_new", "together_share", "author_together", "author_share",
-    "author_before", "author_after", "author_link_log", "link_of_author",
+    "author_before", "author_after", "author_link_log", "link_of_author", "author_linked", "author_linked_share",
     "quiet_link_log", "quiet_link_rank", "quiet_together_log", "quiet_together_rank", "quiet_answers_me",
-    "quiet_with_my_newest", "quiet_answered", "quiet_author_together", "quiet_author_share",
+    "quiet_with_my_newest", "quiet_answered", "quiet_author_together", "quiet_author_share", "quiet_author_linked",
+    "quiet_author_linked_share",
 )  # fmt: skip
 """What the second models see beside `COLUMNS`: the links of the first one, and the conversations they make."""
 
@@ -176,6 +192,8 @@ class LinkQuestion(NamedTuple):
 
     `names` are the people it names (mentions, who is called first, the author of the message it replies to), without
     repeats; `words` its keywords, ascending, unknown ones negative; `tokens` counts the text and a newline.
+    `identifiers` are those of the words that are addresses, codes or names in programs and that hardly any row has,
+    ascending; of a stored message none are told.
     """
 
     time_ms: int
@@ -187,3 +205,4 @@ class LinkQuestion(NamedTuple):
     names: Int32
     words: Int32
     tokens: int
+    identifiers: Int32

@@ -5,6 +5,7 @@ Training and serving both come here, so that a column never means two things.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -213,6 +214,11 @@ def candidates(
     return out[: packed // 16], packed % 16
 
 
+def with_rows(some: Int32, others: Sequence[int] | Int32) -> Int32:
+    """Return both, int32[], ascending and without repeats. For a handful of rows."""
+    return np.array(sorted({*some.tolist(), *map(int, others)}), np.int32)
+
+
 def search_from(end: int) -> int:
     """The first row `candidates` looks at."""
     return max(0, end - WINDOW - REACH)
@@ -293,6 +299,7 @@ def rank(
     model: LinkModel,
     *,
     more: Int32 = NO_ROWS,
+    alike: Int32 = NO_ROWS,
     parent: int = NOBODY,
     sizes: WindowSizes = NO_SIZES,
 ) -> Ranking:
@@ -304,11 +311,15 @@ def rank(
         The rows that may be answered, from `search_from` on.
     more : int32[]
         Rows beside the `candidates`, ascending, without repeats. Of all together the newest `MOST_ROWS` are ranked.
+    alike : int32[]
+        Rows of the same rare words, ascending: ranked like `more`, and counted among `Ranking.older`.
     parent : int
         The row the question answers for sure, by a platform's own edge; -1: not known.
     sizes
         What `window_sizes` said of some end; of another one than this it is not taken.
     """
+    if len(alike):
+        more = with_rows(more, alike) if len(more) else alike
     room = min(MOST_ROWS, WINDOW + MAX_EXTRA + len(more))
     rows, older = np.empty(room, np.int32), np.empty(MAX_EXTRA, np.int32)
     numbers = np.empty((SCORE + 1, room))
@@ -323,9 +334,11 @@ def rank(
     )  # fmt: skip
     m, n_extra, n_older, place, _, starts_new, quiet = found
     asked = Asked(arrays, links, question, model, n_extra, quiet)
-    return Ranking(
-        rows[:m], older[:n_older], place, order[:m], starts_new, stages[:m], numbers[:, :m], asked
-    )
+    rows, older = rows[:m], older[:n_older]
+    if len(alike):
+        begin, end = rows.item(0), rows.item(n_extra - 1) if n_extra else NOBODY
+        older = with_rows(older, [row for row in alike.tolist() if begin <= row <= end])
+    return Ranking(rows, older, place, order[:m], starts_new, stages[:m], numbers[:, :m], asked)
 
 
 def _shares(x: Float64, more: Float64, model: Linear) -> Float64:

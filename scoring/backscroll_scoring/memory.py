@@ -6,6 +6,8 @@ one of them changes little.
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -37,9 +39,7 @@ SATURATION = 1.0
 SITTING_MS = 3_600_000
 """Lines an hour or more apart do not belong together."""
 
-_WEIGHTS = np.array(MEMORY_WEIGHTS, np.float32)
-_LEXICAL_WEIGHTS = np.array(LEXICAL_WEIGHTS, np.float32)
-_TOLD, _LEXICAL_TOLD = tuple(_WEIGHTS.tolist()), tuple(_LEXICAL_WEIGHTS.tolist())
+_ASKER = MEMORY_FACTORS.index("asker")
 _NONE_F32 = np.empty(0, np.float32)
 _NONE_I32 = np.empty(0, np.int32)
 _NONE_U8 = np.empty(0, np.uint8)
@@ -62,6 +62,8 @@ class MemoryCues(NamedTuple):
         First row and end of each span of time the question names, and what a row in it gets; spans add up.
     has_time, has_number : uint8[n]
         Rows with a word of time, with a number; empty when the question asks for neither.
+    middle : float
+        The mean similarity of all rows, where these are some of them; NaN: of these.
     """
 
     dense: Float32 = _NONE_F32
@@ -72,6 +74,7 @@ class MemoryCues(NamedTuple):
     date_values: Float32 = _NONE_F32
     has_time: UInt8 = _NONE_U8
     has_number: UInt8 = _NONE_U8
+    middle: float = math.nan
 
 
 class MemoryScores(NamedTuple):
@@ -108,6 +111,7 @@ def score_memory(
     *,
     limit: int = 64,
     rows: Int32 | None = None,
+    asker_share: float = 1.0,
 ) -> MemoryScores:
     """Score all n rows below ``len(eligible)``.
 
@@ -117,8 +121,8 @@ def score_memory(
       row before if that asks and this is somebody else's. Absolute: a question whose words are common gets little.
     - passage: what the terms weigh that are in a row or 2 rows on each side, over that of the best passage, times sure;
       wide_passage: of 4 rows.
-    - meaning: similarity with .25 of both neighbours', from 0, the least eligible row, to 1, the best; where a row has
-      none, the mean of those that have one.
+    - meaning: similarity above the mean of all rows, with .25 of both neighbours', from 0, the least eligible row, to
+      1, the best; where a row has none, the mean of those that have one.
     - date: the sum of the values of the spans the row is in.
     - speaker: 1 if the question names the author.
     - question: 1 if the row asks: answers are wanted.
@@ -136,6 +140,8 @@ def score_memory(
         The scores of so many rows at most: the best, best first; of equal scores the later row first.
     rows : int32[m], optional
         The scores of these rows instead, in their order.
+    asker_share : float
+        0 to 1: how surely the question is about the asker; `asker` gets so much of its weight.
 
     Raises
     ------
@@ -154,13 +160,21 @@ def score_memory(
         wanted = require("rows", rows, np.int32).copy()
         by = np.empty((2, 0), np.bool_)
     totals, shares = np.empty(len(wanted)), np.empty((len(wanted), len(MEMORY_FACTORS)))
+    by_weight, told = _weights(has_dense, asker_share)
     status, count = kernels_memory.memory_scores(
         (*matches,), (time_ms, author, asks, eligible), (*cues,),
-        _WEIGHTS if has_dense else _LEXICAL_WEIGHTS, SATURATION, SITTING_MS,
+        by_weight, SATURATION, SITTING_MS,
         rows is None, wanted, totals, shares, by,
     )  # fmt: skip
     check(status)
-    weights = _TOLD if has_dense else _LEXICAL_TOLD
     if count < len(wanted):
         wanted, totals, shares, by = wanted[:count], totals[:count], shares[:count], by[:, :count]
-    return MemoryScores(wanted, totals, shares, weights, by)
+    return MemoryScores(wanted, totals, shares, told, by)
+
+
+@lru_cache(maxsize=16)
+def _weights(has_dense: bool, asker_share: float) -> tuple[Float32, tuple[float, ...]]:
+    """The weights as the kernel takes them and as they are told."""
+    weights = np.array(MEMORY_WEIGHTS if has_dense else LEXICAL_WEIGHTS, np.float32)
+    weights[_ASKER] *= asker_share
+    return weights, tuple(weights.tolist())

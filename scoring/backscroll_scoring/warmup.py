@@ -12,7 +12,16 @@ from .graph import graph_scores
 from .hnsw import Graph
 from .index import ScanIndex, VectorRows
 from .layout import ADDED, FORMS, NUMBERS, TURN_COST, WRITE_ITEMS
-from .lexical import Postings, PostingsView, bm25, bound_bm25, in_use, rows_with
+from .lexical import (
+    Postings,
+    PostingsView,
+    bm25,
+    bound_bm25,
+    count_rows,
+    in_use,
+    rows_alike,
+    rows_with,
+)
 from .line_table import LineTable, Pieces, add_up, take_fitting
 from .link_columns import LinkArrays, LinkQuestion
 from .link_model import shipped
@@ -53,6 +62,8 @@ def warm() -> None:
     postings.append(rows, ids, rows)
     postings.renumber(rows)
     rows_with(postings.view(), ids[:1], eligible)
+    count_rows(postings.view(), ids[:1], eligible, 1)
+    rows_alike(postings.view(), ids[:1], np.ones(1, np.float32), eligible, 1, 1)
     in_use(postings.view(), ids[:1], eligible)
     matches = bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible)
     bound_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
@@ -132,7 +143,7 @@ def _warm_links() -> None:
         nobody,
         nobody,
     )
-    question = LinkQuestion(2, 0, 1, 0, -1, -1, ids[:1], ids[:1], 1)
+    question = LinkQuestion(2, 0, 1, 0, -1, -1, ids[:1], ids[:1], 1, ids[:1])
     allowed, links = np.ones(2, np.uint8), new_links(0)
     extend_links(arrays, allowed, 0, links, 0, 2, shipped())
     candidates(arrays, 2, allowed, 0, question)

@@ -6,6 +6,9 @@ import logging
 
 from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.config.settings import Settings
+from backscroll_sidecar.errors import StartRefused
+from backscroll_sidecar.models.bundled_model import BundledModel
+from backscroll_sidecar.models.e5_model import E5Model, e5_problem
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.models.local_embedder import LocalEmbedder
 from backscroll_sidecar.models.openai import OpenAIModel
@@ -17,9 +20,16 @@ log = logging.getLogger(__name__)
 
 
 def configured_embedder(settings: Settings) -> Embedder | None:
-    """The embedder of the settings; None when there shall be none."""
+    """The embedder of the settings; None when there shall be none.
+
+    Raises `StartRefused` where the pair cannot be had: with another model in its place every vector would be made anew.
+    """
     if settings.embedder == "local":
-        return LocalEmbedder()
+        return LocalEmbedder(BundledModel())
+    if settings.embedder == "pair":
+        if said := e5_problem():
+            raise StartRefused("embedder", f"is pair: {said}")
+        return LocalEmbedder(BundledModel(), E5Model())
     if settings.embedder == "none":
         return None
     try:
@@ -33,6 +43,8 @@ def configured_embedder(settings: Settings) -> Embedder | None:
 
 def embedder_problem(settings: Settings) -> str:
     """Why the configured embedder could never be called; empty when it could. Nothing is called."""
+    if settings.embedder == "pair":
+        return e5_problem()
     try:
         if settings.embedder == "openai":
             _embedder_options(settings)
@@ -61,7 +73,7 @@ def chat_model(settings: Settings, pacer: Pacer | None = None) -> ChatModel:
         return OpenAIModel(_model_options(settings), pacer)
     except ValueError as error:
         log.warning("there is no model, an echo answers: %s", error)
-        return EchoModel(settings.wordings())
+        return EchoModel(settings.wordings(), is_refused=True)
 
 
 def model_problem(settings: Settings) -> str:

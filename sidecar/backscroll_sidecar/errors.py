@@ -80,6 +80,11 @@ class NotFound(BackscrollError):
     reason = Reason.CHANNEL_NOT_FOUND
 
 
+def unknown_channel() -> NotFound:
+    """Nothing was ever stored in the channel of a request."""
+    return NotFound("nothing is known of this channel", field="channel")
+
+
 class Conflict(BackscrollError):
     """The stored state contradicts the request."""
 

@@ -2,8 +2,9 @@
 
 numba knows a kernel by the path, time and size of its own file and by the processor. It does not know what else the
 kernel was compiled with, and its processes number their files without asking each other. So each build of the kernels
-has a directory of its own: by the release of Backscroll, the text of all its kernels, Python, numba and the
-processor. In there all processes write the same bytes, each file at once (numba renames it into its place).
+has a directory of its own: by the release of Backscroll, the files of all its kernels with their paths and times,
+Python, numba and the processor. What lies in there serves this installation and no other. All its processes write the
+same bytes, each file at once (numba renames it into its place).
 Nothing here imports numba.
 """
 
@@ -27,6 +28,7 @@ LISTED_DIGITS = 16
 """Hexadecimal digits of the name: enough for builds of one user."""
 KEPT_UNUSED_S = 30 * 86_400
 """Builds that no process has begun with for so long are deleted: an upgrade leaves the one before it behind."""
+_KERNEL = re.compile(rb"^@kernel\(", re.MULTILINE)
 _BUILD_NAME = re.compile(rf"[^-]+-py\d+-numba.+-[0-9a-f]{{{LISTED_DIGITS}}}")
 
 
@@ -69,11 +71,16 @@ def kernel_sources() -> list[Path]:
     return sorted(Path(found.origin).parent.rglob("*.py"))
 
 
+def kernel_count() -> int:
+    """How many kernels there are, by their sources: none of them has to be imported."""
+    return sum(len(_KERNEL.findall(path.read_bytes())) for path in kernel_sources())
+
+
 def _build_name() -> str:
     binding = importlib.import_module("llvmlite.binding")  # what numba asks; imports no numpy
     digest = hashlib.sha256(binding.get_host_cpu_features().flatten().encode())
     for path in kernel_sources():
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        digest.update(f"{path.resolve()}\0{path.stat().st_mtime_ns}\0".encode() + path.read_bytes())
     python = f"py{sys.version_info.major}{sys.version_info.minor}"
     processor = binding.get_host_cpu_name() or "generic"
     built = f"{version('backscroll')}-{python}-numba{version('numba')}-{processor}"

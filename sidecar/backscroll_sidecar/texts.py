@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from backscroll_sidecar.scripts import HAN
 
@@ -20,6 +20,22 @@ class Language(StrEnum):
     AUTO = "auto"
     EN = "en"
     ZH = "zh"
+
+
+_MONTH_FIRST = frozenset(("", "US", "AS", "GU", "MP", "PR", "UM", "VI"))
+"""Where English writes the month before the day: the United States, and a tag without a region, as in CLDR."""
+
+
+class LanguageTag(NamedTuple):
+    """A language and the region that its tag names: of "en-GB" in capitals, empty without one."""
+
+    language: Language
+    region: str = ""
+
+    @property
+    def is_day_first(self) -> bool:
+        """Whether 01/02/2024 is the first of February. Chinese says the month first wherever it is written."""
+        return self.language is Language.EN and self.region not in _MONTH_FIRST
 
 
 class Wording(StrEnum):
@@ -48,6 +64,7 @@ class Texts:
     shortened_mark: str
     cut_mark: str
     echo_notice: str
+    refused_model_notice: str
     length_notice: str
     content_filter_notice: str
     error_prefix: str
@@ -111,6 +128,7 @@ ENGLISH = Texts(
     shortened_mark="… [shortened]",
     cut_mark="… [cut]",
     echo_notice="[echo: no model is configured, this is your question] ",
+    refused_model_notice="[echo: the model is configured wrongly, the server's log says how, this is your question] ",
     length_notice="(cut off at the model's limit)",
     content_filter_notice="(stopped by the model's provider)",
     error_prefix="The answer failed: ",
@@ -130,6 +148,7 @@ CHINESE = Texts(
     shortened_mark="… [已缩短]",
     cut_mark="… [已截断]",
     echo_notice="[echo: 没有配置模型，以下是你的问题] ",
+    refused_model_notice="[echo: 模型的配置有误，原因见服务器日志，以下是你的问题] ",
     length_notice="(后续内容被截断)",
     content_filter_notice="(模型服务方中止了这个回答)",
     error_prefix="回答失败: ",

@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 
@@ -33,13 +34,24 @@ EVERY_PAGE = [
 ]
 
 
+MADE = ("cli.md", "settings.md", "profiles.md", "model-words.md", "errors.md", "contract.md")
+
+
 def test_the_reference_pages_are_fresh(tmp_path):
     subprocess.run([sys.executable, ROOT / "tools/generate-reference", tmp_path], check=True)
-    for page in ("cli.md", "settings.md", "model-words.md", "errors.md", "contract.md"):
+    for page in MADE:
         fresh, committed = (tmp_path / page).read_text("utf-8"), ROOT / "docs/reference" / page
         assert fresh == committed.read_text("utf-8"), (
             "run: .venv/bin/python tools/generate-reference"
         )
+
+
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_row_of_a_table_has_the_cells_of_its_head(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        counts = {row: len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+        assert len(set(counts.values())) == 1, counts
 
 
 def test_the_page_of_the_contract_holds_every_name_of_it():
@@ -91,11 +103,14 @@ def test_the_settings_of_the_guide_are_those_of_the_code():
 
 
 def test_every_profile_is_in_the_guide():
+    from backscroll.values import LayoutName
     from backscroll_sidecar.config.types import PROFILE_NAMES
 
     page = (GUIDE / "profiles.md").read_text("utf-8")
-    named = re.findall(r"^\| `([a-z_]+)` \|", page, re.MULTILINE)
-    assert tuple(named) == PROFILE_NAMES
+    rows = re.compile(r"^\| `([a-z_]+)` \|", re.MULTILINE)
+    profiles, _, layouts = page.partition("## Layouts")
+    assert tuple(rows.findall(profiles)) == PROFILE_NAMES
+    assert rows.findall(layouts) == list(get_args(LayoutName))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -24,9 +24,8 @@ MOST_OFF, FEWEST = 0.15, 100
 
 def slice_of_irc():
     """Some questions of the set that ships."""
-    with shipped_sets() as names:
-        files = next(files for name in names if (files := find_set(name))[0] == "irc")
-        return read_set(*files, groups=GROUPS, every=EVERY)
+    with shipped_sets() as shipped:
+        return read_set(*find_set(shipped["irc"]), groups=slice(GROUPS), every=EVERY)
 
 
 def said_and_seen(running):

@@ -8,6 +8,7 @@ the difference and commit it:
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -16,6 +17,8 @@ from backscroll_bench.quality import (
     LiveServer,
     find_set,
     judge,
+    lived,
+    mixed,
     paused,
     read_set,
     shipped_sets,
@@ -29,8 +32,16 @@ pytestmark = pytest.mark.slow
 PROFILES = ("balanced", "chain_recent", "classic")
 SLICE = {"irc": (3, 3), "kdconv": (1, 3), "madial_zh": (1, 1), "madial_en": (1, 1)}
 """Of each set: how many groups, every which question."""
-PAUSES_S = {"irc": 3_600, "madial_zh": 10}
-"""Asked at another time, too: a reply an hour late, a memory right behind the last line."""
+VARIANTS = {
+    "irc 3600 s": ("irc", slice(3), 3, partial(paused, pause_s=3_600)),
+    "kdconv with irc": ("kdconv", slice(2, 3), 6, lambda chats: mixed(chats, shipped_set("irc"))),
+    "kdconv in pairs": ("kdconv", slice(3), 12, lambda chats: mixed(chats, chats)),
+    "madial_zh 10 s": ("madial_zh", slice(1), 1, partial(paused, pause_s=10)),
+    "madial_zh live": ("madial_zh", slice(1), 4, lived),
+    "madial_en live": ("madial_en", slice(1), 4, lived),
+}
+"""As people live it, too: a reply an hour late; a memory right behind the last line, or at the end of a talk with the
+bot; two crowds in one room. The set, its groups, every which question, what is changed."""
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +59,10 @@ def judged(tmp_path_factory, pytestconfig):
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("NUMBA_CACHE_DIR", str(pytestconfig.cache.mkdir("kernels")))
         with (
-            shipped_sets() as names,
             server(flags, folder) as running,
             Client(running.address, timeout_s=60.0) as client,
         ):
-            return [one for name in names for one in reports(name, client)]
+            return list(reports(client))
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +71,20 @@ def measured(judged):
     return figures(judged)
 
 
-def reports(name, client):
-    """One set of the slice, judged as it is and, where that says more, with another pause before the questions."""
-    files = find_set(name)
-    groups, every = SLICE[files[0]]
-    chats = read_set(*files, groups=groups, every=every)
-    yield summarise(chats, judge(chats, LiveServer(client), PROFILES))
-    if pause_s := PAUSES_S.get(chats.name):
-        late = replace(paused(chats, pause_s), name=f"{chats.name} {pause_s} s")
-        yield summarise(late, judge(late, LiveServer(client, "paused"), ("balanced",)))
+def shipped_set(name, groups=slice(None), every=1):
+    """Some questions of a set that ships."""
+    with shipped_sets() as shipped:
+        return read_set(*find_set(shipped[name]), groups=groups, every=every)
+
+
+def reports(client):
+    """The sets of the slice as they are, and their variants by the default profile."""
+    for name, (groups, every) in SLICE.items():
+        chats = shipped_set(name, slice(groups), every)
+        yield summarise(chats, judge(chats, LiveServer(client), PROFILES))
+    for name, (base, groups, every, changed) in VARIANTS.items():
+        chats = replace(changed(shipped_set(base, groups, every)), name=name)
+        yield summarise(chats, judge(chats, LiveServer(client), ("balanced",)))
 
 
 def test_nothing_is_found_less_often_than_before(measured, pytestconfig):
@@ -78,7 +93,7 @@ def test_nothing_is_found_less_often_than_before(measured, pytestconfig):
     floors = json.loads(FLOORS.read_text("utf-8"))
     assert not below(floors, measured)
     assert floors.keys() == measured.keys()
-    assert measured.keys() == SLICE.keys() | {f"{name} {s} s" for name, s in PAUSES_S.items()}
+    assert measured.keys() == SLICE.keys() | VARIANTS.keys()
     assert all({"recency", *PROFILES} == floors[name].keys() for name in SLICE)
 
 

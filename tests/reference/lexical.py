@@ -21,6 +21,18 @@ def rows_of(view, term):
     return out
 
 
+def rows_alike(texts, terms, boosts, eligible, cut, most, common, newest, least):
+    """The rows before a cut with the rarest of the terms: each is worth what its terms are, of equal ones the later."""
+    n, worth = len(eligible), {}
+    for term, boost in zip(terms, boosts, strict=True):
+        rows = [row for row in range(n) if eligible[row] and term in texts[row]]
+        if len(rows) < common:
+            for row in [row for row in rows if row < cut][-newest:]:
+                worth[row] = worth.get(row, 0.0) + boost * math.log((n + 1.0) / len(rows))
+    enough = [row for row in worth if worth[row] >= least]
+    return sorted(sorted(enough, key=lambda row: (-round(worth[row], 9), -row))[:most])
+
+
 def bm25(texts, terms, boosts, eligible):
     """Scores and matches of n rows, and the weight of each term; a term counts once a row (Robertson and Zaragoza
     2009; the idf is Lucene's). Rows that are not eligible count nowhere, but for the mean length.

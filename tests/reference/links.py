@@ -13,9 +13,12 @@ from backscroll_scoring.link_columns import (
     BASE,
     COLUMNS,
     CONVERSATION,
+    CROWD,
+    FEW_LINES,
     MAX_EXTRA,
     MAX_NAMED,
     MAX_WORDS,
+    NAMING_RATE,
     QUIET,
     REACH,
     START,
@@ -26,8 +29,9 @@ from backscroll_scoring.link_columns import (
 QUESTION_TYPE, ANSWER_TYPE, CASUAL_TYPE = 1, 2, 5
 FLAGS = (
     "question_mark", "question_word", "thanks", "yes_no", "greeting", "correction", "link", "version", "you",
-    "first_person", "goes_on", "short", "laugh", "command",
+    "first_person", "goes_on", "short", "laugh", "command", "alphabet", "ideographs", "other_script",
 )  # fmt: skip
+SCRIPTS = {"alphabet", "ideographs", "other_script"}
 LEAST = 1e-4
 
 
@@ -76,6 +80,40 @@ def candidates(a, end, allowed, q):
     return sorted(older + window), len(older)
 
 
+def scripts_alike(who, cue, seen, me, asked):
+    """By person, what the scripts of their lines and of the asker's have in common, 0 to 1; one line more, as the room
+    writes, is added to everybody's. Lines before the window are not looked at.
+    """
+    lines = [(who[j], s) for j in range(len(who)) if seen[j] for s in cue[j] & SCRIPTS]
+    lines += [(me, s) for s in asked & SCRIPTS]
+    total = len(lines)
+    room = {s: sum(one == s for _, one in lines) for s in SCRIPTS}
+    if max(room.values()) == total:
+        return dict.fromkeys({*who, me}, 1.0)
+
+    def shares(person):
+        own = [s for one, s in lines if one == person]
+        return {s: (own.count(s) + room[s] / total) / (len(own) + 1) for s in SCRIPTS}
+
+    mine = shares(me)
+    return {
+        person: 1.0 if person == me else sum(min(shares(person)[s], mine[s]) for s in SCRIPTS)
+        for person in {*who, me}
+    }
+
+
+def naming_habits(who, n_extra, naming, crowd, people):
+    """By person the share of lines in the window that name somebody, and `FEW_LINES` as the crowd does."""
+    lines = [(who[j], bool(naming[j])) for j in range(n_extra, len(who))]
+    of_crowd = [names_one for person, names_one in lines if person in crowd]
+    rate = sum(of_crowd) / max(1.0 / NAMING_RATE, len(of_crowd))
+    return {
+        person: (sum(one for who, one in lines if who == person) + FEW_LINES * rate)
+        / (sum(who == person for who, _ in lines) + FEW_LINES)
+        for person in people
+    }
+
+
 def link_columns(a, q, rows, n_extra):
     """Every column of every candidate, by name; and what the start model sees, but for the scores."""
     m, window = len(rows), len(rows) - n_extra
@@ -104,27 +142,44 @@ def link_columns(a, q, rows, n_extra):
     absent = any(user not in who for user in q_names)
     my_newest = max((j for j in range(m) if mine[j]), default=-1)
     newest_naming_me = max((j for j in range(m) if names_me[j]), default=-1)
-    newest_not_mine = max((j for j in range(m) if not mine[j]), default=-1)
+    asker = me if me in who else "somebody else"
+    script = scripts_alike(who, cue, [j >= n_extra for j in range(m)], asker, asked)
+    if not any(script[author] >= CROWD for author in who):
+        script = dict.fromkeys(script, 1.0)
+    crowd = {person for person, share in script.items() if share >= CROWD}
+    crowd_rows = [j for j in range(m) if who[j] in crowd]
+    n_window = sum(j >= n_extra for j in crowd_rows)
+    at = [sum(i < j for i in crowd_rows) for j in range(m)]
+    newest_not_mine = max((j for j in crowd_rows if not mine[j]), default=-1)
     first_since = min((j for j in range(my_newest + 1, m) if names_me[j]), default=-1)
     i_named_last = next((naming[j] for j in range(m - 1, -1, -1) if mine[j] and naming[j]), set())
     habit = sum(mine[j] and not naming[j] for j in range(m)) / (sum(mine) + 1.0)
-    quiet = max(
-        0.0, 1.0 - sum(bool(naming[j]) for j in range(n_extra, m)) / max(1.0, 0.15 * window)
-    )
+    habits = naming_habits(who, n_extra, naming, crowd, {*who, asker})
+    quiet = max(0.0, 1.0 - habits[asker] / NAMING_RATE)
     words = set(q.words.tolist()) if len(q.words) <= MAX_WORDS else set()
     row_words = [
         set(a.keyword_ids[a.keyword_offsets[r] : a.keyword_offsets[r + 1]].tolist()) for r in rows
     ]
     mean_words = sum(map(len, row_words)) / max(1, m)
     idf = {w: _idf(m, sum(w in found for found in row_words)) for w in words}
+    identifiers = [words & found & set(q.identifiers.tolist()) for found in row_words]
+    newest_identifier = max((j for j in range(m) if identifiers[j]), default=-1)
     weight = [_bm25([idf[w] for w in words & found], len(found), mean_words) for found in row_words]
-    last = max(0, m - 21)
-    pace = max(0.0, (a.time_ms[rows[-1]] - a.time_ms[rows[last]]) / 1000.0) / max(1, m - 1 - last)
+    lately = crowd_rows[-21:]
+    newest_row = rows[lately[-1]]
+    pace = max(0.0, (a.time_ms[newest_row] - a.time_ms[rows[lately[0]]]) / 1000.0) / max(
+        1, len(lately) - 1
+    )
     out = []
     for j, row in enumerate(rows):
         author, since = who[j], range(j + 1, m)
-        older, directly = j < n_extra, j == m - 1 >= n_extra
-        away = m - j if not older else window + max(0, rows[min(n_extra, m - 1)] - row) + 1
+        older, before = j < n_extra, [i for i in crowd_rows if i < j]
+        place = sum(i > j for i in crowd_rows) if not older and author in crowd else -1
+        directly = place == 0
+        away = sum(i > j for i in crowd_rows) + 1
+        if older:
+            gap = max(0, rows[min(n_extra, m - 1)] - row)
+            away = n_window + (gap * n_window // window if n_window < window else gap) + 1
         distance = math.log(away)
         seconds = max(0.0, (q.time_ms - int(a.time_ms[row])) / 1000.0)
         log_seconds = math.log1p(seconds)
@@ -133,7 +188,8 @@ def link_columns(a, q, rows, n_extra):
         shortens = q.shortened >= 0 and author == q.shortened
         named_later = sum(author in naming[i] for i in since)
         shared = words & row_words[j]
-        goes_on = j + 1 < m and who[j + 1] == author
+        goes_on = next((who[i] for i in crowd_rows if i > j), None) == author
+        turns = len({sum(mine[:i]) for i in range(m) if who[i] == author and any(mine[:i])})
         exchanged = sum(names_me[i] for i in range(m) if who[i] == author) + sum(
             author in naming[i] for i in range(m) if mine[i]
         )
@@ -146,6 +202,9 @@ def link_columns(a, q, rows, n_extra):
             calls_other=call[j] >= 0 and call[j] != me, shared_name=bool(naming[j] & q_names),
             mutual=named and names_me[j], newest_of_named=(named or shortens) and newest,
             newest_naming_me=j == newest_naming_me, absent_named_mine=mine[j] and absent, names_nobody=not naming[j],
+            author_habit=habits[author], author_habit_no_name=no_name * habits[author],
+            my_habit_no_name=no_name * habits[asker] * (not mine[j]),
+            pair_habit_no_name=no_name * exchanged / (exchanged + turns + 1.0) * (not mine[j]),
         )  # fmt: skip
         c.update(
             mine=mine[j], mine_newest=j == my_newest, mine_newest_no_name=no_name * (j == my_newest),
@@ -161,21 +220,24 @@ def link_columns(a, q, rows, n_extra):
             addressee_spoke_since=any(who[i] in naming[j] for i in since),
             unanswered_question=question[j] and newest and not named_later, author_first=who.index(author) == j,
             author_first_question=who.index(author) == j and question[j], after_mine=0 <= my_newest < j,
-            from_mine=math.log1p(abs(j - my_newest)) if my_newest >= 0 else 0.0,
+            from_mine=math.log1p(abs(at[j] - at[my_newest])) if my_newest >= 0 else 0.0,
             exchanged=0.0 if mine[j] else math.log1p(exchanged), new_asker_question=not any(mine) and question[j],
             new_asker_distance=0.0 if any(mine) else distance, author_count=math.log(who.count(author)),
-            habit_no_name_mine=no_name * habit * mine[j],
+            habit_no_name_mine=no_name * habit * mine[j], turns_taken=math.log1p(turns * (not mine[j])),
+            turns_share=turns * (not mine[j]) / (max(sum(mine), who.count(author)) + 1.0),
         )  # fmt: skip
         c.update(
-            distance=distance, directly_before=directly, second_before=j == m - 2 and not older,
-            third_before=j == m - 3 and not older, beyond_ten=max(0.0, math.log(away / 10)),
-            beyond_thirty=max(0.0, math.log(away / 30)), authors_since=math.log1p(len({who[i] for i in since})),
+            distance=distance, directly_before=directly, second_before=place == 1,
+            third_before=place == 2, beyond_ten=max(0.0, math.log(away / 10)),
+            beyond_thirty=max(0.0, math.log(away / 30)), authors_since=math.log1p(len({who[i] for i in since} & crowd)),
             older=older, older_mine=older and mine[j], author_goes_on=goes_on,
-            author_went_on=j > 0 and who[j - 1] == author, question_goes_on=question[j] and goes_on,
+            author_went_on=bool(before) and who[before[-1]] == author, question_goes_on=question[j] and goes_on,
             distance_named=distance * named, distance_mine=distance * mine[j],
         )  # fmt: skip
-        gap = max(0.0, int(a.time_ms[row] - a.time_ms[rows[j - 1]]) / 1000.0) if j else 0.0
-        pause = math.log1p(max(0.0, (q.time_ms - int(a.time_ms[rows[-1]])) / 1000.0))
+        gap = (
+            max(0.0, int(a.time_ms[row] - a.time_ms[rows[before[-1]]]) / 1000.0) if before else 0.0
+        )
+        pause = math.log1p(max(0.0, (q.time_ms - int(a.time_ms[newest_row])) / 1000.0))
         c.update(
             seconds=log_seconds, seconds_pace=math.log1p(seconds / (pace + 1.0)), gap_before=math.log1p(gap),
             pause_directly_before=pause * directly, seconds_mine=log_seconds * mine[j],
@@ -186,6 +248,11 @@ def link_columns(a, q, rows, n_extra):
             words_shared=math.log1p(len(shared)), rarest_shared=max((idf[w] for w in shared), default=0.0),
             weight_not_mine=weight[j] * (not mine[j]), length=math.log1p(max(0, int(a.tokens[row]))),
             short_after_question="short" in asked and question[j],
+            same_script=not cue[j] & SCRIPTS or not asked & SCRIPTS or bool(cue[j] & asked & SCRIPTS),
+            author_script=script[author], older_weight=older * weight[j],
+            older_rarest=older * max((idf[w] for w in shared), default=0.0),
+            identifier=bool(identifiers[j]), identifier_newest=j == newest_identifier,
+            identifier_older=older and bool(identifiers[j]),
         )  # fmt: skip
         both = asked & cue[j]
         c.update(
@@ -212,7 +279,7 @@ def link_columns(a, q, rows, n_extra):
         "new_asker": float(not any(mine)), "names_nobody": no_name, "absent_named": float(absent),
         "greets": float("greeting" in asked), "question": float(q_question), "length": math.log1p(max(0, q.tokens)),
         "quiet": quiet, "yes_no": float("yes_no" in asked),
-        "since_mine": math.log1p(m - my_newest if my_newest >= 0 else 2 * WINDOW),
+        "since_mine": math.log1p(len(crowd_rows) - at[my_newest] if my_newest >= 0 else 2 * WINDOW),
         "named_since": float(first_since >= 0),
         "closes": float(bool(asked & {"thanks", "laugh", "correction"})),
     }  # fmt: skip
@@ -285,25 +352,32 @@ def conversation_columns(
     my_newest = max((j for j in range(m) if mine[j]), default=-1)
     known = [j >= n_extra and rows[j] >= first for j in range(m)]
     s = [sum(p[k] * (1.0 if k == j else together(rows[k], rows[j])) for k in top) for j in range(m)]
-    out = []
-    for j, row in enumerate(rows):
-        replies = [
+
+    def replies_to(j):
+        return [
             (i, chance)
             for i in range(m)
             if known[i]
             for parent, chance in links[rows[i] - first]
-            if parent == row
+            if parent == rows[j]
         ]
+
+    def answers_me(j):
+        return sum(
+            chance
+            for parent, chance in (links[rows[j] - first] if known[j] else ())
+            if parent >= 0 and q.author >= 0 and a.author[parent] == q.author
+        )
+
+    out = []
+    for j, row in enumerate(rows):
+        replies = replies_to(j)
         members = [(i, together(row, rows[i])) for i in range(m) if known[i] and known[j]]
         c = {
             "link": p[j], "link_log": math.log(max(LEAST, p[j])), "link_rank": _log_rank(p, j), "together": s[j],
             "together_rank": _log_rank(s, j), "answered": sum(chance for _, chance in replies),
             "starts": starts[row - first] if known[j] else 0.0,
-            "answers_me": sum(
-                chance
-                for parent, chance in (links[row - first] if known[j] else ())
-                if parent >= 0 and q.author >= 0 and a.author[parent] == q.author
-            ),
+            "answers_me": answers_me(j),
             "answered_by_me": sum(chance for i, chance in replies if mine[i]),
             "with_my_newest": together(row, rows[my_newest]) if my_newest >= 0 else 0.0,
             "with_newest_naming_me": together(row, rows[newest_naming_me]) if newest_naming_me >= 0 else 0.0,
@@ -314,6 +388,10 @@ def conversation_columns(
             "together_share": s[j] / (1e-3 + sum(s)),
         }  # fmt: skip
         own = [i for i in range(m) if a.author[rows[i]] == a.author[row]]
+        between = [
+            sum(chance for k, chance in replies_to(i) if mine[k]) + answers_me(i) for i in range(m)
+        ]
+        others = 1.0 + sum(between[i] for i in range(m) if not mine[i])
         link_to_author = sum(p[i] for i in own)
         c |= {
             "author_together": (sum(s[i] for i in own) - s[j]) / max(1, len(own) - 1),
@@ -322,6 +400,8 @@ def conversation_columns(
             "author_after": next((s[i] for i in own if i > j), 0.0),
             "author_link_log": math.log(max(LEAST, link_to_author)),
             "link_of_author": p[j] / max(LEAST, link_to_author),
+            "author_linked": 0.0 if mine[j] else math.log1p(sum(between[i] for i in own)),
+            "author_linked_share": 0.0 if mine[j] else sum(between[i] for i in own) / others,
         }
         for name in CONVERSATION[len(c) :]:
             c[name] = quiet * c[name.removeprefix("quiet_")]

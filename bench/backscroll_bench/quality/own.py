@@ -13,14 +13,11 @@ from pathlib import Path
 
 from backscroll import text_of
 from backscroll.v1 import message_pb2
-from backscroll_bench.quality.data import ChatSet, Line, Question
+from backscroll_bench.quality.data import EVERYTHING, WINDOW, ChatSet, Line, Question
 from backscroll_bench.quality.rows import DataError
 from backscroll_sidecar.importers.items import NotUnderstood, Options, Unreadable
 from backscroll_sidecar.importers.sources import opened
 from backscroll_sidecar.importers.survey import messages, survey
-
-WINDOW = 100
-"""How far back a conversation is looked at, as in the marked sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,7 @@ class Own:
 
 
 def read_own(
-    path: Path, *, explicit: bool = False, groups: int | None = None, every: int = 1
+    path: Path, *, explicit: bool = False, groups: slice = EVERYTHING, every: int = 1
 ) -> Own:
     """Read a chat log and make its replies the questions. Lines that are no messages are passed over and told.
 
@@ -51,7 +48,7 @@ def read_own(
     except (OSError, NotUnderstood, Unreadable) as error:
         raise DataError(path, 0, "", f"cannot be read: {error}") from None
     chats = _by_group(line for line in lines if line.content.strip())
-    kept = {name: tuple(chats[name]) for name in list(chats)[:groups]}
+    kept = {name: tuple(chats[name]) for name in list(chats)[groups]}
     asked = [question for group in kept.values() for question in _questions(group)][::every]
     if not asked:
         raise DataError(path, 0, "reply_to", "no message replies to an earlier one of its channel")

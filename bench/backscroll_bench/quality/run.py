@@ -13,9 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from backscroll import Author, Client, Context, Mention, Message, Overrides
+from backscroll.v1 import context_pb2
 from backscroll_bench.quality.baselines import BASELINES, Chooser
-from backscroll_bench.quality.data import ChatSet, Line, Question
-from backscroll_bench.quality.metrics import DEPTH, Score, score
+from backscroll_bench.quality.data import SELF_ID, ChatSet, Line, Question
+from backscroll_bench.quality.metrics import DEPTH, Chosen, Score, score
 from backscroll_sidecar.analyze.tokens import token_counter
 
 DEFAULT_WORKERS = 3
@@ -26,6 +27,8 @@ FAR_BUDGET = 1_000_000
 """Tokens: above any list, so that the maximum of messages alone limits it."""
 BATCH_LINES, BATCH_CHARACTERS = 500, 500_000
 INDEX_WAIT_S = 120.0
+OF_HISTORY = {context_pb2.SOURCE_LEXICAL, context_pb2.SOURCE_SEMANTIC, context_pb2.SOURCE_RECALL}
+"""The sources of messages found in the whole history: by words, by meaning, and beside such a message."""
 NOT_CONFIGURED = "NOT_CONFIGURED"
 """Why a source is away that a server never had; any other reason is a failure."""
 
@@ -68,15 +71,17 @@ class LiveServer:
     def chooser(self, channel: str, profile: str) -> Chooser:
         """What asks for the context of a question with this profile."""
 
-        def choose(question: Question) -> list[str]:
+        def choose(question: Question) -> Chosen:
             line = question.line
             context = self._client.build_context(
                 channel,
                 line.content,
                 asker=Author(line.user_id, line.name),
+                trigger_message_id=line.message_id if question.live else None,
                 asked_at=line.timestamp,
                 reply=line.reply_to,
                 mentions=_mentions(line),
+                self_ids=(SELF_ID,) if question.live else (),
                 profile=profile,
                 overrides=Overrides(max_context=DEPTH),
                 token_budget=FAR_BUDGET,
@@ -84,7 +89,8 @@ class LiveServer:
             )
             self._note(profile, question, context)
             ranked = sorted(context.items, key=lambda item: item.rank)
-            return [item.message.id for item in ranked]
+            from_history = any(not OF_HISTORY.isdisjoint(item.sources) for item in ranked)
+            return Chosen([item.message.id for item in ranked], from_history)
 
         return choose
 
@@ -150,13 +156,13 @@ def _judge_group(
     scores: dict[str, list[Score]] = {name: [] for name in choosers}
     heard = 0
     for question in chats.by_group[group]:
-        if question.cut > heard:
-            server.hear(server.channel(chats, group), lines[heard : question.cut])
-            heard = question.cut
+        if question.heard > heard:
+            server.hear(server.channel(chats, group), lines[heard : question.heard])
+            heard = question.heard
         for name, choose in choosers.items():
-            ids = choose(question)
-            _check(name, question, ids, position)
-            scores[name].append(score(question, ids, position, tokens))
+            chosen = choose(question)
+            _check(name, question, chosen.ids, position)
+            scores[name].append(score(question, chosen, position, tokens))
         progress(1)
     return scores
 
@@ -190,6 +196,7 @@ def _message(line: Line) -> Message:
         line.timestamp,
         reply_to=line.reply_to,
         mentions=_mentions(line),
+        role="assistant" if line.by_bot else "user",
     )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
 SHIPPED = ("irc", "kdconv", "madial_zh", "madial_en")
+WITH_TALK = ("madial_zh", "madial_en")
+"""Those whose questions tell the talk that led to them."""
 
 
 @contextmanager
-def shipped_sets(names: Sequence[str] = SHIPPED) -> Iterator[list[str]]:
-    """Names that `find_set` takes for these sets, while the block lasts."""
+def shipped_sets() -> Iterator[Mapping[str, str]]:
+    """Of each set what `find_set` takes for it, while the block lasts."""
     folder = resources.files("backscroll_bench.quality") / "samples"
     with resources.as_file(folder) as path:
-        yield [str(Path(path) / name) for name in names]
+        yield {name: str(Path(path) / name) for name in SHIPPED}

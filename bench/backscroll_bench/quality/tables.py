@@ -10,6 +10,7 @@ from backscroll_bench.quality.summary import Figure, Report, Result
 HEADINGS = {
     "conv_recall_cap@20": "conv recall@20",
     "conv_prec@20": "conv precision@20",
+    "history_share": "from history",
     "recall@512tok": "in 512 tokens",
     "recall@1024tok": "in 1,024",
     "recall@2048tok": "in 2,048",

@@ -22,7 +22,7 @@ def paused(chats: ChatSet, pause_s: float) -> ChatSet:
     """
     questions = []
     for number, question in enumerate(chats.questions):
-        history = chats.groups[question.group_id][: question.cut]
+        history = chats.groups[question.group_id][: question.heard]
         if not history:
             questions.append(question)
             continue
@@ -31,7 +31,7 @@ def paused(chats: ChatSet, pause_s: float) -> ChatSet:
         if question.task == "memory":
             line = _asked_by_one_of(_last_two(history), line, number)
         questions.append(replace(question, line=line))
-    return replace(chats, questions=tuple(questions), note=_noted(chats, f"pause {pause_s:g} s"))
+    return replace(chats, questions=tuple(questions), note=noted(chats, f"pause {pause_s:g} s"))
 
 
 def _last_two(history: Sequence[Line]) -> list[Line]:
@@ -63,7 +63,7 @@ def fewer_names(chats: ChatSet, share: float) -> ChatSet:
         known = names[line.group_id]
         address = _ADDRESS.match(line.content)
         leads = address is not None and address[1].casefold() in known
-        if not (line.mentions or leads) or _draw(line.message_id) < share:
+        if not (line.mentions or leads) or draw(line.message_id) < share:
             return line
         text = line.content[address.end() :] if address is not None and leads else line.content
         return replace(line, mentions=(), content=text or line.content)
@@ -75,14 +75,15 @@ def fewer_names(chats: ChatSet, share: float) -> ChatSet:
         chats,
         groups={group: tuple(map(changed, lines)) for group, lines in chats.groups.items()},
         questions=tuple(map(asked, chats.questions)),
-        note=_noted(chats, f"{share:.0%} of the names"),
+        note=noted(chats, f"{share:.0%} of the names"),
     )
 
 
-def _draw(text: str) -> float:
+def draw(text: str) -> float:
     """A number in [0, 1) that only the text decides."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest()) / 2**48
 
 
-def _noted(chats: ChatSet, note: str) -> str:
+def noted(chats: ChatSet, note: str) -> str:
+    """What was changed in a set, with one change more."""
     return ", ".join(filter(None, (chats.note, note)))

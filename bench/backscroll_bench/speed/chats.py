@@ -52,8 +52,10 @@ class Said:
 @lru_cache(1)
 def groups() -> tuple[tuple[Line, ...], ...]:
     """The groups of the sets, by turns, so that both languages come early."""
-    with shipped_sets(SETS) as names:
-        sets = [list(read_set(*find_set(name), explicit=True).groups.values()) for name in names]
+    with shipped_sets() as shipped:
+        sets = [
+            list(read_set(*find_set(shipped[name]), explicit=True).groups.values()) for name in SETS
+        ]
     longest = max(map(len, sets))
     return tuple(one[n] for n in range(longest) for one in sets if n < len(one))
 

@@ -37,7 +37,7 @@ from backscroll_scoring.index import normalised
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.edge.convert.codec import WireCodec
-from backscroll_sidecar.models.local_embedder import LOCAL_DIMS, LOCAL_ID
+from backscroll_sidecar.models.bundled_model import BUNDLED_DIMS, BUNDLED_ID
 from backscroll_sidecar.store.opening import open_store
 from backscroll_sidecar.strategies.memory import MemoryQuestion, rank_memory, seek
 from backscroll_sidecar.vectors.files import IndexFiles
@@ -161,7 +161,7 @@ def _between(first: str, second: str, noise: np.random.Generator) -> message_pb2
         np.frombuffer(vectors.embedding_of(text).values, np.float32) for text in (first, second)
     )
     made = normalised((one + other + noise.normal(0, SIGMA, one.shape))[None].astype(np.float32))
-    return message_pb2.Embedding(embedder_id=LOCAL_ID, values=made[0].tobytes())
+    return message_pb2.Embedding(embedder_id=BUNDLED_ID, values=made[0].tobytes())
 
 
 def _span_ms(small: int) -> int:
@@ -234,7 +234,7 @@ async def _recall(database: Path, asked: Questions) -> float:
     """
     store = await open_store(f"sqlite:///{database}")
     key = ChannelKey("default", LONG)
-    found = Vectors(store, LOCAL_ID, files=IndexFiles(Path(f"{database}-indexes")))
+    found = Vectors(store, BUNDLED_ID, files=IndexFiles(Path(f"{database}-indexes")))
     try:
         view = await Channels(store, WireCodec(), max_bytes=1 << 40).view(key)
         assert view is not None
@@ -244,7 +244,7 @@ async def _recall(database: Path, asked: Questions) -> float:
         for raw in asked.requests:
             request = Request.FromString(raw)
             vector = np.frombuffer(request.query_embedding.values, np.float32)
-            assert len(vector) == LOCAL_DIMS
+            assert len(vector) == BUNDLED_DIMS
             meant = MemoryQuestion(
                 request.question, request.asked_at_ms, request.asker.id, request.asker.name
             )

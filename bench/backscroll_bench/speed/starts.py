@@ -27,7 +27,7 @@ from backscroll_bench.speed.questions import answered, is_by_meaning, near, near
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.resting import settled
 from backscroll_bench.speed.stats import Wrong
-from backscroll_sidecar.models.local_embedder import LOCAL_DIMS, LOCAL_ID
+from backscroll_sidecar.models.bundled_model import BUNDLED_DIMS, BUNDLED_ID
 
 STARTS, QUICK_STARTS = 7, 1
 START_HISTORY = 1_000
@@ -133,8 +133,8 @@ async def _growth(
 
 def _random_vector(text: str) -> message_pb2.Embedding:
     rng = np.random.default_rng(zlib.crc32(text.encode()))
-    values = rng.standard_normal(LOCAL_DIMS).astype("<f4").tobytes()
-    return message_pb2.Embedding(embedder_id=LOCAL_ID, values=values)
+    values = rng.standard_normal(BUNDLED_DIMS).astype("<f4").tobytes()
+    return message_pb2.Embedding(embedder_id=BUNDLED_ID, values=values)
 
 
 def resident_bytes(pid: int) -> int:

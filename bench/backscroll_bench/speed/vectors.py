@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from backscroll.v1 import message_pb2
 from backscroll_bench.speed import chats
-from backscroll_sidecar.models.local_embedder import LOCAL_DIMS, LOCAL_ID, MAX_CHARS
+from backscroll_sidecar.models.bundled_model import BUNDLED_DIMS, BUNDLED_ID, MAX_CHARS
 
 CHUNK = 64
 _known: dict[str, NDArray[np.float32]] = {}
@@ -30,7 +30,7 @@ def bare_model() -> Any:  # noqa: ANN401
 def vectors_of(texts: Sequence[str]) -> NDArray[np.float32]:
     """float32[n, 512] of these texts."""
     if not texts:
-        return np.empty((0, LOCAL_DIMS), np.float32)
+        return np.empty((0, BUNDLED_DIMS), np.float32)
     _embed(texts)
     return np.stack([_known[text] for text in texts])
 
@@ -39,7 +39,7 @@ def embedding_of(text: str) -> message_pb2.Embedding:
     """The vector of a text as messages and requests carry it."""
     if text not in _known:
         _embed([text])
-    return message_pb2.Embedding(embedder_id=LOCAL_ID, values=_known[text].tobytes())
+    return message_pb2.Embedding(embedder_id=BUNDLED_ID, values=_known[text].tobytes())
 
 
 def embed_stream(count: int) -> None:

@@ -118,9 +118,9 @@ def open_channel(api: Any, target: str, tls: TlsConfig | None) -> Any:  # noqa: 
     if tls is None:
         return api.insecure_channel(target, options=OPTIONS)
     credentials = grpc.ssl_channel_credentials(
-        root_certificates=_pem(tls.ca),
-        private_key=_pem(tls.private_key),
-        certificate_chain=_pem(tls.certificate),
+        root_certificates=_pem(tls, "ca"),
+        private_key=_pem(tls, "private_key"),
+        certificate_chain=_pem(tls, "certificate"),
     )
     name = () if tls.server_name is None else (("grpc.ssl_target_name_override", tls.server_name),)
     return api.secure_channel(target, credentials, options=(*OPTIONS, *name))
@@ -199,5 +199,12 @@ def _is_local(target: str) -> bool:
         return host == "localhost"
 
 
-def _pem(source: bytes | str | PathLike[str] | None) -> bytes | None:
-    return source if source is None or isinstance(source, bytes) else Path(source).read_bytes()
+def _pem(tls: TlsConfig, name: str) -> bytes | None:
+    source: bytes | str | PathLike[str] | None = getattr(tls, name)
+    if source is None or isinstance(source, bytes):
+        return source
+    try:
+        return Path(source).read_bytes()
+    except OSError as error:
+        words = f"TlsConfig.{name} cannot be read: {error.strerror}"
+        raise OSError(error.errno, words, error.filename) from None

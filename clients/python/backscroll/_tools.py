@@ -64,8 +64,10 @@ class ToolTable:
                 [schema_of(name, function) for name, function in functions.items()],
                 ensure_ascii=False,
             )
-        except (Undescribed, _NoFunctions):
-            raise
+        except _NoFunctions as wrong:
+            raise TypeError(str(wrong)) from None
+        except Undescribed as wrong:
+            raise ValueError(str(wrong)) from wrong.__cause__
         except Exception:  # noqa: BLE001 - a registry of the bot's: whatever it raises
             _log.warning("the table of tools cannot be read: tools are off", exc_info=True)
             return None

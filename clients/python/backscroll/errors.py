@@ -17,6 +17,8 @@ _DOMAIN = "backscroll.v1"
 _DETAILS_KEY = "grpc-status-details-bin"
 # gRPC's own words where nobody answered; a server that does has others.
 _NOBODY_THERE = ("failed to connect to all addresses", "DNS resolution failed")
+_NOBODY = "; start one with: backscroll serve (the first time it compiles for a minute or more before it answers)"
+OTHERWISE = "in these words: it may speak TLS (give tls=TlsConfig(...)), or none (leave tls out)"
 
 
 class BackscrollError(Exception):
@@ -173,9 +175,9 @@ def error_from(failed: _Failed, target: str = "") -> BackscrollError:
             InvalidRequest  # gRPC's own words for a message above its limit: waiting helps nobody
         )
     if target and kind is Unavailable and message.startswith(_NOBODY_THERE):
-        plain = "Connection refused" in message or "No such file" in message
-        message = f"no server answers at {target}; start one with: backscroll serve" + (
-            "" if plain else f" ({message})"
+        is_nobody = "Connection refused" in message or "No such file" in message
+        message = f"no server answers at {target}" + (
+            _NOBODY if is_nobody else f" {OTHERWISE} ({message})"
         )
     metadata = dict(info.metadata)
     return kind(

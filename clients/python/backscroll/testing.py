@@ -1,6 +1,7 @@
 """A server for the tests of a bot: in this process, with a model that says what the test tells it to.
 
-Needs ``backscroll[server]``. Nothing is stored on disk, nothing leaves the process but what the bot itself sends.
+Needs ``backscroll[server]``. Nothing leaves the process but what the bot itself sends, and the disk gets nothing but
+compiled kernels: those of ``backscroll serve``, in the same place.
 
 Examples
 --------
@@ -13,6 +14,7 @@ Examples
 from __future__ import annotations
 
 import asyncio
+import importlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,14 +24,15 @@ from backscroll._sync import Client
 from backscroll.values import ToolCall
 
 if TYPE_CHECKING:
+    from backscroll_sidecar.config.settings import Settings
     from backscroll_sidecar.ports import ModelRequest
     from backscroll_sidecar.recording import RecordedCall, Recorder
 
 Reply = str | ToolCall | Sequence[str | ToolCall]
 """One answer of the model: a text, a call of a tool, or several pieces in the order in which they are streamed."""
 
-READY_S = 300.0
-"""Longest that a start may take: the first one on a machine compiles kernels."""
+READY_S = 60.0
+"""Longest that a start may take, kernels being compiled."""
 
 
 class TestServer:
@@ -126,6 +129,10 @@ def serve(
     ModuleNotFoundError
         ``backscroll[server]`` is not installed.
     """
+    try:
+        _import_server(settings)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{_NEEDS} ({error})", name=error.name) from error
     from backscroll_sidecar.recording import Recorder  # noqa: PLC0415 - the server is an extra
 
     recorder, model = Recorder(), _Model(replies, answer)
@@ -143,6 +150,24 @@ def serve(
         stop.set()
         started.wake()
         thread.join()
+
+
+_NEEDS = 'backscroll.testing needs the server: in the source tree, pip install ".[server]"'
+
+
+def _import_server(settings: dict[str, Any]) -> None:
+    """Import what serves, its kernels from where ``backscroll serve`` keeps them; tell of those that compile."""
+    from backscroll_sidecar.cli import compiling  # noqa: PLC0415 - the server is an extra
+    from backscroll_sidecar.config.settings import Settings  # noqa: PLC0415
+    from backscroll_sidecar.kernel_cache import kernel_cache  # noqa: PLC0415
+
+    directory = kernel_cache(_configured(Settings, settings).state_dir).directory
+    with compiling.into(directory), compiling.said(directory):
+        importlib.import_module("backscroll_sidecar.wiring")
+
+
+def _configured(kind: type[Settings], settings: dict[str, Any]) -> Settings:
+    return kind(**{"database": ":memory:", **settings})
 
 
 class _Started:
@@ -182,9 +207,8 @@ async def _run(
     try:
         loop, asked_to_stop = asyncio.get_running_loop(), asyncio.Event()
         embedder = None if "embedder" in settings else WordEmbedder()
-        configured = Settings(**{"database": ":memory:", **settings})
         async with wiring.open_app(
-            configured, None, ScriptedModel(model.script), embedder, recorder
+            _configured(Settings, settings), None, ScriptedModel(model.script), embedder, recorder
         ) as app:
             running = await server.start_server(app, listen=["127.0.0.1:0"])
             started.wake = lambda: loop.call_soon_threadsafe(asked_to_stop.set)

@@ -9,9 +9,10 @@ from backscroll_sidecar.analyze.asking import (
     asks_how_many,
     asks_when,
     recall_signs,
+    speaks_of_nobody_else,
     speaks_of_self,
 )
-from backscroll_sidecar.analyze.dates import DateSpan, date_spans
+from backscroll_sidecar.analyze.dates import PLAIN_DATES, DateSpan, DateStyle, date_spans
 from backscroll_sidecar.analyze.going_on import asks_to_go_on
 from backscroll_sidecar.analyze.keywords import keywords, segmenter_name
 from backscroll_sidecar.analyze.mentions import Roster, StaticRoster, mention_ids
@@ -31,9 +32,11 @@ from backscroll_sidecar.domain import AuthorKind
 
 __all__ = [
     "NUMBER_WORDS",
+    "PLAIN_DATES",
     "TIME_WORDS",
     "Analyzer",
     "DateSpan",
+    "DateStyle",
     "Roster",
     "StaticRoster",
     "TokenCounter",
@@ -55,6 +58,7 @@ __all__ = [
     "recall_signs",
     "repeated_tokens",
     "segmenter_name",
+    "speaks_of_nobody_else",
     "speaks_of_self",
     "token_counter",
     "warm",

@@ -30,6 +30,17 @@ _HOW_MANY = _Either(
     "多少|几[个個次岁歲天年本只条张位人名号月周点]|多[久长大远高重]",
 )
 _FIRST_PERSON = _Either(r"\b(?:i|me|my|mine|myself|we|us|our|ours|ourselves)\b", "[我咱俺]")
+_SOMEBODY_ELSE = _Either(
+    r"\b(?:you|your|yours|yourself|ya|u|he|him|his|himself|she|her|hers|herself|they|them|their|theirs|themselves|"
+    r"who|whom|whose|who's|(?:some|any|every|no)(?:body|one)|people|others|guys)\b",
+    "[你您他她谁誰]|大家|人家|别人|別人|有人|各位|某人",
+)
+_REMEMBER_PHRASE = re.compile(
+    r"\b(?:do|did|can|could|would|will) you (?:still |also |please |perhaps )?"
+    r"(?:remember|recall|know|remind|tell|say|find|look up)\b|\byou (?:remember|recall|know)\b"
+    "|[你您](?:还|還|也|是否|可|可以|能|能不能|可不可以)?(?:记得|記得|记不记得|记着|知道|知不知道|说说|查|提醒|告诉|告訴|帮忙|帮)"
+)
+"""How a bot is asked to remember: not the "you" whom a question is about."""
 _WORD = re.compile(r"\w+")
 _ASKING_OR_PAST_TEXT = """
 what which who whom whose where when why how
@@ -84,6 +95,16 @@ def asks_how_many(text: str) -> bool:
 def speaks_of_self(text: str) -> bool:
     """Whether the asker speaks of themselves, alone or among others. `text` in lower case."""
     return _FIRST_PERSON.is_in(text)
+
+
+def speaks_of_nobody_else(text: str) -> bool:
+    """Whether no word for another person stands in `text`, in lower case: "when was the exam?", 生日是哪天来着.
+
+    Names are not looked for, and "do you remember" is asked of a bot.
+    """
+    return not (
+        _SOMEBODY_ELSE.is_in(text) and _SOMEBODY_ELSE.is_in(_REMEMBER_PHRASE.sub(" ", text))
+    )
 
 
 @remembered

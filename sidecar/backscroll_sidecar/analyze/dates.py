@@ -1,85 +1,67 @@
-"""The spans of time a question names: "in May 2023", "7 June", "last week", 去年, 2023年5月7日, 三天前 (UTC). Pure."""
+"""The spans of time a question names: "in May 2023", "21/01/2024", "last Friday", 去年夏天, 八月底, 三天前. Pure.
+
+A table of rules: each has the words it needs, a pattern, and what its matches mean. The first rule that finds a date
+decides. A text without such words costs one look at its words.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import NamedTuple
 
-_MONTH_STARTS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = {start: number for number, start in enumerate(_MONTH_STARTS, 1)}
-_MONTH_NAME = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+from backscroll_sidecar.analyze.date_words import (
+    ANY_DAY,
+    BEFORE_LAST_ZH,
+    BEFORE_WEEKEND,
+    COUNT,
+    COUNT_ZH,
+    DAY_EN,
+    DAY_PART_EN,
+    DAY_PART_ZH,
+    DAY_PARTS,
+    DAY_ZH,
+    DAYS_OF_PART,
+    DIGITS,
+    EDGE_EN,
+    FUZZY,
+    LOWER_WORDS,
+    MONTH,
+    MONTHS,
+    MONTHS_OF_PART,
+    NO_DATE_BEFORE,
+    PART_EN,
+    PART_ZH,
+    PARTS,
+    SEASONS,
+    SURE_BEFORE,
+    UNIT_ZH,
+    UNITS,
+    WEEK_ZH,
+    WEEKDAYS,
+    YEAR_EN,
+    YEAR_NUMBER,
+    YEAR_WORDS,
+    YEAR_ZH,
+    ZH_NUMBER,
+    number_of,
 )
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"(?P<year>(?:19|20)\d\d)"
-_ABSOLUTE = (
-    re.compile(rf"\b{_YEAR}[-/.](?P<month>\d{{1,2}})(?:[-/.]{_DAY})?(?!\d)"),
-    re.compile(rf"\b{_DAY}(?: of)? (?P<name>{_MONTH_NAME})\b(?:,? {_YEAR}\b)?", re.IGNORECASE),
-    re.compile(rf"\b(?P<name>{_MONTH_NAME})\.? {_DAY}\b(?!\d)(?:,? {_YEAR}\b)?", re.IGNORECASE),
-    re.compile(rf"\b(?P<name>{_MONTH_NAME})\b(?:,? {_YEAR}\b)", re.IGNORECASE),
-    re.compile(
-        rf"(?:{_YEAR}\s*年\s*)?(?P<month>1[0-2]|0?[1-9])\s*月(?:\s*(?P<day>\d{{1,2}})\s*[日号號])?"
-    ),
-    re.compile(
-        rf"(?:{_YEAR}\s*年\s*)?(?P<numeral>十[一二]|[一二三四五六七八九十])月(?![亮光球色])(?:份)?"
-    ),
-    re.compile(
-        r"\b(?P<name>January|February|April|June|July|August|September|October|November|December)\b"
-    ),
-    re.compile(r"\b(?:in|of|since|during|until|by|last|this|early|late|mid) (?P<name>March|May)\b"),
-    re.compile(rf"(?<!\d){_YEAR}(?!\d)"),
-)
-_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_NUMERALS = {numeral: n for n, numeral in enumerate("一二三四五六七八九十", 1)} | {
-    **{word: n for n, word in enumerate(_WORDS, 1)},
-    "十一": 11,
-    "十二": 12,
-    "两": 2,
-    "兩": 2,
-    "a": 1,
-    "an": 1,
-}
 
-_AGO = re.compile(
-    r"\b(?P<count>\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten) (?P<unit>day|week|month|year)s? ago\b"
-    r"|(?P<count_zh>\d{1,3}|十[一二]|[一二两兩三四五六七八九十])\s*个?個?(?P<unit_zh>天|日|周|週|星期|礼拜|月|年)(?:之|以)?前",
-    re.IGNORECASE,
-)  # fmt: skip
-_UNITS = {
-    "天": "day",
-    "日": "day",
-    "周": "week",
-    "週": "week",
-    "星期": "week",
-    "礼拜": "week",
-    "月": "month",
-    "年": "year",
-}
-_RELATIVE = {
-    "day before yesterday": ("day", 2), "前天": ("day", 2),
-    "yesterday": ("day", 1), "昨天": ("day", 1), "昨晚": ("day", 1), "last night": ("day", 1),
-    "last week": ("week", 1), "上周": ("week", 1), "上週": ("week", 1), "上星期": ("week", 1), "上个星期": ("week", 1),
-    "上礼拜": ("week", 1), "上个礼拜": ("week", 1),
-    "last month": ("month", 1), "上个月": ("month", 1), "上個月": ("month", 1), "上月": ("month", 1),
-    "last year": ("year", 1), "去年": ("year", 1), "前年": ("year", 2),
-}  # fmt: skip
-_RELATIVE_WORD = re.compile("|".join(map(re.escape, _RELATIVE)), re.IGNORECASE)
-_HINT_TEXT = """
-jan january feb february mar march apr april may jun june jul july aug august sep sept september oct october nov
-november dec december ago yesterday last
-"""
-_HINT_WORDS = frozenset(_HINT_TEXT.split())
-_DIGIT, _WORD = re.compile(r"[0-9]"), re.compile(r"\w+", re.ASCII)
-_HINT = re.compile(
-    r"\d|月|年|天|日|周|週|星期|礼拜|昨|\b(?:ago|yesterday|last)\b|" + rf"\b{_MONTH_NAME}\b",
-    re.IGNORECASE,
-)
-_ABSOLUTE_HINT = re.compile(rf"(?:19|20)\d\d|月|{_MONTH_NAME}", re.IGNORECASE)
-"""Needed by every pattern of `_ABSOLUTE`: most digits in a chat are no date."""
 MAX_YEARS = 30
+_DAY, _WEEK = timedelta(days=1), timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class DateStyle:
+    """How dates are read: in which time zone, and whether 01/02/2024 is the first of February."""
+
+    zone: tzinfo = UTC
+    is_day_first: bool = False
+
+
+PLAIN_DATES = DateStyle()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,100 +73,540 @@ class DateSpan:
     value: float
 
 
-def date_spans(text: str, asked_at_ms: int, first_ms: int) -> tuple[DateSpan, ...]:
-    """The spans `text` names, with the parts of the first date found: year, month, day of it each count alike.
+class _Asked(NamedTuple):
+    """When is asked, on the asker's clock; the year of the first message; the order of day and month."""
+
+    now: datetime
+    first_year: int
+    is_day_first: bool
+
+    @property
+    def day(self) -> datetime:
+        return self.now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+_Span = tuple[datetime, datetime]
+_Spans = tuple[_Span, ...]
+"""One reading of a date: spans each inside the one before, as a year, its May, and the seventh of that."""
+_Read = Callable[[re.Match[str], _Asked], Iterator[_Spans] | None]
+"""All readings of a match; none for a date that does not exist. None: it is no date, others may follow."""
+
+
+class _Rule(NamedTuple):
+    """`needs`: one of these must be in the text: a word in lower case, a Chinese character, or `_NUMERIC`."""
+
+    needs: frozenset[str]
+    pattern: re.Pattern[str]
+    read: _Read
+
+
+def date_spans(
+    text: str, asked_at_ms: int, first_ms: int, style: DateStyle = PLAIN_DATES
+) -> tuple[DateSpan, ...]:
+    """The spans the first date found in `text` names: year, month, day of it each count alike.
 
     `asked_at_ms` is what "last week" refers to; a month without a year is meant of every year since `first_ms`, at most
-    `MAX_YEARS`. Dates that do not exist are none.
+    `MAX_YEARS`. Dates that do not exist or lie ahead are none.
     """
-    if not _may_name_time(text):
+    signs = _signs(text)
+    if not signs:
         return ()
-    asked = _day(asked_at_ms)
-    relative = _relative(text, asked)
-    if relative is not None:
-        return (_span(*relative, 1.0),)
-    if _ABSOLUTE_HINT.search(text) is None:
-        return ()
-    for pattern in _ABSOLUTE:
-        found = pattern.search(text)
-        if found is not None:
-            try:
-                return tuple(_parts(found, _day(first_ms).year, asked.year))
-            except (ValueError, OverflowError):
-                return ()
+    asked: _Asked | None = None  # not worked out for a text where nothing looks like a date
+    try:
+        for needs, pattern, read in _RULES:
+            if signs.isdisjoint(needs):
+                continue
+            for found in pattern.finditer(text):
+                asked = asked or _asked(asked_at_ms, first_ms, style)
+                readings = read(found, asked)
+                if readings is not None:
+                    return tuple(_valued(readings, asked.now, style.zone))
+    except (ValueError, OverflowError):  # 31 February, the year 10000
+        pass
     return ()
 
 
-def _may_name_time(text: str) -> bool:
-    """Whether `_HINT` matches. ASCII texts are looked at by words, three times as fast."""
-    if not text.isascii():
-        return _HINT.search(text) is not None
-    if _DIGIT.search(text) is not None:
-        return True
-    return not _HINT_WORDS.isdisjoint(_WORD.findall(text.lower()))
+def _asked(asked_at_ms: int, first_ms: int, style: DateStyle) -> _Asked:
+    now, first = _local(asked_at_ms, style.zone), _local(first_ms, style.zone)
+    return _Asked(now, first.year, style.is_day_first)
 
 
-def _parts(found: re.Match[str], first_year: int, last_year: int) -> Iterator[DateSpan]:
-    given = found.groupdict()
-    year = int(given["year"]) if given.get("year") else None
-    month = _month(given)
-    day = int(given["day"]) if given.get("day") else None
-    value = 1.0 / sum(part is not None for part in (year, month, day))
+def _valued(readings: Iterator[_Spans], now: datetime, zone: tzinfo) -> Iterator[DateSpan]:
+    for spans in readings:
+        if spans[-1][0] <= now:
+            for start, end in spans:
+                yield DateSpan(_ms(start, zone), _ms(end, zone), 1.0 / len(spans))
+
+
+def _local(at_ms: int, zone: tzinfo) -> datetime:
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)
+    return moment.astimezone(zone).replace(tzinfo=None)
+
+
+def _ms(local: datetime, zone: tzinfo) -> int:
+    since = local.replace(tzinfo=zone) - datetime(1970, 1, 1, tzinfo=UTC)
+    return since // timedelta(milliseconds=1)
+
+
+# --- spans -----------------------------------------------------------------------------------------
+
+
+def _month_of(year: int, month: int, count: int = 1) -> _Span:
+    """`count` months from a month on, which may be 0 or 13."""
+    first, end = year * 12 + month - 1, year * 12 + month - 1 + count
+    return _first_of(first), _first_of(end)
+
+
+def _first_of(months: int) -> datetime:
+    """The first day of the month so many after January of the year 0, on the asker's clock."""
+    return datetime(months // 12, months % 12 + 1, 1)  # noqa: DTZ001
+
+
+def _year_of(year: int) -> _Span:
+    return _month_of(year, 1, 12)
+
+
+def _day_of(day: datetime, part: str | None) -> _Spans:
+    """A day, or a part of it inside the day; a night ends on the next one."""
+    if not part:
+        return ((day, day + _DAY),)
+    first, end = (timedelta(hours=hour) for hour in DAY_PARTS[part.lower()])
+    return (day, max(day + _DAY, day + end)), (day + first, day + end)
+
+
+def _part_of(month: _Span, given: dict[str, str | None]) -> _Spans:
+    """What is meant of a month: its beginning, its last two weeks, a day of it; nothing where it is all."""
+    start, end = month
+    if part := given.get("part"):
+        first, last = DAYS_OF_PART[PARTS[part.lower()]]
+        return ((start.replace(day=first), start.replace(day=last) if last else end),)
+    if edge := given.get("edge"):
+        days = number_of((given["edge_count"] or "one").lower())
+        unit = given["edge_unit"] or ""
+        length = days * (_WEEK if UNITS.get(unit, unit.lower()) == "week" else _DAY)
+        if edge.lower() in {"last", "最后", "最後"}:
+            return ((max(start, end - length), end),)
+        return ((start, min(end, start + length)),)
+    if day := given.get("day"):
+        return _day_of(start.replace(day=number_of(day)), given.get("day_part"))
+    return ()
+
+
+def _named_year(given: dict[str, str | None], asked: _Asked) -> int | None:
+    if year := given.get("year"):
+        return int("".join(str(DIGITS.get(digit, digit)) for digit in year))
+    if word := given.get("year_word"):
+        return asked.now.year + YEAR_WORDS[word.lower()]
+    return None
+
+
+def _years(asked: _Asked) -> range:
+    """Every year that is meant where none is named."""
+    return range(max(asked.first_year, asked.now.year - MAX_YEARS), asked.now.year + 1)
+
+
+def _in_year(month: int, given: dict[str, str | None], asked: _Asked) -> Iterator[_Spans]:
+    """A month, or what is meant of it, in the year that is named or else in every one."""
+    year = _named_year(given, asked)
+    if not 1 <= month <= 12:
+        raise ValueError(f"no month {month}")
     if year is not None:
-        yield _span(date(year, 1, 1), date(year + 1, 1, 1), value)
-    if month is None:
+        whole = _month_of(year, month)
+        yield (_year_of(year), whole, *_part_of(whole, given))
         return
-    first = max(first_year, last_year - MAX_YEARS)
-    for each in [year] if year is not None else range(first, last_year + 1):
-        yield _span(date(each, month, 1), _next_month(each, month), value)
-        if day is not None and (month, day) != (2, 29):
-            start = date(each, month, day)
-            yield _span(start, start + timedelta(days=1), value)
+    for each in _years(asked):
+        whole = _month_of(each, month)
+        try:
+            spans = (whole, *_part_of(whole, given))
+        except ValueError:  # 29 February
+            continue
+        yield spans
 
 
-def _month(given: dict[str, str | None]) -> int | None:
-    if name := given.get("name"):
-        return _MONTH[name[:3].lower()]
-    if numeral := given.get("numeral"):
-        return _NUMERALS[numeral]
-    return int(number) if (number := given.get("month")) else None
+def _steps(unit: str, count: int, asked: _Asked) -> _Span:
+    """The day, week from Monday, month or year so many before that of the question."""
+    day = asked.day
+    if unit == "day":
+        return day - count * _DAY, day - count * _DAY + _DAY
+    if unit == "week":
+        monday = day - (day.weekday() + 7 * count) * _DAY
+        return monday, monday + _WEEK
+    if unit == "month":
+        return _month_of(day.year, day.month - count)
+    return _year_of(day.year - count)
 
 
-def _relative(text: str, asked: date) -> tuple[date, date] | None:
-    """First day and end of "three days ago", "last month"; None when the text says nothing of the kind."""
-    ago = _AGO.search(text)
-    if ago is not None:
-        count = ago["count"] or ago["count_zh"]
-        number = int(count) if count.isdigit() else _NUMERALS[count.lower()]
-        return _back(asked, (ago["unit"] or _UNITS[ago["unit_zh"]]).lower(), number)
-    word = _RELATIVE_WORD.search(text)
-    return _back(asked, *_RELATIVE[word.group().lower()]) if word else None
+# --- what matches mean -----------------------------------------------------------------------------
 
 
-def _back(asked: date, unit: str, count: int) -> tuple[date, date] | None:
-    try:
-        if unit == "day":
-            start = asked - timedelta(days=count)
-            return start, start + timedelta(days=1)
-        if unit == "week":
-            start = asked - timedelta(days=asked.weekday() + 7 * count)
-            return start, start + timedelta(days=7)
-        if unit == "year":
-            return date(asked.year - count, 1, 1), date(asked.year - count + 1, 1, 1)
-        months = asked.year * 12 + asked.month - 1 - count
-        return date(months // 12, months % 12 + 1, 1), _next_month(months // 12, months % 12 + 1)
-    except (ValueError, OverflowError):
+def _read_day_word(found: re.Match[str], asked: _Asked) -> Iterator[_Spans]:
+    """Yesterday, 前天, last night, this morning."""
+    word, part = found["word"].lower(), found["day_part"]
+    back = 0
+    if "before" in word or word == "前天":
+        back = 2
+    elif word == "大前天":
+        back = 3
+    elif word.startswith(("yesterday", "last", "昨")):
+        back = 1
+    yield _day_of(asked.day - back * _DAY, part)
+
+
+def _read_ago(found: re.Match[str], asked: _Asked) -> Iterator[_Spans]:
+    """Three days ago, 两个星期前, a couple of weeks ago."""
+    unit, count = found["unit"].lower(), found["count"].lower()
+    unit = UNITS.get(unit, unit)
+    least, most = FUZZY.get(count) or (number_of(count),) * 2
+    yield ((_steps(unit, most, asked)[0], _steps(unit, least, asked)[1]),)
+
+
+def _read_rolling(found: re.Match[str], asked: _Asked) -> Iterator[_Spans]:
+    """The last two weeks, 最近三天: up to now."""
+    unit, count = found["unit"].lower(), (found["count"] or "one").lower()
+    unit = UNITS.get(unit, unit)
+    number = max(FUZZY[count]) if count in FUZZY else number_of(count)
+    day, end = asked.day, asked.day + _DAY
+    if unit in {"day", "week"}:
+        yield ((day - number * (_DAY if unit == "day" else _WEEK), end),)
+        return
+    months = day.year * 12 + day.month - 1 - number * (12 if unit == "year" else 1)
+    yield ((_first_of(months).replace(day=min(day.day, 28)), end),)
+
+
+def _is_numbered_thing(found: re.Match[str]) -> bool:
+    """Whether a version, a room or the like has this number."""
+    start = found.start()
+    return NO_DATE_BEFORE.search(found.string, max(0, start - 16), start) is not None
+
+
+def _read_year_first(found: re.Match[str], asked: _Asked) -> Iterator[_Spans]:
+    """2024-01-21, 2024/5."""
+    return _in_year(int(found["month"]), found.groupdict(), asked)
+
+
+def _read_year_last(found: re.Match[str], asked: _Asked) -> Iterator[_Spans] | None:
+    """21.01.2024, 01/21/2024: with points the day comes first, else as the style says; or as only one order can be."""
+    if _is_numbered_thing(found):
         return None
+    given = found.groupdict()
+    day, month = int(found["one"]), int(found["other"])
+    is_day_first = found["mark"] == "." or day > 12 or (asked.is_day_first and month <= 12)
+    if not is_day_first:
+        day, month = month, day
+    return _in_year(month, {**given, "day": str(day)}, asked)
 
 
-def _next_month(year: int, month: int) -> date:
-    return date(year + month // 12, month % 12 + 1, 1)
+def _read_day_and_month(found: re.Match[str], asked: _Asked) -> Iterator[_Spans] | None:
+    """On 21.1."""
+    if found["month"].startswith("0") and found.end() == len(found.string):
+        return None  # "are you on 22.04."
+    return _in_year(int(found["month"]), found.groupdict(), asked)
 
 
-def _day(time_ms: int) -> date:
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)).date()
+def _read_day_of_month(found: re.Match[str], asked: _Asked) -> Iterator[_Spans] | None:
+    """21st of January, Jan 21, May 7th, 2023."""
+    given = found.groupdict()
+    name, before = found["name"], (given.get("before") or "").lower()
+    is_sure = bool(found["ordinal"] or found["year"] or found["year_word"] or before)
+    if not is_sure and (name in LOWER_WORDS or (name == "May" and not found.start())):
+        return None
+    return _in_year(MONTHS.index(name[:3].lower()) + 1, given, asked)
 
 
-def _span(start: date, end: date, value: float) -> DateSpan:
-    epoch = date(1970, 1, 1)
-    return DateSpan((start - epoch).days * 86_400_000, (end - epoch).days * 86_400_000, value)
+def _read_month(found: re.Match[str], asked: _Asked) -> Iterator[_Spans] | None:
+    """In August, end of March, last May, June 2023, June last year."""
+    given = found.groupdict()
+    name, before = found["name"], (found["before"] or "").lower()
+    has_part = bool(found["part"] or found["edge"])
+    is_sure = bool(found["year"] or found["year_word"]) or has_part or before in SURE_BEFORE
+    if not is_sure and (not before or name in LOWER_WORDS):
+        return None
+    month = MONTHS.index(name[:3].lower()) + 1
+    if before in {"last", "this", "next"} and _named_year(given, asked) is None:
+        now = asked.now
+        if before == "next":
+            return iter(())
+        is_ahead = before == "last" and month >= now.month
+        return iter(((_month_of(now.year - is_ahead, month),),))
+    return _in_year(month, given, asked)
+
+
+def _read_bare_month(found: re.Match[str], asked: _Asked) -> Iterator[_Spans]:
+    """June, in capitals."""
+    return _in_year(MONTHS.index(found["name"][:3].lower()) + 1, {}, asked)
+
+
+def _read_month_zh(found: re.Match[str], asked: _Asked) -> Iterator[_Spans]:
+    """1月21日, 二〇二三年五月, 八月底, 八月的最后两周."""
+    return _in_year(number_of(found["month"]), found.groupdict(), asked)
+
+
+def _read_season(found: re.Match[str], asked: _Asked) -> Iterator[_Spans] | None:
+    """Last summer, in the winter of 2023, 去年夏天, 暑假."""
+    given, before = found.groupdict(), (found.groupdict().get("before") or "").lower()
+    year = _named_year(given, asked)
+    season = found["season"]
+    if season == "Spring" and (before == "in" or not before) and year is None:
+        return None  # a framework
+    if not before and year is None and season.isascii():
+        return None
+    return _seasons(season, before, year, asked)
+
+
+def _seasons(season: str, before: str, year: int | None, asked: _Asked) -> Iterator[_Spans]:
+    month, count = (7, 2) if season == "暑假" else (SEASONS[season.lower()], 3)
+    if year is not None:
+        span = _month_of(year, month, count)
+        whole = _year_of(year)
+        yield ((whole[0], max(whole[1], span[1])), span)
+        return
+    if before == "next":
+        return
+    if before in {"last", "this"}:
+        edge = 1 if before == "last" else 0
+        lately = [_month_of(asked.now.year - back, month, count) for back in range(3)]
+        yield (next(span for span in lately if span[edge] <= asked.now),)
+        return
+    for each in _years(asked):
+        yield (_month_of(each, month, count),)
+
+
+def _read_year(found: re.Match[str], asked: _Asked) -> Iterator[_Spans] | None:
+    """去年, 2023年底, 年初, the first half of 2023, the end of last year."""
+    given = found.groupdict()
+    year = _named_year(given, asked)
+    part = given.get("part")
+    if part is None:
+        # 今年 says that something is new, rather than when it was
+        if year is None or (given["year_word"] and year == asked.now.year):
+            return None
+        return iter(((_year_of(year),),))
+    first, end = MONTHS_OF_PART[PARTS[part.lower()]]
+    if year is not None and (given["year_word"] or "").lower() != "year":
+        return iter(((_year_of(year), _month_of(year, first, end - first)),))
+    now = asked.now
+    return iter(((_month_of(now.year - (first > now.month), first, end - first),),))
+
+
+def _read_weekday(found: re.Match[str], asked: _Asked) -> Iterator[_Spans] | None:
+    """Last Friday, this Monday, on the weekend."""
+    which, name = (found["which"] or "").lower(), found["weekday"].lower()
+    if which in ANY_DAY or (name == "weekend" and which not in BEFORE_WEEKEND):
+        return None
+    weekday = 5 if name == "weekend" else WEEKDAYS.index(name)
+    if which in {"next", "coming", "following"}:
+        return iter(())
+    return iter((_weekday(weekday, name == "weekend", which == "this", asked, found["day_part"]),))
+
+
+def _weekday(
+    weekday: int,
+    is_weekend: bool,
+    is_this_week: bool,
+    asked: _Asked,
+    part: str | None,
+    weeks: int = 0,
+) -> _Spans:
+    """A weekday, or the weekend, of this week, of one so many weeks back, else the last one before today."""
+    today = asked.day
+    monday = today - today.weekday() * _DAY
+    if is_this_week or weeks:
+        day = monday - weeks * _WEEK + weekday * _DAY
+    else:
+        day = monday + weekday * _DAY
+        if is_weekend or day >= today:
+            day -= _WEEK
+    return ((day, day + 2 * _DAY),) if is_weekend else _day_of(day, part)
+
+
+def _read_weekday_zh(found: re.Match[str], asked: _Asked) -> Iterator[_Spans] | None:
+    """上周五, 上上周, 礼拜三, 本周三, 周末."""
+    which, name = found["which"] or "", found["weekday"]
+    if which.startswith("每") or (not which and found["range"]):
+        return None
+    if which.startswith("下"):
+        return iter(())
+    is_weekend = name == "末"
+    weekday = 5 if is_weekend else 6 if name in "日天" else DIGITS[name] - 1
+    weeks = which.count("上")
+    is_this = bool(which) and not weeks
+    return iter((_weekday(weekday, is_weekend, is_this, asked, found["day_part"], weeks),))
+
+
+def _read_unit(found: re.Match[str], asked: _Asked) -> Iterator[_Spans] | None:
+    """Last week, early last month, 上上周, 上个月底, 本月3号; no bare "this week", which is now."""
+    given, which = found.groupdict(), found["which"].lower()
+    unit = found["unit"].lower()
+    unit = UNITS.get(unit, unit)
+    if which == "next" or which.startswith("下"):
+        return iter(())
+    back = which.count("上") or (1 if which == "last" else 0)
+    whole = _steps(unit, back, asked)
+    within = _part_of(whole, given) if unit == "month" else ()
+    return iter(((whole, *within),)) if back or within else None
+
+
+def _read_bare_year(found: re.Match[str], _: _Asked) -> Iterator[_Spans] | None:
+    """In 2023."""
+    if _is_numbered_thing(found):
+        return None
+    return iter(((_year_of(int(found["year"])),),))
+
+
+# --- the table -------------------------------------------------------------------------------------
+
+_YEAR_DIGITS, _DIGITS_AND_POINTS = "2024", "21.1."
+
+
+def _rule(needs: str, pattern: str, read: _Read, *, any_case: bool = True) -> _Rule:
+    """`needs`: words with spaces between them; of Chinese words one character each."""
+    flags = re.ASCII | (re.IGNORECASE if any_case else re.NOFLAG)
+    return _Rule(frozenset(needs.split()), re.compile(pattern, flags), read)
+
+
+def _numeric_rule(pattern: str, read: _Read, *, needs: str = _YEAR_DIGITS) -> _Rule:
+    return _Rule(frozenset((needs,)), re.compile(pattern, re.ASCII | re.IGNORECASE), read)
+
+
+_MONTH_WORDS = """
+jan january feb february mar march apr april may jun june jul july aug august sep sept september oct october nov
+november dec december
+"""
+_NUMBERED = r"(?<![\w./:-])"
+_NUMBERED_END = r"(?![-/.:]?[\w/])"
+_NO_YEAR_BEHIND = (
+    r"(?![.,:/-]?\d|[A-Za-z_]|\s*(?:%|[€$£]|(?:px|[kmgt]b|kg|km|ms|m?hz|usd|eur|dollars?|euros?|bucks|people|times|users"
+    r"|words|lines|files|rows|points|miles|years?)\b|[元块人个個次条米万点分秒多号號字行块位]))"
+)
+
+_RULES = (
+    _rule(
+        "yesterday night evening morning afternoon",
+        r"\b(?P<word>(?:the )?day before yesterday|yesterday|last (?=(?:night|evening)\b)"
+        r"|this (?=(?:morning|afternoon|evening)\b))"
+        r"(?:(?:'s)? ?(?:in the )?(?P<day_part>morning|afternoon|evening|night)\b)?",
+        _read_day_word,
+    ),
+    _rule(
+        "昨 前 今",
+        rf"(?P<word>大前天|(?<![提之以目空])前天(?![气氣])|昨[天日]|昨(?=[晚夜早])|今天?(?=的?(?:凌|早|上午|中午|下午|傍|晚|夜)))"
+        rf"{DAY_PART_ZH}",
+        _read_day_word,
+    ),
+    _rule("ago back", rf"\b{COUNT} (?P<unit>day|week|month|year)s? (?:ago|back)\b", _read_ago),
+    _rule("前", rf"{COUNT_ZH}{UNIT_ZH}(?:之|以)?前", _read_ago),
+    _rule("前", r"前(?P<count>[两兩几幾])(?P<unit>天)(?!前)", _read_ago),
+    _numeric_rule(
+        rf"{_NUMBERED}{YEAR_NUMBER}(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}})"
+        r"(?!\d|[-/.]\w|/)",
+        _read_year_first,
+    ),
+    _numeric_rule(
+        rf"{_NUMBERED}(?P<one>\d{{1,2}})(?P<mark>[-/.])(?P<other>\d{{1,2}})(?P=mark){YEAR_NUMBER}{_NUMBERED_END}",
+        _read_year_last,
+    ),
+    _numeric_rule(
+        rf"{_NUMBERED}{YEAR_NUMBER}[-/](?P<month>0?[1-9]|1[0-2]){_NUMBERED_END}", _read_year_first
+    ),
+    _numeric_rule(
+        r"(?:^|\b(?:on|since|am|vom|seit)(?: the)? )(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?!\w)",
+        _read_day_and_month,
+        needs=_DIGITS_AND_POINTS,
+    ),
+    _rule(
+        _MONTH_WORDS,
+        rf"(?:\b(?P<before>on|since|until|till|by|from|before|after)(?: the)? )?"
+        rf"(?<![\w.,:/-]){DAY_EN}(?: of)? {MONTH}{YEAR_EN}",
+        _read_day_of_month,
+    ),
+    _rule(
+        _MONTH_WORDS,
+        rf"(?:\b(?P<before>on|since|until|till|by|from|before|after|of) )?"
+        rf"\b{MONTH}\.? (?:the )?{DAY_EN}(?![.:/-]\d){YEAR_EN}",
+        _read_day_of_month,
+    ),
+    _rule(
+        _MONTH_WORDS,
+        rf"(?:{PART_EN}|{EDGE_EN}|\b(?P<before>in|of|since|during|until|till|by|last|this|next) )?"
+        rf"\b{MONTH}{YEAR_EN}",
+        _read_month,
+    ),
+    _rule(
+        "月",
+        rf"(?<![\d.一二两兩三四五六七八九十百几幾数半每第个個])(?:{YEAR_ZH})?"
+        rf"(?P<month>\d{{1,2}}|{ZH_NUMBER}{{1,2}})\s*月份?"
+        rf"(?:的?{PART_ZH}|的?(?P<edge>最后|最後|头|前)(?P<edge_count>\d|[一二两兩三四])?[个個]?(?P<edge_unit>天|周|週|星期|礼拜)"
+        rf"|\s*{DAY_ZH}{DAY_PART_ZH}|(?![亮光球色花雪饼租薪内个個]|[一两三几\d]+次|怀胎|[不没未]见))",
+        _read_month_zh,
+    ),
+    _rule(
+        "spring summer autumn fall winter",
+        r"(?:\b(?P<before>last|this|next|in|during|over)(?: the)? )?"
+        rf"\b(?P<season>spring|summer|autumn|fall|winter)\b(?! (?:boot|mvc|of (?!(?:19|20)\d\d|last|this))){YEAR_EN}",
+        _read_season,
+    ),
+    _rule("春 夏 秋 冬 暑", rf"{YEAR_ZH}(?P<season>[春夏秋冬](?!节)|暑假)", _read_season),
+    _rule("暑", r"(?P<season>暑假)", _read_season),
+    _rule("年", rf"{YEAR_ZH}(?:年?(?P<part>初|底|末|中(?!间)|[上下]半)年?)?", _read_year),
+    _rule("半", r"(?P<part>[上下]半)年", _read_year),
+    _rule("年", r"(?<![\d每学學少青中老成])年(?P<part>[初底末])", _read_year),
+    _rule(
+        "half early beginning start middle mid late end",
+        rf"{PART_EN}(?:{YEAR_NUMBER}\b|(?P<year_word>last year|this year|next year|(?<=the )year)\b)",
+        _read_year,
+    ),
+    _rule(
+        "monday tuesday wednesday thursday friday saturday sunday weekend",
+        rf"\b(?:(?P<which>[a-z]+) (?:the )?)?(?P<weekday>{'|'.join(WEEKDAYS)}|weekend)\b"
+        rf"(?!-| (?:to|through|till)\b){DAY_PART_EN}",
+        _read_weekday,
+    ),
+    _rule(
+        "周 週 期 拜",
+        rf"(?:(?P<which>{BEFORE_LAST_ZH}|[这這本每]|下{{1,3}})[个個]?)?{WEEK_ZH}"
+        rf"(?P<weekday>[一二三四五六日末]|(?<![周週])天)(?![围圍鸣鳴闭閉]|愉快|快乐)(?P<range>[到至、~—-])?{DAY_PART_ZH}",
+        _read_weekday_zh,
+    ),
+    _rule(
+        "week month year",
+        rf"(?:{PART_EN})?\b(?P<which>last|this|next) (?P<unit>week|month|year)\b",
+        _read_unit,
+    ),
+    _rule(
+        "周 週 期 拜 月",
+        rf"(?P<which>{BEFORE_LAST_ZH}|[这這]|(?<!日)本|下{{1,3}})(?:一?[个個]|一)?(?:(?P<unit>[周週](?![期转轉边邊围圍到折刊年末一二三四五六日])|星期|[礼禮]拜|月(?![亮球台饼]))"
+        rf"(?:的?{PART_ZH}|\s*{DAY_ZH})?)",
+        _read_unit,
+    ),
+    _rule(
+        "last past",
+        rf"\b(?:last|past) (?:{COUNT} )?(?P<unit>day|week|month|year)s?\b(?! (?:of|in)\b)",
+        _read_rolling,
+    ),
+    _rule("近 去", rf"(?:[过過]去|近){COUNT_ZH}{UNIT_ZH}(?!前)", _read_rolling),
+    _rule("天", rf"[这這]{COUNT_ZH}(?P<unit>天)(?!前)", _read_rolling),
+    _rule(
+        _MONTH_WORDS,
+        r"\b(?P<name>January|February|April|June|July|August|September|October|November|December)\b",
+        _read_bare_month,
+        any_case=False,
+    ),
+    _numeric_rule(rf"(?<![\w.,:/$€£#@+-]){YEAR_NUMBER}{_NO_YEAR_BEHIND}", _read_bare_year),
+)  # fmt: skip
+
+_HINTS = frozenset().union(*(rule.needs for rule in _RULES))
+_WORD, _DIGIT = re.compile(r"\w+", re.ASCII), re.compile("[0-9]")
+_NUMERIC = (
+    (_YEAR_DIGITS, re.compile(r"(?:19|20)[0-9]{2}")),
+    (_DIGITS_AND_POINTS, re.compile(r"[0-9]\.[0-9]{1,2}\.")),
+)
+
+
+def _signs(text: str) -> frozenset[str]:
+    """What `text` has of what rules need. Chinese counts by the character, other words whole."""
+    signs = _HINTS.intersection(_WORD.findall(text.lower()))
+    if not text.isascii():
+        signs |= _HINTS.intersection(text)
+    if _DIGIT.search(text) is not None:
+        signs |= {sign for sign, pattern in _NUMERIC if pattern.search(text) is not None}
+    return signs

@@ -26,7 +26,7 @@ from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 from backscroll_sidecar.scripts import HAN, HIRAGANA, KATAKANA, OTHER_UNSPACED, UNSPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 MAX_KEYWORD_CHARS = 64
 """Longer words are cut here, longer wholes left out: a pasted key or blob must not fill an index."""
@@ -58,6 +58,13 @@ _STARTS_HAN = re.compile(rf"[{HAN}]")
 _STARTS_UNSPACED = re.compile(rf"[{UNSPACED}]")
 _IS_KANA = re.compile(rf"[{HIRAGANA}{KATAKANA}]")
 _IS_VERSION = re.compile(r"v?\d[\w+\-]*(?:\.\d[\w+\-]*)+")
+_IS_IDENTIFIER = re.compile(r"(?=.*[_/]|(?:[^0-9]*[0-9]){3})(?![0-9]{1,5}$)[!-~]{4,}")
+_MAY_IDENTIFY = re.compile(r"[_/0-9]|[a-z0-9][A-Z]")
+_TERM = re.compile(r"(?<![!-~])[A-Za-z]{4,}(?![!-~])")
+_UNSPACED_RUN = re.compile(rf"[{HAN}{UNSPACED}]")
+_CAMEL_CASE = re.compile(
+    r"(?<![A-Za-z0-9_])(?:[a-z]+|[A-Z][a-z0-9]+)(?:[A-Z][a-z0-9]+)+(?![A-Za-z0-9_])"
+)
 _HOST_END = re.compile(r"[/?#:]")
 _PART = re.compile(r"[^\W_](?:\w|['+\-])*")
 
@@ -73,6 +80,21 @@ def keywords(text: str) -> tuple[str, ...]:
         pattern = _TOKEN if "/" in text or "www." in text else _WORDS
         found = map(_known_or_expanded, pattern.findall(text))
     return tuple(dict.fromkeys(chain.from_iterable(found)))
+
+
+def identifiers(text: str, keywords: Sequence[str]) -> frozenset[str]:
+    """Which keywords of a text are addresses, paths, versions, error codes or names in programs, by their form.
+
+    In a text without spaces between words, a term in another script, too.
+    """
+    is_ascii = text.isascii()
+    if is_ascii and not _MAY_IDENTIFY.search(text):
+        return frozenset()
+    found = {word for word in keywords if _IS_IDENTIFIER.fullmatch(word)}
+    if not is_ascii and _UNSPACED_RUN.search(text):
+        found.update(_word(term.lower()) for term in _TERM.findall(text))
+    camel = {_word(name.lower()) for name in _CAMEL_CASE.findall(text)}
+    return frozenset((found | camel).intersection(keywords))
 
 
 def segmenter_name() -> str:

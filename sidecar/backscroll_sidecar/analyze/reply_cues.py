@@ -13,6 +13,7 @@ from itertools import islice
 
 from backscroll_sidecar.analyze.memo import remembered
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
+from backscroll_sidecar.scripts import HAN, UNSPACED
 
 NOBODY = -1
 
@@ -26,9 +27,9 @@ MOST_RARE = 6
 
 FLAGS = (
     "question_mark", "question_word", "thanks", "yes_no", "greeting", "correction", "link", "version", "you",
-    "first_person", "goes_on", "short", "laugh", "command",
+    "first_person", "goes_on", "short", "laugh", "command", "alphabet", "ideographs", "other_script",
 )  # fmt: skip
-"""The bits of `flags_of`, lowest first."""
+"""The bits of `flags_of`, lowest first. The last three tell the script of a line; one without letters has none."""
 
 _BIT = {name: 1 << place for place, name in enumerate(FLAGS)}
 
@@ -61,6 +62,9 @@ _LAUGH = re.compile(r"\b(?:lo+l|lmao|rofl|ha(?:ha)+|he(?:he)+|heh)\b", re.ASCII)
 _IN_A_LAUGH = ("lol", "ool", "lmao", "rofl", "haha", "heh")
 _SMILE = re.compile(r"[:;]-?[)dp(]")
 _COMMAND = re.compile(r"\s*(?:[!.]\w|/\w+\s)")
+_ALPHABET = re.compile("[a-z\u00e0-\u024f]{2}")
+_IDEOGRAPHS = re.compile(f"[{HAN}{UNSPACED}]")
+_OTHER_SCRIPT = re.compile("[\u0370-\u10ff\u1200-\u1cff]")
 
 
 _WORDS: Mapping[str, str] = {
@@ -110,7 +114,7 @@ def flags_of(text: str) -> int:
     line = text[:MAX_CHARS].lower()
     called = _CALL.match(line)
     body = line[called.end() :] if called else line
-    bits = _in_words(body) | _in_signs(body)
+    bits = _in_words(body) | _in_signs(body) | _script_of(body)
     if not body.isascii():
         for pattern, bit in _BITS_IN_CHINESE:
             if pattern.search(body):
@@ -125,6 +129,16 @@ def flags_of(text: str) -> int:
     if len(body) < 16 and body.count(" ") < 3:
         bits |= _BIT["short"]
     return bits
+
+
+def _script_of(body: str) -> int:
+    """The bit of the script. Of a line in several not the alphabet's: terms and commands are written in that."""
+    if not body.isascii():
+        if _IDEOGRAPHS.search(body):
+            return _BIT["ideographs"]
+        if _OTHER_SCRIPT.search(body):
+            return _BIT["other_script"]
+    return _BIT["alphabet"] if _ALPHABET.search(body) else 0
 
 
 def _in_words(body: str) -> int:

@@ -25,12 +25,13 @@ def channels(
         str, typer.Option(metavar="TEXT", help="Only names that have this in them.")
     ] = "",
     limit: Annotated[
-        int, typer.Option(help="How many to show, those written to last first; 0: all.", min=0)
+        int,
+        typer.Option(help="How many to show, those with the newest message first; 0: all.", min=0),
     ] = 50,
     target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
 ) -> None:
-    """List the channels that hold messages, those written to last first. With --json one object a line."""
+    """List the channels that hold messages, by the time of their newest one. With --json one object a line."""
     with connected(target) as client:
         found = list(client.list_channels(name_contains=contains, page_size=PAGE))
     found.sort(key=lambda one: one.newest_sent_at_ms, reverse=True)

@@ -23,9 +23,10 @@ from backscroll import (
     Notice,
     ToolCallEvent,
 )
-from backscroll.errors import BackscrollError
+from backscroll.errors import BackscrollError, NotFound
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.channels import near_words
 from backscroll_sidecar.cli.connect import connected_for_talk, explained, resolved
 from backscroll_sidecar.cli.console import (
     FAILURE,
@@ -43,8 +44,8 @@ ASKER = "cli"
 ECHO = "[echo: "
 """How the answer of the model begins that is none; a test compares it with the echo's own words in every language."""
 NO_MODEL = (
-    "no model is configured, an echo answered: give the server BACKSCROLL_MODEL_API_KEY, "
-    "or BACKSCROLL_MODEL_BASE_URL of a model of your own"
+    "no model answered but an echo: give the server BACKSCROLL_MODEL_API_KEY, or BACKSCROLL_MODEL_BASE_URL of a model "
+    "of your own; if it has one, its log and backscroll check-config say what is wrong with it"
 )
 FINE = frozenset({"complete", "length", "content_filter"})
 """Endings of an answer that is there."""
@@ -94,11 +95,11 @@ def chat(
     target = resolved(target)
     with connected_for_talk(target) as (runner, client):
         asking = Asker(client, channel, asker, self_id, profile, timeout, as_json)
+        runner.run(_look_at(client, channel, quiet=as_json))
         if once is not None:
             if problem := runner.run(asking.ask(once)):
                 raise problem
             return
-        runner.run(client.health())  # nobody there: say so before the first question
         is_typed = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
         failures = 0
         for question in _questions(asking, is_typed=is_typed):
@@ -174,6 +175,20 @@ class Asker:
         if answer.is_echo and not self.as_json:
             err().print(f"[yellow]{NO_MODEL}[/]")
         return _problem(answer)
+
+
+async def _look_at(client: AsyncClient, channel: str, *, quiet: bool) -> None:
+    """Say before the first question that it begins a channel, whose name may be mistyped. Raises where nobody is."""
+    try:
+        await client.get_channel(channel)
+    except NotFound:
+        if quiet:
+            return
+        near = await client.near_channels(channel)
+        meant = f" {near_words(near)}" if near else ""
+        err().print(
+            f"[yellow]{escape(channel)} is a new channel, this question begins it.{escape(meant)}[/]"
+        )
 
 
 def context_line(context: Context) -> str:

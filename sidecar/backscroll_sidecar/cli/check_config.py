@@ -89,12 +89,14 @@ def _at_start(settings: Settings) -> Iterator[Problem]:
         if said := model_problem(settings):
             names = "model_base_url, model_api_key, model_headers, model_query"
             yield Problem("wrong value", names, "start", said)
-    if settings.embedder == "openai":
+    if settings.embedder in {"openai", "pair"}:
         prepare_process(settings)
         from backscroll_sidecar.configured_models import embedder_problem
 
         if said := embedder_problem(settings):
-            yield Problem("wrong value", "embedder_base_url, embedder_api_key", "start", said)
+            is_pair = settings.embedder == "pair"
+            names = "embedder" if is_pair else "embedder_base_url, embedder_api_key"
+            yield Problem("wrong value", names, "start", said, fatal=is_pair)
     if settings.strategies:
         prepare_process(settings)
         from backscroll_sidecar.own_parts import own_strategies

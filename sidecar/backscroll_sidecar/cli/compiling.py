@@ -1,7 +1,6 @@
 """Progress of the kernels that numba compiles on import. Import it after `prepare_process`."""
 
 import logging
-import re
 import sys
 import time
 from collections.abc import Iterator
@@ -9,17 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from numba.core import event
+from numba.core import config, event
 from numba.core.dispatcher import Dispatcher
 
-from backscroll_sidecar.kernel_cache import kernel_sources
+from backscroll_sidecar.kernel_cache import kernel_count
 
 log = logging.getLogger("backscroll.serve")
 
 SAID_EVERY = 10
 """Kernels between two lines of a log; a terminal is told of each."""
 BAR_COLUMNS = 30
-_KERNEL = re.compile(rb"^@kernel\(", re.MULTILINE)
 _SCORING = "backscroll_scoring."
 
 
@@ -79,6 +77,17 @@ class Compiling(event.Listener):
 
 
 @contextmanager
+def into(directory: Path) -> Iterator[None]:
+    """Keep what the block compiles in this directory, even if numba was imported before with another one."""
+    settings = vars(config)  # numba makes them as it is imported: mypy knows none
+    before, settings["CACHE_DIR"] = settings["CACHE_DIR"], str(directory)
+    try:
+        yield
+    finally:
+        settings["CACHE_DIR"] = before
+
+
+@contextmanager
 def said(directory: Path) -> Iterator[None]:
     """Tell within the block what is compiled, which may take a minute."""
     listener = Compiling(directory, sys.stderr if sys.stderr.isatty() else None)
@@ -88,11 +97,6 @@ def said(directory: Path) -> Iterator[None]:
     finally:
         event.unregister("numba:compile", listener)  # type: ignore[no-untyped-call]
         listener.close()
-
-
-def kernel_count() -> int:
-    """How many kernels there are, by their sources: none of them has to be imported."""
-    return sum(len(_KERNEL.findall(path.read_bytes())) for path in kernel_sources())
 
 
 def _defined() -> int:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from backscroll import AsyncClient, Client, TlsConfig
 from backscroll._channel import DEFAULT_TARGET
-from backscroll.errors import BackscrollError, Unauthenticated, Unavailable
+from backscroll.errors import OTHERWISE, BackscrollError, Unauthenticated, Unavailable
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
 from backscroll_sidecar.cli.console import CommandError, usage
 from backscroll_sidecar.cli.options import Target
@@ -110,9 +110,12 @@ def explained(error: BackscrollError, target: Target) -> CommandError:
 
 def no_server(error: BackscrollError, target: Target) -> CommandError:
     """Nobody there, or somebody who speaks otherwise: TLS or none."""
-    advice = "start one with: backscroll serve   or name another with --server"
-    ours = error.message.startswith("no server answers") and "(" not in error.message
-    if ours or any(words in error.message for words in NOBODY):
+    advice = (
+        "start one with: backscroll serve   or name another with --server\n"
+        "one that starts for the first time compiles for a minute or more before it answers"
+    )
+    is_told = error.message.startswith("no server answers") and OTHERWISE not in error.message
+    if is_told or any(words in error.message for words in NOBODY):
         return CommandError(f"no server answers at {target.server}", advice)
     other = (
         "maybe its certificate is another, or it speaks no TLS: leave out --tls-ca"

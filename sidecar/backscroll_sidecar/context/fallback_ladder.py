@@ -37,7 +37,7 @@ from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.lines.line_source import Elsewhere
 from backscroll_sidecar.strategies import BUILTIN, Strategy, StrategyQuery
-from backscroll_sidecar.strategies.history_router import Reach
+from backscroll_sidecar.strategies.history_router import Reach, settled
 from backscroll_sidecar.strategies.memory import Sought
 
 log = structlog.get_logger(__name__)
@@ -208,7 +208,9 @@ class Picker:
             return replies, reach, None
         sources = profile.memory_sources
         hits = await search_history(query, sought, self._semantic, deadline, sources)
-        return replies, reach, hits
+        memory = hits.memory
+        best = memory.scores.item(0) if len(memory.scores) else 0.0
+        return replies, settled(reach, best, by_words=memory.is_by_words), hits
 
     def _missing(self, profile: Profile) -> tuple[Degradation, ...]:
         """What the request asked for by name, and the server does not have; `gather` names the other sources."""
@@ -241,5 +243,5 @@ async def _looked(
     """The reply model's ranking of the newest rows and `more`, how far the question reaches, its words out there."""
     state = await catch_up(query.view, question.end)
     replies = rank_replies(query.view, question, query.eligible, more, state)
-    far, sought = await look_up(query, question, replies.starts_new, profile)
+    far, sought = await look_up(query, question, replies, profile)
     return replies, far, sought

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import MAX_QUERY_TERMS
 from backscroll_scoring.layout import CHUNK
+from backscroll_scoring.links import Ranking
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.concurrency.deadline import Deadline
@@ -26,10 +27,12 @@ from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Comparison
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
 from backscroll_sidecar.strategies.history_router import (
+    ASKS_PLAINLY,
     SITTING_ROWS,
     Reach,
     decisive_score,
     most_long_ago,
+    reach_by_words,
     reaches,
     said_of_long_ago,
     sounds_long_ago,
@@ -41,8 +44,10 @@ from backscroll_sidecar.strategies.memory import (
     Sought,
     rank_memory,
     seek,
+    talk_words,
 )
 from backscroll_sidecar.strategies.names import named_in
+from backscroll_sidecar.strategies.talk import NO_TALK, TalkLines, talk_with_bot
 
 log = structlog.get_logger(__name__)
 _NEAR, _FAR = Reach.NEAR, Reach.FAR
@@ -104,27 +109,32 @@ class HistoryHits(msgspec.Struct, frozen=True, eq=False):
 
 
 async def look_up(
-    query: StrategyQuery, question: Question, starts_new: float, profile: Profile
+    query: StrategyQuery, question: Question, replies: Ranking, profile: Profile
 ) -> tuple[Reach, Sought | None]:
     """How far the question reaches and, unless that is near, its words in the history.
 
-    `starts_new` is the reply model's word (`reaches`). Where nothing but the history was asked for it is as far as it
-    goes. What is predicted to take long is done in a thread, unless it is plain without a look at the old rows: mostly
-    it is, and they are what takes long.
+    What a platform says it answers is about the last lines, unless these are its asker's talk with the bot. Where
+    nothing but the history was asked for it is as far as it goes. What is predicted to take long is done in a thread,
+    unless it is plain without a look at the old rows: mostly it is, and they are what takes long.
     """
     is_gated = not profile.asks_memory_alone
-    is_answer = question.explicit_parent_row >= 0 and is_gated
-    if is_answer or not (profile.memory_sources and question.text):
+    if not (profile.memory_sources and question.text):
+        return _NEAR, None
+    view, asker, answered = query.view, question.asker, question.explicit_parent_row
+    asker_id = asker.id if asker else ""
+    talk = talk_with_bot(view, replies, asker_id, question.self_ids, query.asked_at_ms)
+    if answered >= 0 and is_gated and answered not in talk.rows:
         return _NEAR, None
     numbers = question.numbers()
-    plain_us, scored_us = look_up_us(query, question, numbers)
-    asked = _asked(query.view, question, numbers)
+    plain_us, scored_us = look_up_us(query, question, numbers, talk)
+    asked = _asked(view, question, numbers, talk)
     if not is_gated:
-        seeking = partial(seek, query.view, asked, query.eligible)
-        return _FAR, await run(plain_us + scored_us, seeking)
-    looking = partial(_look_up, query, asked, starts_new)
+        if said_of_long_ago(asked.text, speaks_of=False) >= ASKS_PLAINLY:
+            asked = replace(asked, talk=NO_TALK)
+        return _FAR, await run(plain_us + scored_us, partial(seek, view, asked, query.eligible))
+    looking = partial(_look_up, query, asked, replies.starts_new)
     # Else who looks for the newest row that has a word may have to pass over all that have it and do not count.
-    is_plain = query.excluded is not None and query.view.count - query.end <= MOST_NEWER_ROWS
+    is_plain = query.excluded is not None and view.count - query.end <= MOST_NEWER_ROWS
     if is_plain and plain_us <= INLINE_US < plain_us + scored_us:
         far, sought = looking(old_rows=False)
         if far is not None:
@@ -137,20 +147,30 @@ async def look_up(
 def _look_up(
     query: StrategyQuery, asked: MemoryQuestion, starts_new: float, *, old_rows: bool = True
 ) -> tuple[Reach | None, Sought | None]:
-    """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
-    view, eligible = query.view, query.eligible
+    """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on.
+
+    In a talk with the bot a question that asks plainly, and of whose own words the history has much, stands by itself.
+    Any other line goes on with the talk, and what the history has of both decides (`settled`).
+    """
+    view, eligible, with_bot = query.view, query.eligible, asked.talk.with_bot
+    if with_bot and not old_rows:
+        return None, None
     talk = talk_before(view, eligible, query.asked_at_ms, all_count=_all_count_lately(query))
-    far, sounding = reaches(starts_new, talk)
     named, sought = named_in(asked.text, view.people.by_name_part), None
-    if far is not sounding:
-        said = said_of_long_ago(asked.text, speaks_of=named.speaks_of)
-        score = decisive_score(talk.pause_ms, calls_bot=asked.calls_bot)
-        if most_long_ago(said) >= score:
-            sought = seek(view, asked, eligible, named)
-            if sounds_long_ago(sought, said, score if old_rows else math.inf) >= score:
-                if not old_rows:
-                    return None, sought
-                far = sounding
+    said = said_of_long_ago(asked.text, speaks_of=named.speaks_of)
+    to_bot = asked.calls_bot or with_bot
+    far = reaches(starts_new, talk, said, to_bot=to_bot)
+    score = decisive_score(talk.pause_ms, said, calls_bot=to_bot)
+    if most_long_ago(said) >= score and not (with_bot and said < ASKS_PLAINLY):
+        alone = replace(asked, talk=NO_TALK) if with_bot else asked
+        sought = seek(view, alone, eligible, named)
+        found = sounds_long_ago(sought, said, score if old_rows else math.inf)
+        if found >= score:
+            if not old_rows:
+                return None, sought
+            return reach_by_words(far, talk.pause_ms, said, found), sought
+    if with_bot:
+        return Reach.IN_TALK if far is not _FAR else far, seek(view, asked, eligible, named)
     if far is _NEAR:
         return far, None
     return far, sought or seek(view, asked, eligible, named)
@@ -162,7 +182,9 @@ def _all_count_lately(query: StrategyQuery) -> bool:
     return excluded is not None and (not excluded or excluded[-1] < query.end - SITTING_ROWS)
 
 
-def look_up_us(query: StrategyQuery, question: Question, numbers: list[int]) -> tuple[float, float]:
+def look_up_us(
+    query: StrategyQuery, question: Question, numbers: list[int], talk: TalkLines = NO_TALK
+) -> tuple[float, float]:
     """Microseconds `look_up` takes, predicted: without a look at the old rows, and scoring them.
 
     `numbers` are those of the question's words. One hop to a thread and back costs 30 to 180 us, so it must save more:
@@ -176,6 +198,8 @@ def look_up_us(query: StrategyQuery, question: Question, numbers: list[int]) -> 
         parts = [part for word in missing if not word.isascii() for part in word]
         # what the channel does not have is sought by its characters
         numbers += lexicon.ids.numbers(parts)
+    if len(talk.rows):
+        numbers = [*numbers, *talk_words(query.view, talk)]
     said = _said(lexicon.postings.counts, numbers)
     row_us = SEEK_US_PER_MARKED_ROW if query.excluded is None else SEEK_US_PER_ROW
     plain_us = SEEK_US + SEEK_TEXT * question.read_us + query.end * row_us
@@ -195,7 +219,9 @@ def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.
     return rank_memory(view, seek(view, asked, eligible), rows=rows)
 
 
-def _asked(view: ChannelView, question: Question, numbers: list[int]) -> MemoryQuestion:
+def _asked(
+    view: ChannelView, question: Question, numbers: list[int], talk: TalkLines = NO_TALK
+) -> MemoryQuestion:
     asker, self_ids, read = question.asker, question.self_ids, question.read
     text, calls_bot = _without_call(read, view.people, self_ids)
     return MemoryQuestion(
@@ -206,6 +232,8 @@ def _asked(view: ChannelView, question: Question, numbers: list[int]) -> MemoryQ
         question.keywords if text is read else None,
         numbers if text is read else None,
         calls_bot or any(map(question.mentioned.__contains__, self_ids)),
+        question.dates,
+        talk,
     )
 
 

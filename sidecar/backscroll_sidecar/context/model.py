@@ -29,7 +29,7 @@ from backscroll_sidecar.domain import (
     TimeStyle,
     TokenizerName,
 )
-from backscroll_sidecar.texts import Language
+from backscroll_sidecar.texts import Language, LanguageTag
 
 
 class Overrides(msgspec.Struct, frozen=True):
@@ -97,7 +97,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     stored_system_rows: StoredSystemRows | None = None
     semantic_scope: SearchScope = SearchScope.CHANNEL
     omit: frozenset[ResponsePart] = frozenset()
-    language: Language | None = None
+    language: LanguageTag | None = None
     time_left_s: float | None = None
 
 

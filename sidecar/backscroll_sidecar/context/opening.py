@@ -9,7 +9,7 @@ from typing import Protocol
 
 import structlog
 
-from backscroll_sidecar.analyze import Analyzer
+from backscroll_sidecar.analyze import Analyzer, DateStyle
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
@@ -25,7 +25,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     StoredSystemRows,
 )
-from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.errors import StoreUnavailable, unknown_channel
 from backscroll_sidecar.ports import Clock, HistoryReader
 from backscroll_sidecar.strategies import StrategyQuery
 
@@ -85,7 +85,15 @@ class Opening:
         self._preferences = preferences
 
     async def open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
-        """The channel as of now; an empty one, with the reason, when it cannot be had."""
+        """The channel as of now; an empty one, with the reason, when it cannot be had.
+
+        Raises
+        ------
+        NotFound
+            The question is a stored message of a channel that was never heard of.
+        StoreUnavailable
+            The question is a stored message, and it cannot be read now.
+        """
         hot = self.views.hot_view(request.key) if request.key.channel else None
         if hot is not None:
             return Opened(hot, known=True, cache_hit=True)
@@ -99,6 +107,9 @@ class Opening:
             lost = (Degradation("gather", reason, "history"),)
             return Opened(self.views.empty_view(request.key), True, False, lost)
         known = view is not None
+        is_stored = request.trigger_message_id and not request.question.strip()
+        if request.key.channel and is_stored and not known:
+            raise unknown_channel()
         return Opened(view or self.views.empty_view(request.key), known, cache_hit=False)
 
     async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
@@ -124,6 +135,9 @@ class Opening:
             keep_thread=route.profile.keep_thread,
             partial_replies=self._settings.partial_replies,
             skips_system=route.system_rows is StoredSystemRows.SKIP,
+            dates=DateStyle(
+                route.zone, request.language is not None and request.language.is_day_first
+            ),
         )
         return await run(cost_us, resolve)
 
@@ -179,6 +193,7 @@ class Opening:
             thread_id=question.thread_id,
             lost_parent=question.lost_parent,
             mentioned=question.mentioned,
+            dates=question.dates,
         )
         return lost, query
 

@@ -13,7 +13,14 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_scoring import QueryFeatures, newest_by
-from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention_ids
+from backscroll_sidecar.analyze import (
+    PLAIN_DATES,
+    Analyzer,
+    DateStyle,
+    classify,
+    is_addressed,
+    mention_ids,
+)
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
@@ -79,6 +86,7 @@ class Question(msgspec.Struct, frozen=True, eq=False):
         The request brought no text: it is the trigger's.
     skips_system : bool
         Rows of ROLE_SYSTEM are no candidates.
+    dates : how the dates in it are read.
     """
 
     view: ChannelView
@@ -105,6 +113,7 @@ class Question(msgspec.Struct, frozen=True, eq=False):
     later: tuple[int, ...] = ()
     continued_row: int = NO_ROW
     lost_parent: int = NO_ROW
+    dates: DateStyle = PLAIN_DATES
     _numbers: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = msgspec.field(
         default_factory=list
     )
@@ -206,12 +215,13 @@ def resolve_question(
     keep_thread: bool = True,
     partial_replies: PartialReplies = PartialReplies.NEVER,
     skips_system: bool = False,
+    dates: DateStyle = PLAIN_DATES,
 ) -> Question:
     """Find the trigger, the time, the asker, the edges and the thread of a request's question.
 
     `keep_thread`: a trigger inside a thread narrows the question to that thread where the request leaves it open.
     `partial_replies`: when replies of the bot's that broke off are shown; who asks to go on then answers the one.
-    `skips_system`: stored system rows are no candidates.
+    `skips_system`: stored system rows are no candidates. `dates`: how the dates in the question are read.
 
     Raises
     ------
@@ -266,6 +276,7 @@ def resolve_question(
         skips_system=skips_system,
         lost_parent=lost_parent(request, view, trigger_row),
         is_narrow=is_narrow,
+        dates=dates,
     )
 
 

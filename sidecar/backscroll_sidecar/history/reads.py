@@ -20,7 +20,7 @@ from backscroll_sidecar.domain import (
     Reply,
     StoredMessage,
 )
-from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
+from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason, unknown_channel
 from backscroll_sidecar.history.validate import check_id, check_ids, check_key
 from backscroll_sidecar.ports import (
     PIN,
@@ -233,7 +233,7 @@ class HistoryReads:
     async def _require_channel(self, key: ChannelKey) -> ChannelInfo:
         info = await self._reader.channel_info(key)
         if info is None:
-            raise NotFound("nothing is known of this channel", field="channel")
+            raise unknown_channel()
         return info
 
 

@@ -24,7 +24,7 @@ from backscroll_sidecar.domain import (
     RefusalCode,
     StoredMessage,
 )
-from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
 from backscroll_sidecar.history.ingest import (
     DimsOf,
     Ingest,
@@ -49,6 +49,7 @@ from backscroll_sidecar.ports import (
     PIN,
     AliasChange,
     AppendChange,
+    Change,
     Clock,
     EditChange,
     EmbeddingProgress,
@@ -186,7 +187,7 @@ class HistoryService(HistoryReads):
                 reason=_REASONS.get(checked.code),
             )
         (analysis,) = await self.ingest.analyse(key, [checked])
-        await self._writer.submit(EditChange(key, checked.message, analysis, at_ms), deadline_s)
+        await self._submit(EditChange(key, checked.message, analysis, at_ms), deadline_s)
         return await self.get_message(key, message_id)
 
     async def retract(
@@ -210,7 +211,15 @@ class HistoryService(HistoryReads):
         check_time(at_ms, "recalled_at_ms")
         # By its own id: open turns know no other (`TurnMark`).
         true_id = await self._true_id(key, message_id)
-        await self._writer.submit(RetractChange(key, true_id, at_ms), deadline_s)
+        await self._submit(RetractChange(key, true_id, at_ms), deadline_s)
+
+    async def _submit(self, change: Change, deadline_s: float | None) -> None:
+        """Submit a change of one message. Where there is no such message for want of the channel, that is said."""
+        try:
+            await self._writer.submit(change, deadline_s)
+        except NotFound:
+            await self._require_channel(change.key)
+            raise
 
     async def _true_id(self, key: ChannelKey, message_id: str) -> str:
         """The id under which a message is stored; what is not stored keeps what it was called."""
@@ -232,7 +241,7 @@ class HistoryService(HistoryReads):
         check_key(key)
         check_id(message_id, "message_id")
         check_id(alias_id, "alias_id")
-        await self._writer.submit(AliasChange(key, message_id, alias_id), deadline_s)
+        await self._submit(AliasChange(key, message_id, alias_id), deadline_s)
 
     async def pin(
         self, key: ChannelKey, message_id: str, *, deadline_s: float | None = None
@@ -252,7 +261,7 @@ class HistoryService(HistoryReads):
         about = (about_message(message_id),)
         at_ms = self._clock.now_ms()
         change = RecordChange(key, PIN, message_id, b"", about, at_ms, limit=MAX_PINNED)
-        await self._writer.submit(change, deadline_s)
+        await self._submit(change, deadline_s)
 
     async def unpin(
         self, key: ChannelKey, message_id: str, *, deadline_s: float | None = None

@@ -129,7 +129,9 @@ def look(source: Source) -> Look:
     if len(head) > len(lines[0]) + 1 and len(lines) > 1:
         lines = lines[:-1] if len(head) >= HEAD_RECORDS * 10_000 else lines
     some = [line for line in lines if line.strip()][:HEAD_LINES]
-    if any(line.lstrip().startswith("{") for line in some):
+    if 2 * sum(line.lstrip().startswith("{") for line in some) >= len(
+        some
+    ):  # not prose with examples
         return Look(source, "lines", records=_records_of_lines(head), lines=some)
     return Look(source, "text", lines=some)
 

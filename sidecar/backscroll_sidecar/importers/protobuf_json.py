@@ -3,11 +3,12 @@
 import re
 from typing import Any
 
-from google.protobuf.descriptor import Descriptor
+from google.protobuf.descriptor import Descriptor, EnumDescriptor
 
 
 def misfit(value: object, kind: Descriptor, path: str = "") -> str:
-    """Where a text, number or list stands for an object, or an object for a list of them; empty: nowhere.
+    """Where a text, number or list stands for an object, an object for a list of them, or a word for none of an enum's;
+    empty: nowhere.
 
     Protobuf takes the letters of a text for the names of fields.
     """
@@ -16,6 +17,11 @@ def misfit(value: object, kind: Descriptor, path: str = "") -> str:
         return f"{path or 'it'} must be an object with {fields or 'nothing in it'}, not {_words(value)}"
     for name, inner in value.items():
         field = kind.fields_by_name.get(name) or kind.fields_by_camelcase_name.get(name)
+        if field is not None and field.enum_type is not None:
+            given = inner if isinstance(inner, list) else [inner]
+            if wrong := next((one for one in given if _is_no_word(one, field.enum_type)), ""):
+                words = ", ".join(one.name for one in field.enum_type.values[1:])
+                return f"{path + '.' * bool(path)}{name} must be one of {words}, not {wrong}"
         if (
             field is None
             or field.message_type is None
@@ -58,6 +64,11 @@ def known(value: Any, kind: Any, unread: set[str], path: str = "") -> Any:  # no
         is_plain = of is None or _is_special(of)
         kept[name] = inner if is_plain else known(inner, of, unread, at)
     return kept
+
+
+def _is_no_word(value: object, kind: EnumDescriptor) -> bool:
+    """Whether it is a word that the enum has not; its numbers may stand in quotes."""
+    return isinstance(value, str) and value not in kind.values_by_name and not value.isdecimal()
 
 
 def _is_special(kind: Descriptor) -> bool:

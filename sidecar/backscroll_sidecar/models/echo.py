@@ -22,15 +22,16 @@ BYTES_A_TOKEN = 4
 class EchoModel(ScriptedModel):
     """`ChatModel` that answers with a notice and the last message of a user.
 
-    The notice is in the server's language, else in the message's. `max_output_tokens` of four bytes each cut the
-    answer, which then ends with LENGTH. There is no usage.
+    The notice is in the server's language, else in the message's. It says that there is no model or, with
+    `is_refused`, that the one there is can never be called. `max_output_tokens` of four bytes each cut the answer,
+    which then ends with LENGTH. There is no usage.
     """
 
-    def __init__(self, wordings: Wordings = NEUTRAL) -> None:
-        super().__init__(lambda request: _answer(request, wordings))
+    def __init__(self, wordings: Wordings = NEUTRAL, *, is_refused: bool = False) -> None:
+        super().__init__(lambda request: _answer(request, wordings, is_refused))
 
 
-def _answer(request: ModelRequest, wordings: Wordings) -> list[ModelEvent]:
+def _answer(request: ModelRequest, wordings: Wordings, is_refused: bool) -> list[ModelEvent]:
     said = (one.content for one in reversed(request.messages) if one.role is Role.USER)
     question = clean(next(said, "")).strip()
     texts = wordings.of(None, question)
@@ -39,7 +40,7 @@ def _answer(request: ModelRequest, wordings: Wordings) -> list[ModelEvent]:
         question = "…" + question[1 - MAX_QUESTION_CHARS :]
     size = -(-len(question) // QUESTION_DELTAS)
     pieces = [
-        texts.echo_notice,
+        texts.refused_model_notice if is_refused else texts.echo_notice,
         *(question[at : at + size] for at in range(0, len(question), size)),
     ]
     limit = request.max_output_tokens

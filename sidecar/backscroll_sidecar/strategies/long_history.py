@@ -6,6 +6,7 @@ them. What it compares rows with - the best words, the best passage, the most an
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ MEANING_ROWS, BESIDE_THESE = 192, 64
 FOOT_ROWS = 96
 """So many of the least similar rows tell what is little."""
 SAMPLE_ROWS = 256
-"""So many rows at equal distances tell how similar rows are that have no vector."""
+"""So many rows at equal distances tell how similar rows are on the whole, those that have no vector, too."""
 _WORDS, _PASSAGE, _WIDE, _, _DATE, _SPEAKER, _, _ASKER, _, _ = MEMORY_WEIGHTS
 KIND_ROWS, KIND_BEST = 2_048, 96
 """Of the rows of each person and of each span of time that a question speaks of, so many newest are compared with it by
@@ -47,6 +48,7 @@ def proposed(
     author: NDArray[np.int32],
     speakers: NDArray[np.int32],
     asker: int,
+    about_asker: float,
     names_asker: NDArray[np.uint64] | None,
     spans: list[tuple[int, int, float]],
 ) -> Proposed:
@@ -55,9 +57,10 @@ def proposed(
     `spans`: the first row, the end and the value of each.
     """
     worth = [(history.by(author, user), _SPEAKER) for user in speakers.tolist()]
-    if asker >= 0:
-        own = history.by(author, asker)
-        worth.append((own if names_asker is None else own | names_asker, _ASKER))
+    if about_asker > 0.0:
+        own = names_asker if asker < 0 else history.by(author, asker)
+        if own is not None:
+            worth.append((own if names_asker is None else own | names_asker, _ASKER * about_asker))
     worth += [(history.between(first, end), _DATE * value) for first, end, value in spans]
     best = float(history.idf.sum()) * USUAL_BEST / 10
     share = (_WORDS + _PASSAGE + _WIDE) * best / (1 + best)
@@ -69,14 +72,15 @@ def with_meaning(
     eligible: NDArray[np.bool_],
     nearby: Nearby | None,
     more: NDArray[np.int32],
-) -> tuple[Few, NDArray[np.float32] | None]:
-    """The candidates, those by meaning and `more` rows; float32[m]: how similar they are, None where none is.
+) -> tuple[Few, NDArray[np.float32] | None, float]:
+    """The candidates, those by meaning and `more` rows; float32[m]: how similar they are, None where none is; and
+    how similar rows are on the whole.
 
     A row that has no vector is as similar as rows usually are.
     """
     history, candidates, kinds = proposed
     if nearby is None:
-        return history.few(candidates, more), None
+        return history.few(candidates, more), None, math.nan
     near, least = nearby.nearest(MEANING_ROWS, eligible), nearby.least(FOOT_ROWS, eligible)
     of_kinds = [_most_similar(history.newest(bits, KIND_ROWS), nearby) for bits in kinds]
     beside = (near[:BESIDE_THESE, None] + np.array([-2, -1, 1, 2], np.int32)).ravel()
@@ -84,15 +88,14 @@ def with_meaning(
     dense = np.full(len(few.rows), np.nan, np.float32)
     places = few.beside(1)
     dense[places] = nearby.cosines(few.rows[places])
-    lacking = np.isnan(dense) & (few.chosen != 0)
-    if lacking.any():
-        every = np.flatnonzero(eligible).astype(np.int32)
-        some = nearby.cosines(every[:: len(every) // SAMPLE_ROWS + 1])
-        known = np.concatenate((some[~np.isnan(some)], dense[~np.isnan(dense)][:1]))
-        if not len(known):
-            return few, None
-        dense[lacking] = known.mean()
-    return few, dense
+    every = np.flatnonzero(eligible).astype(np.int32)
+    some = nearby.cosines(every[:: len(every) // SAMPLE_ROWS + 1])
+    known = np.concatenate((some[~np.isnan(some)], dense[~np.isnan(dense)][:1]))
+    if not len(known):
+        return few, None, math.nan
+    usual = known.mean()
+    dense[np.isnan(dense) & (few.chosen != 0)] = usual
+    return few, dense, float(usual)
 
 
 def _most_similar(rows: NDArray[np.int32], nearby: Nearby) -> NDArray[np.int32]:

@@ -53,4 +53,4 @@ def _question(query: StrategyQuery) -> MemoryQuestion:
     people = query.view.people
     index = people.index.get(query.user_id)
     name = people.names[index] if index is not None else ""
-    return MemoryQuestion(query.question, query.asked_at_ms, query.user_id, name)
+    return MemoryQuestion(query.question, query.asked_at_ms, query.user_id, name, dates=query.dates)

@@ -1,7 +1,9 @@
 """Both clients against the real program: `backscroll serve` in a process of its own."""
 
+import ast
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +26,7 @@ from backscroll import (
     text_of,
 )
 
+README = Path(__file__).parents[3] / "clients/python/README.md"
 pytestmark = pytest.mark.slow
 
 SENT = int(datetime(2026, 11, 20, 8, tzinfo=UTC).timestamp() * 1000)
@@ -70,6 +73,17 @@ def bot(connect, served, request):
     client = connect(served[request.param], token="secret", timeout_s=120)
     client.room = f"{client.kind.__name__} {request.param}"
     return client
+
+
+def test_what_the_readme_shows_is_what_comes(served):
+    first, second = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)[:2]
+    space = {}
+    exec(first.replace("Client()", f"Client({served[1]!r}, token='secret')"), space)
+    shown = re.findall(r"^(.+?)  # ([\[{].*?)(?:;.*)?$", second, re.MULTILINE)
+    assert len(shown) == 2
+    for expression, value in shown:
+        assert eval(expression, space) == ast.literal_eval(value)
+    space["client"].close()
 
 
 @pytest.mark.row("P-26")

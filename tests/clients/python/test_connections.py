@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from backscroll import AsyncClient, Author, Client, Member, Message, TlsConfig
+from backscroll import AsyncClient, Author, Client, Member, Message, TlsConfig, Unavailable
 from tests.clients.python.calls_kit import lines
 
 
@@ -138,6 +138,13 @@ def test_tls_both_ways(connect, fakes, tmp_path):
         )
         client = connect(fake.address, tls=tls, token="secret")
         assert client.append("room", lines(1)).stored == 1
+        client = connect(fake.address)
+        with pytest.raises(Unavailable, match=r"it may speak TLS \(give tls=TlsConfig"):
+            client.health()
+    with fakes.FakeServer() as plain:
+        client = connect(plain.address, tls=tls)
+        with pytest.raises(Unavailable, match=r"or none \(leave tls out\)"):
+            client.health()
         assert fake.seen[0].metadata["authorization"] == "Bearer secret"
 
 

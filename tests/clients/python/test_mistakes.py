@@ -8,7 +8,7 @@ from importlib.metadata import version
 import pytest
 
 import backscroll
-from backscroll import AsyncClient, Client, Message
+from backscroll import AsyncClient, Client, Message, TlsConfig
 
 LINE = {"id": "1", "author": "ann", "text": "hi"}
 MISTAKES = {
@@ -22,6 +22,9 @@ MISTAKES = {
     "a tool that is no function": (
         lambda c: c.chat("room", "q", asker="u", tools={"weather": 3}), "'weather' must be a function, not int",
     ),
+    "an override": (lambda c: c.build_context("room", "q", max_context=3), r"give overrides=Overrides\(max_context="),
+    "an override of a chat": (lambda c: c.chat("room", "q", max_context=3), r"give overrides=Overrides\(max_context="),
+    "a keyword that is none": (lambda c: c.build_context("room", "q", colour=3), "unexpected keyword.*'colour'$"),
     "tools in a list": (lambda c: c.chat("room", "q", asker="u", tools=[print]), "dict of functions by name"),
 }  # fmt: skip
 
@@ -29,8 +32,9 @@ MISTAKES = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_what_was_expected_is_said(name):
     call, words = MISTAKES[name]
-    with Client("127.0.0.1:9") as client, pytest.raises(TypeError, match=words):
+    with Client("127.0.0.1:9") as client, pytest.raises(TypeError, match=words) as caught:
         call(client)
+    assert caught.type is TypeError
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -39,6 +43,12 @@ async def test_what_was_expected_is_said_where_it_is_awaited(name):
     async with AsyncClient("127.0.0.1:9") as client:
         with pytest.raises(TypeError, match=words):
             await call(client)
+
+
+@pytest.mark.parametrize("field", ["ca", "certificate", "private_key"])
+def test_a_file_of_tls_that_is_not_there_is_told_with_its_field(field):
+    with pytest.raises(FileNotFoundError, match=rf"TlsConfig\.{field} cannot be read.*'nope\.pem'"):
+        Client("127.0.0.1:9", tls=TlsConfig(**{field: "nope.pem"}))
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])

@@ -1,12 +1,17 @@
 """`backscroll.testing`: a bot's own tests against a server that records what it did."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from backscroll import Delta, Message, ToolCall
 from backscroll.testing import serve
+from backscroll_sidecar.kernel_cache import kernel_cache
 
 DOCS = Path(__file__).parents[3] / "docs/guide/testing.md"
 
@@ -64,6 +69,33 @@ def test_two_servers_know_nothing_of_each_other_and_settings_are_taken():
         assert one.client.build_context("room", "x", asker="ben").raw.profile == "room"
         assert not other.client.build_context("room", "x", asker="ben").raw.channel_known
     with pytest.raises(ValueError, match="default_profile"), serve(default_profile="nonsense"):
+        pass
+
+
+def test_kernels_are_those_of_serve_even_if_numba_was_imported_before(tmp_path, monkeypatch):
+    compiled = os.environ["NUMBA_CACHE_DIR"]
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kept = kernel_cache(tmp_path).directory
+    shutil.copytree(compiled, kept, dirs_exist_ok=True)
+    program = """
+import numba
+from backscroll.testing import serve
+with serve():
+    from backscroll_scoring.kernels_top import top as kernel
+print(kernel.stats.cache_path, numba.config.CACHE_DIR, sep="|")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=500
+    )
+    used, afterwards = done.stdout.splitlines()[-1].split("|")  # the server logs there, too
+    assert Path(used).parent == kept
+    assert not afterwards
+
+
+def test_without_the_server_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "backscroll_sidecar.kernel_cache", None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "\.\[server\]"'), serve():
         pass
 
 

@@ -1,4 +1,6 @@
-"""The bundled model keeps the contract (P-18). Left out where its package is not installed."""
+"""The bundled model keeps the contract (P-18), and what every local embedder does. Left out where its package is not
+installed.
+"""
 
 import asyncio
 import importlib
@@ -8,7 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from backscroll_sidecar.models import local_embedder
+from backscroll_sidecar.models import bundled_model
+from backscroll_sidecar.models.bundled_model import BundledModel
 from backscroll_sidecar.models.column_blocks import ColumnBlocks, packs_nothing
 from backscroll_sidecar.models.local_embedder import LocalEmbedder
 from backscroll_sidecar.ports import ModelError, ModelFault
@@ -21,7 +24,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="class"), pytest.mark.slow]
 class TestLocalEmbedder(EmbedderContract):
     @pytest.fixture
     async def embedder(self) -> AsyncIterator[LocalEmbedder]:
-        made = LocalEmbedder()
+        made = LocalEmbedder(BundledModel())
         await made.start()
         await made.embed(["ready?"])
         yield made
@@ -33,7 +36,7 @@ class TestLocalEmbedder(EmbedderContract):
             def encode(self, texts: list[str]) -> np.ndarray:
                 return np.full((len(texts), 512), np.nan, np.float32)
 
-        return lambda: monkeypatch.setattr(embedder, "_model", Broken())
+        return lambda: monkeypatch.setattr(embedder._models[0], "_model", Broken())
 
     async def test_it_knows_paraphrases_in_two_languages(self, embedder: LocalEmbedder) -> None:
         question = await embedder.embed(["what do kittens like to eat?"], is_query=True)
@@ -61,14 +64,14 @@ class TestLocalEmbedder(EmbedderContract):
     async def test_it_multiplies_by_blocks_where_that_is_quicker(
         self, embedder: LocalEmbedder
     ) -> None:
-        backend = embedder._model._model
+        backend = embedder._models[0]._model._model
         is_quicker = any(map(packs_nothing, backend._threadpool.__self__.info()))
         for weights in (backend.proj_W, *backend.w1, *backend.w2):
             assert isinstance(weights, ColumnBlocks) == is_quicker
 
     async def test_a_question_does_not_wait_for_the_model(self) -> None:
         """Until it is loaded the source is named as degraded; messages wait."""
-        made = LocalEmbedder()
+        made = LocalEmbedder(BundledModel())
         with pytest.raises(ModelError):
             await made.embed(["before it was started"], is_query=True)
         await made.start()
@@ -84,7 +87,7 @@ class TestLocalEmbedder(EmbedderContract):
     ) -> None:
         """Giving way takes 76 us, for which a question waits; numpy's part gives way by itself."""
         ways: list[float] = []
-        monkeypatch.setattr(local_embedder, "time", SimpleNamespace(sleep=ways.append))
+        monkeypatch.setattr(bundled_model, "time", SimpleNamespace(sleep=ways.append))
         await embedder.embed(["a question"], is_query=True)
         assert ways == []
         await embedder.embed(["one message", "another", "and a third"])
@@ -102,7 +105,7 @@ class TestLocalEmbedder(EmbedderContract):
             raise ModuleNotFoundError(name)
 
         monkeypatch.setattr("importlib.import_module", missing)
-        made = LocalEmbedder()
+        made = LocalEmbedder(BundledModel())
         await made.start()
         with pytest.raises(ModelError) as caught:
             await made.embed(["cat"])

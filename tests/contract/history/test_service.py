@@ -65,7 +65,7 @@ class TestEdit:
         await service.erase(KEY, message_ids=["m2"])
         for key, id, error, reason in (
             (KEY, "m9", NotFound, Reason.MESSAGE_NOT_FOUND),
-            (ABROAD, "m1", NotFound, Reason.MESSAGE_NOT_FOUND),
+            (ABROAD, "m1", NotFound, Reason.CHANNEL_NOT_FOUND),
             (KEY, "m1", Gone, Reason.MESSAGE_GONE),
             (KEY, "m2", Gone, Reason.MESSAGE_GONE),
         ):

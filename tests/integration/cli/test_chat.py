@@ -36,6 +36,7 @@ def test_once_streams_the_answer_and_says_what_it_saw(chat):
     assert done.returncode == 0
     assert done.stdout.startswith(ENGLISH.echo_notice)
     assert QUESTION in done.stdout
+    assert "new channel" not in done.stderr
     first, *rest = done.stderr.splitlines()
     shown = re.match(r"context: (\d+) messages · [\d,]+ of 4,096 tokens · ranked", first)
     assert shown
@@ -43,8 +44,25 @@ def test_once_streams_the_answer_and_says_what_it_saw(chat):
     assert "BACKSCROLL_MODEL_API_KEY" in " ".join(rest)
 
 
+def test_a_new_channel_is_told_with_those_that_may_be_meant(chat):
+    mistyped = CHANNEL.replace("irc", "irk")
+    done = chat.run("chat", mistyped, "--once", QUESTION)
+    assert done.returncode == 0
+    assert f"{mistyped} is a new channel" in done.stderr
+    assert f"did you mean {CHANNEL}?" in done.stderr
+    assert "new channel" not in chat.run("chat", mistyped, "--once", QUESTION).stderr
+
+
+def test_a_model_that_can_never_be_called_is_not_said_to_be_missing(shell):
+    with shell.serving(BACKSCROLL_MODEL_BASE_URL="127.0.0.1:18080/v1") as process:
+        done = shell.run("chat", "room", "--once", "hi there", "--server", process.address)
+    assert done.stdout.startswith(ENGLISH.refused_model_notice)
+    assert "check-config" in done.stderr
+
+
 def test_the_echo_is_known_by_its_words():
-    assert all(texts.echo_notice.startswith(ECHO) for texts in EVERY)
+    said = [notice for one in EVERY for notice in (one.echo_notice, one.refused_model_notice)]
+    assert all(notice.startswith(ECHO) for notice in said)
 
 
 def test_there_is_advice_for_every_fault_of_a_model():

@@ -116,6 +116,12 @@ def test_a_wrong_address_or_time_is_a_wrong_call(chat, arguments, says):
     assert says in done.stderr
 
 
+def test_a_trigger_in_an_unknown_channel_names_those_that_may_be_meant(chat):
+    done = chat.run("context", CHANNEL.replace("irc", "irk"), "--trigger", "m1")
+    assert done.returncode == 1
+    assert f"did you mean {CHANNEL}?" in done.stderr
+
+
 def test_what_was_not_used_is_said_in_words(chat):
     assert "no message has the id" in chat.run("context", CHANNEL, "hi", "--trigger", "no").stdout
     assert "no embedder" in chat.run("context", CHANNEL, "hi", "--profile", "retrieval").stdout
@@ -125,8 +131,10 @@ def test_a_server_that_speaks_tls_gets_the_advice(tmp_path, shell):
     tls = certificate_of_own(tmp_path)
     with shell.serving("--tls-cert", str(tls.cert), "--tls-key", str(tls.key)) as process:
         done = shell.run("context", CHANNEL, "hi", "--server", process.address)
+        checked = shell.run("doctor", "--server", process.address)
     assert done.returncode == 1
     assert "maybe it speaks TLS: give --tls-ca" in done.stderr
+    assert "maybe it speaks TLS: give --tls-ca" in checked.stdout
 
 
 def test_errors_are_json_where_json_was_asked_for(chat):

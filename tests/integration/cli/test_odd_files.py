@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
         ("a.pdf", b"%PDF-1.4 ...", "a PDF document"),
         ("a.html", b"<!DOCTYPE html><html>", "an HTML page"),
         ("a.txt", b"Dear diary,\nnothing.\n", "a text that begins 'Dear diary,'"),
+        ("a.md", b'# Examples\n\nA request:\n\n{"id": 1, "text": "x"}\n', "a text that begins '# Examples'"),
         ("a.json", b'{"conversations": 3, "owner": "x"}', "JSON whose records have conversations, owner"),
         ("b.json", b'[{"karma": 3}]', "JSON whose records have karma"),
         ("a.bin", b"\0\1\2", "no text but bytes"),

@@ -87,9 +87,47 @@ def test_clock_and_names_can_be_changed(shell):
     assert "bm25" not in done.stdout
 
 
+def test_two_crowds_can_be_put_into_one_room(shell):
+    arguments = ("--data", "kdconv", "--groups", "0-1", "--every", "100", "--profile", "room")
+    for mix, note in (("same", "next channel mixed in"), ("irc", "irc mixed in")):
+        (chats,) = shell.json("quality", *arguments, "--mix", mix)["sets"]
+        assert (chats["data"], chats["note"], chats["groups"]) == ("kdconv", note, 2)
+        recency, _, room = chats["results"]
+        assert "history_share" not in recency["figures"]
+        assert 0.0 <= room["figures"]["history_share"]["value"] <= 1.0
+
+
+def test_questions_can_be_asked_at_the_end_of_their_talk(shell):
+    """Every question in a channel of its own; the sets that tell the talk are those judged where none is named."""
+    arguments = ("--every", "40", "--profile", "memory", "--baseline", "recency")
+    for option, note in (("--live", "live"), ("--live-shuffled", "live, talk shuffled")):
+        found = shell.json("quality", *arguments, option)["sets"]
+        assert [(one["data"], one["note"]) for one in found] == [
+            ("madial_zh", note),
+            ("madial_en", note),
+        ]
+        assert all((one["groups"], one["questions"]) == (2, 2) for one in found)
+        for one in found:
+            assert one["results"][1]["figures"]["history_share"]["value"] == 1.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (
+            ("--live", "--data", "irc"),
+            "irc: dialogue_so_far: question q:irc-2004-11-15_03:1003 has none",
+        ),
+        (("--live", "--live-shuffled"), "one at a time"),
+        (("--mix", "nowhere/set"), "nowhere/set.messages.jsonl.gz: there is no such file"),
+        (("--mix", "same", "--data", "madial_en"), "madial_en: has one channel only"),
+        (("--groups", "0"), "--groups 0"),
+        (("--groups", "4-2"), "--groups 4-2"),
+        (("--groups", "first"), "--groups first"),
+        (
+            ("--groups", "7-8", "--data", "kdconv"),
+            "holds no questions for the groups that are kept",
+        ),
         (("--profile", "nope"), "there is no profile nope"),
         (("--data", "nowhere/set"), "nowhere/set.messages.jsonl.gz: there is no such file"),
         (("--own", "nowhere.jsonl"), "nowhere.jsonl: cannot be read"),

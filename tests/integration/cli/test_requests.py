@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow
         ({"messages": {"id": "1"}}, "messages must be a list, not an object"),
         ({"messages": ["hi"]}, "messages[0] must be an object with id, channel"),
         ({"messages": [{"parts": [{"text": "hi"}]}]}, "messages[0].parts[0].text must be an object with text"),
+        ({"messages": [{"role": "bot"}]}, "messages[0].role must be one of ROLE_USER, ROLE_ASSISTANT"),
         (3, "it must be an object with channel, messages, not a number"),
     ],
 )  # fmt: skip

@@ -174,3 +174,30 @@ def test_every_reason_of_a_failed_call_is_there_in_chinese():
 def test_forgeries_hold_the_titles_of_every_language():
     for title in TITLES:
         assert any(title in one for one in FORGERIES), title
+
+
+@pytest.mark.parametrize(
+    ("language", "first"),
+    [("", "m0"), ("en", "m0"), ("en-US", "m0"), ("zh-Hans-CN", "m0"), ("en-GB", "m1"), ("en_au", "m1"),
+     ("en-001", "m1")],
+)  # fmt: skip
+async def test_the_region_of_a_tag_orders_day_and_month(language, first):
+    """A date that can be read in two ways; explain says which line it is of."""
+    day_ms = 86_400_000
+    new_year = NOON - 323 * day_ms  # 2026-01-01
+    lines = [
+        Message("m0", BEN, "the train was late", new_year + day_ms),
+        Message("m1", BEN, "the train was late again", new_year + 31 * day_ms),
+    ]
+    async with served() as (client, _):
+        await client.append("room", lines)
+        context = await ask(
+            client,
+            "what was late on 01/02/2026?",
+            profile="memory",
+            language=language,
+            explain=True,
+        )
+    why = context.explanation
+    share = {one.message_id: one.shares[list(why.factors).index("date")] for one in why.candidates}
+    assert max(share, key=share.__getitem__) == first

@@ -55,6 +55,12 @@ async def test_a_stranger_gets_an_empty_context(served: Served, channel: str) ->
     assert answer.rung != pb.RUNG_UNSPECIFIED
 
 
+async def test_a_trigger_in_a_channel_never_heard_of(served: Served, name: str) -> None:
+    found = await refused(build(served, channel=name, trigger_message_id="m1"))
+    assert (found.code, found.reason) == (grpc.StatusCode.NOT_FOUND, "CHANNEL_NOT_FOUND")
+    assert found.field == "channel"
+
+
 async def test_a_trigger_never_heard_of_is_not_found_where_it_is_the_question(
     served: Served, name: str
 ) -> None:

@@ -29,6 +29,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
         ("ListMembers", {}),
         ("WaitForIndex", {}),
         ("ExportMessages", {}),
+        ("EditMessage", {"message_id": "m1", "parts": text("x").parts}),
+        ("RecallMessage", {"message_id": "m1"}),
+        ("AliasMessage", {"message_id": "m1", "alias_id": "m2"}),
+        ("PinMessage", {"message_id": "m1"}),
     ],
 )
 async def test_a_channel_never_heard_of_is_not_found(
@@ -46,6 +50,8 @@ async def test_a_channel_never_heard_of_is_not_found(
         ("GetThread", {}),
         ("EditMessage", {"parts": text("x").parts}),
         ("RecallMessage", {}),
+        ("AliasMessage", {"alias_id": "m2"}),
+        ("PinMessage", {}),
     ],
 )
 async def test_a_message_never_heard_of_is_not_found(
@@ -56,6 +62,7 @@ async def test_a_message_never_heard_of_is_not_found(
     call = getattr(served.history, rpc)
     found = await refused(call(kind(channel=name, message_id="secret id", **fields)))
     assert (found.code, found.reason) == (NOT_FOUND, "MESSAGE_NOT_FOUND")
+    assert found.field == "message_id"
     assert "secret" not in found.text
 
 
@@ -109,6 +116,7 @@ async def test_an_edit_and_a_recall(served: Served, name: str) -> None:
     await served.history.RecallMessage(recall)
     gone = await refused(served.history.EditMessage(edit))
     assert (gone.code, gone.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "MESSAGE_GONE")
+    assert gone.field == "message_id"
     request = hpb.ListMessagesRequest(channel=name, include_recalled=True)
     (row,) = (await served.history.ListMessages(request)).messages
     assert row.recalled

@@ -1,61 +1,98 @@
 """The spans of time a question names, in two languages."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_sidecar.analyze import asks_how_many, asks_when, date_spans, speaks_of_self
+from backscroll_sidecar.analyze import (
+    DateStyle,
+    asks_how_many,
+    asks_when,
+    date_spans,
+    speaks_of_self,
+)
 
 ASKED_MS = 1_795_176_000_000  # Friday, 2026-11-20, noon
 FIRST_MS = 1_672_531_200_000  # 2023-01-01
+YEARS = range(2023, 2027)
+LINES = Path(__file__).with_name("dates.tsv").read_text(encoding="utf-8").splitlines()
+TABLE = [line.split("\t") for line in LINES if not line.startswith("#")]
 
 
-def spans(text):
+def spans(text, **style):
     return [
-        (day(span.start_ms), day(span.end_ms), round(span.value, 2))
-        for span in date_spans(text, ASKED_MS, FIRST_MS)
+        (moment(span.start_ms), moment(span.end_ms), round(span.value, 2))
+        for span in date_spans(text, ASKED_MS, FIRST_MS, DateStyle(**style))
     ]
 
 
-def day(ms):
-    return datetime.fromtimestamp(ms / 1000, UTC).date().isoformat()
+def moment(ms):
+    """A day; with the hour where one begins a span."""
+    at = datetime.fromtimestamp(ms / 1000, UTC)
+    return at.strftime("%Y-%m-%dT%H" if at.hour else "%Y-%m-%d")
+
+
+def narrowest(text, **style):
+    """The last span of each date: values add up to 1 there."""
+    total, found = 0.0, []
+    for start, end, value in spans(text, **style):
+        total += value
+        if total > 0.98:
+            total = 0.0
+            found.append(f"{start}..{end}")
+    return found
+
+
+def in_every_year(expected):
+    for one in expected.split():
+        for year in YEARS if "*" in one else [0]:
+            told = one.replace("*", str(year))
+            if told < "2026-11-20T12":
+                yield told
+
+
+@pytest.mark.parametrize(("question", "expected"), TABLE)
+def test_the_table(question, expected):
+    assert narrowest(question) == list(in_every_year(expected))
+
+
+def test_the_table_is_in_two_languages():
+    """Half of it each; a dozen lines name what lies ahead or does not exist."""
+    chinese = sum(not question.isascii() for question, _ in TABLE)
+    assert min(chinese, len(TABLE) - chinese) >= 60
+    assert sum(not expected for _, expected in TABLE) >= 12
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text",
     [
-        ("what happened in 2024?", [("2024-01-01", "2025-01-01", 1.0)]),
-        ("2024年发生了什么", [("2024-01-01", "2025-01-01", 1.0)]),
-        ("who came in May 2025?", [("2025-01-01", "2026-01-01", 0.5), ("2025-05-01", "2025-06-01", 0.5)]),
-        ("2025年5月谁来了", [("2025-01-01", "2026-01-01", 0.5), ("2025-05-01", "2025-06-01", 0.5)]),
-        ("yesterday", [("2026-11-19", "2026-11-20", 1.0)]),
-        ("昨天谁请客", [("2026-11-19", "2026-11-20", 1.0)]),
-        ("last week", [("2026-11-09", "2026-11-16", 1.0)]),
-        ("上周开会说了什么", [("2026-11-09", "2026-11-16", 1.0)]),
-        ("last month", [("2026-10-01", "2026-11-01", 1.0)]),
-        ("上个月", [("2026-10-01", "2026-11-01", 1.0)]),
-        ("去年的聚会", [("2025-01-01", "2026-01-01", 1.0)]),
-        ("three days ago", [("2026-11-17", "2026-11-18", 1.0)]),
-        ("三天前", [("2026-11-17", "2026-11-18", 1.0)]),
-        ("2个月前", [("2026-09-01", "2026-10-01", 1.0)]),
-        ("May I ask something?", []),
-        ("may be", []),
-        ("what did he say in March last?", [(f"{y}-03-01", f"{y}-04-01", 1.0) for y in range(2023, 2027)]),
-        ("he will march on", []),
-        ("version 10.04", []),
-        ("2025-02-31", []),
-        ("五月亮了", []),
-        ("how are you", []),
+        "May I ask something?", "may be", "he may come", "you may 3 times", "may 10 people come",
+        "they will march on Rome", "a march of 5 miles", "Augustus was here", "the sun is up", "wait a second",
+        "is it 1.2.3 or 21.04?", "Ubuntu 22.04 or 24.04?", "upgrade from 22.04. to 24.04.", "are you on 22.04.",
+        "python 3.11.2024", "v2024.01.21", "PyCharm 2024.1 is slow", "version 10.04", "ping 10.0.0.1",
+        "192.168.1.20 is down", "at 10:30 or 22:15?", "costs $20.24 or 19.99", "1/2 of the cake", "3/4 cup",
+        "call 555-1234-2024", "+86 138-2024-0121", "/var/log/2024/01/21/x.log", "src/2024/1.py", "8GB or 2048MB",
+        "2000 people came", "room 2012 is free", "how do I use spring boot", "in Spring, what is a bean?",
+        "the fall of Rome", "Black Friday deals", "on fridays", "open Monday to Friday", "last but not least",
+        "early bird", "start year 1", "what is a weekend", "how are you", "next time",
+        "this week", "this year", "这周", "本月", "今年", "这个月",
+        "周杰伦的歌", "周星驰演的", "周一围是谁", "他姓周，三十岁", "周天子是谁", "每周三开会", "一周五天",
+        "周末愉快", "早上周期", "上周期的数据", "本周刊", "一月一次", "一个月一次", "三个月没见", "五月亮了",
+        "周一到周五", "二十三月", "目前天气如何", "从前年轻", "提前天数", "5号线怎么走", "3.5元",
+        "第一月台", "半年", "满月酒在哪",
+        "周六、周日都开门", "夏天很热", "十几年前的歌",
     ],
 )  # fmt: skip
-def test_spans(text, expected):
-    assert spans(text) == expected
+def test_no_date(text):
+    assert spans(text) == []
 
 
 @pytest.mark.parametrize(
-    "text", ["on 7 May 2025", "May 7th, 2025", "2025-05-07", "2025/5/7", "2025年5月7日"]
+    "text", ["on 7 May 2025", "May 7th, 2025", "2025-05-07", "2025/5/7", "2025年5月7日", "7.5.2025"]
 )
 def test_a_whole_date(text):
     """Year, month and day count alike, so that a line of the same month is better than nothing."""
@@ -64,20 +101,79 @@ def test_a_whole_date(text):
     ]  # fmt: skip
 
 
+def test_a_part_of_a_day_is_within_the_day():
+    evening = ("2026-11-19T18", "2026-11-20", 0.5)
+    assert spans("yesterday evening") == [("2026-11-19", "2026-11-20", 0.5), evening]
+    night = [("2026-11-19", "2026-11-20T06", 0.5), ("2026-11-19T18", "2026-11-20T06", 0.5)]
+    assert spans("昨晚") == spans("last night") == night
+
+
 def test_a_month_of_any_year():
-    assert [start for start, _, _ in spans("what did we do in June?")] == [
-        f"{year}-06-01" for year in range(2023, 2027)
-    ]
+    assert spans("in June") == [(f"{year}-06-01", f"{year}-07-01", 1.0) for year in YEARS]
     assert spans("六月的旅行") == spans("in June")
+    assert narrowest("on 29 February") == ["2024-02-29..2024-03-01"]
+
+
+FORMS = (
+    "{d.year}-{d.month:02}-{d.day:02}", "{d.year}-{d.month}-{d.day}", "{d.year}/{d.month}/{d.day}",
+    "{d.year}.{d.month}.{d.day}", "{d.day:02}.{d.month:02}.{d.year}", "{d.day}.{d.month}.{d.year}",
+    "{d.year}年{d.month}月{d.day}日", "{d.year}年{d.month}月{d.day}号",
+)  # fmt: skip
+DAYS = st.dates(date(1990, 1, 1), date(2026, 11, 19))
+
+
+@given(DAYS, st.sampled_from(FORMS), st.booleans())
+def test_a_day_is_read_back(day, form, is_day_first):
+    """These forms can be read in one way."""
+    text = f"what was on {form.format(d=day)}?"
+    assert narrowest(text, is_day_first=is_day_first) == [f"{day}..{day + timedelta(days=1)}"]
+
+
+@given(DAYS, st.sampled_from("/-"), st.booleans())
+def test_the_style_orders_day_and_month(day, mark, is_day_first):
+    first, second = (day.day, day.month) if is_day_first else (day.month, day.day)
+    text = f"what was on {first:02}{mark}{second:02}{mark}{day.year}?"
+    expected = [f"{day}..{day + timedelta(days=1)}"]
+    assert narrowest(text, is_day_first=is_day_first) == expected
+    if day.day > 12:
+        assert narrowest(text, is_day_first=not is_day_first) == expected
+
+
+@given(DAYS, st.sampled_from(["America/New_York", "Asia/Shanghai", "Europe/Berlin", "UTC"]))
+def test_days_are_those_of_the_askers_clock(day, name):
+    """From midnight to midnight, whatever a change of the clock makes of that."""
+    zone = ZoneInfo(name)
+    found = date_spans(str(day), ASKED_MS, FIRST_MS, DateStyle(zone))[-1]
+    start, end = (datetime.fromtimestamp(ms / 1000, zone) for ms in (found.start_ms, found.end_ms))
+    assert start.replace(tzinfo=None) == datetime.combine(day, datetime.min.time())
+    assert end.date() == day + timedelta(days=1)
+    assert (end.hour, end.minute) == (0, 0)
+
+
+def test_yesterday_is_the_askers():
+    """At noon in London it is the next day in Auckland."""
+    auckland = {"zone": ZoneInfo("Pacific/Auckland")}
+    assert spans("yesterday", **auckland) == [("2026-11-19T11", "2026-11-20T11", 1.0)]
+
+
+@pytest.mark.parametrize(
+    "text", ["last winter", "去年冬天", "last summer", "on Friday", "年底", "上半年", "last March"]
+)
+@given(day=st.dates(date(2024, 1, 1), date(2026, 12, 31)))
+def test_nothing_lies_ahead(text, day):
+    asked = datetime.combine(day, datetime.min.time(), UTC)
+    [*_, found] = date_spans(text, int(asked.timestamp() * 1000), FIRST_MS)
+    assert found.start_ms <= asked.timestamp() * 1000
 
 
 @given(
-    st.text(st.sampled_from("0123456789年月日前天周last May-/ ago个"), max_size=30),
-    st.integers(0, 2**45),
+    st.text(st.sampled_from("0123456789年月日前天周last May-/. ago个上末早半"), max_size=30),
+    st.integers(0, 253_402_214_400_000),
+    st.sampled_from(["UTC", "Pacific/Kiritimati", "America/Los_Angeles"]),
 )
-def test_any_text(text, asked_at_ms):
+def test_any_text(text, asked_at_ms, zone):
     """It never raises, and the values of a date add up to 1 a year."""
-    for span in date_spans(text, asked_at_ms, 0):
+    for span in date_spans(text, asked_at_ms, 0, DateStyle(ZoneInfo(zone))):
         assert span.start_ms < span.end_ms
         assert 0 < span.value <= 1
 

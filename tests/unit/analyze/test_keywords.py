@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import backscroll_sidecar.analyze.keywords  # noqa: F401 - the name of the module is that of its function
 from backscroll_sidecar.analyze import keywords, segmenter_name
+from backscroll_sidecar.analyze.keywords import identifiers
 from tests.unit.analyze.texts import ANY_TEXT
 
 MODULE = sys.modules["backscroll_sidecar.analyze.keywords"]
@@ -153,3 +154,18 @@ def test_a_long_hostile_text_takes_linear_time(unit):
     start = time.process_time()
     keywords(text)
     assert time.process_time() - start < 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("see https://wiki.example.org/a/b now", {"wiki.example.org/a/b"}),
+        ("rm /var/lib/dpkg/lock", {"/var/lib/dpkg/lock"}), ("又弹 0xC0000142 了", {"0xc0000142"}),
+        ("v3.18.2 在哪里", {"v3.18.2"}), ("the commit 4be1f7c29d", {"4be1f7c29d"}),
+        ("max_wal_senders and retryWithBackoff", {"max_wal_send", "retrywithbackoff"}), ("ORA-01555", {"ora-01555"}),
+        ("又报 connection reset by peer", {"connect", "reset", "peer"}),
+        ("ext3 in 2008, Sunday at 10", set()), ("a plain line. Another one", set()), ("今天去哪儿？", set()),
+    ],
+)  # fmt: skip
+def test_what_is_an_identifier(text, expected):
+    assert identifiers(text, keywords(text)) == expected

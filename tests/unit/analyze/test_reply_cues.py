@@ -1,6 +1,8 @@
 """Whose name a text shortens: what was said lately is read once for a place, whoever asks there."""
 
-from backscroll_sidecar.analyze.reply_cues import NamesLately, names_called
+import pytest
+
+from backscroll_sidecar.analyze.reply_cues import FLAGS, NamesLately, flags_of, names_called
 
 
 class Texts(list):
@@ -34,3 +36,17 @@ def test_another_place_has_other_texts():
     assert names_called("which package is it", rare, 9, ["x"] * 100) == (-1, 2)
     common = NamesLately({"packageman": 2})
     assert names_called("which package is it", common, 9, ["a package"] * 100) == (-1, -1)
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("anybody here?", "alphabet"), ("Ann: café", "alphabet"), ("有人吗？", "ideographs"),
+        ("pip 怎么装", "ideographs"), ("ねこ", "ideographs"), ("ann: 好的", "ideographs"),
+        ("привет", "other_script"), ("12 :-)", ""), ("？！", ""), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_line_has_one_script_or_none(text, script):
+    bits = flags_of(text)
+    found = [name for at, name in enumerate(FLAGS) if bits >> at & 1 and name in FLAGS[-3:]]
+    assert found == ([script] if script else [])

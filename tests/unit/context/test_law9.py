@@ -176,7 +176,7 @@ async def test_words_that_all_say_leave_the_loop(monkeypatch):
     room = Room(many)
     await room.build("zebra crossing?")
     assert (whole, bounds) == ([True], [])
-    await room.build("cat")
+    await room.build("cat?")
     assert (whole, bounds) == ([True], [True])
     await room.build("zebra crossing quagga cat?")
     assert (whole, bounds) == ([True, False], [True, True])

@@ -13,7 +13,7 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Comparison, ModelFault, Similarities
 from backscroll_sidecar.strategies import Semantic
-from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
+from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, NOON_MS, SECOND_MS, say
 from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.rooms import Room, ids, ids_by_rank
 
@@ -155,6 +155,32 @@ def test_a_reply_in_mid_talk_asks_nobody_for_meaning():
         "asker",
         "mention",
     }
+
+
+@pytest.mark.parametrize("later_ms", [HOUR_MS, DAY_MS])
+def test_a_reply_after_a_pause_keeps_its_conversation(later_ms: int):
+    """However long the pause, what plainly goes on with the talk finds it; of eight places the history has the last."""
+    room = Room([*PAST, *NOISE, *TALK])
+    built = room.build_now(
+        "Ann: notepad++", BEN, profile="balanced", asked_at_ms=NOON_MS + later_ms
+    )
+    ranked = ids_by_rank(built)
+    assert {"t1", "t2"} < set(ranked[:3])
+    assert not set(ranked[:7]) & {line.id for line in PAST}
+
+
+def test_asked_plainly_after_a_pause_the_history_has_the_first_places():
+    """The conversation keeps no place among the first ten where the history has as many that answer."""
+    lunches = [
+        say(f"b{n}", BEN, f"lunch number {n} with Zoe was soup", 90 * DAY_MS + n * DAY_MS)
+        for n in range(12)
+    ]
+    room = Room([*lunches, *NOISE, *TALK])
+    question = "what did Ben have for lunch with Zoe?"
+    for later_ms, keeps in ((0, True), (HOUR_MS, False)):
+        asked = {"profile": "balanced", "asked_at_ms": NOON_MS + later_ms}
+        first = ids_by_rank(room.build_now(question, CAT, **asked))[:10]
+        assert any(one[0] in "nt" for one in first) == keeps
 
 
 def test_a_platforms_reply_edge_shuts_the_gate():

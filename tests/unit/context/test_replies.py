@@ -172,6 +172,76 @@ def test_older_rows_of_who_spoke_lately_are_those_they_would_be_ranked_with():
     assert set().union(*older.values()) > expected > set()
 
 
+def older_of(view, text, asker=CAT):
+    """The ids of the older rows that a question is ranked with."""
+    question = resolve_question(
+        BuildRequest(KEY, text, asker=asker, asked_at_ms=NOON_MS), view, Analyzer(), NOON_MS
+    )
+    state = linked(view, question.end)
+    found = rank_replies(view, question, question.eligible(), np.empty(0, np.int32), state)
+    return [view.message_ids[row] for row in found.older]
+
+
+@pytest.mark.parametrize(
+    ("old", "question"),
+    [
+        ("0x80070057 shows up when it is full", "anyone seen 0x80070057?"),
+        ("工单 OPS-7730 派给小李了", "OPS-7730 处理完了吗？"),
+        ("the greeter application crashes on logout", "my greeter crashes as well"),
+        ("call flushPendingWrites first", "where does flushPendingWrites belong?"),
+    ],
+)
+def test_an_old_line_of_the_same_rare_words_is_a_candidate(old, question):
+    """Whoever wrote it and however far back it stands, unless it was recalled or the words are everywhere."""
+    stored = chat(2_000, edges=False)
+    stranger = Author("stranger", "Stranger")
+    found = stored_in_order([say("old", stranger, old, 1_990 * 7 * SECOND_MS)])[0]
+    lines = sorted([*stored, replace(found, seq=5_000)], key=lambda one: one.rank_time_ms)
+    assert "old" in older_of(channel(lines).view(), question)
+    assert "old" not in older_of(channel(lines).view(), "which driver?")
+    gone = replace(
+        found,
+        seq=5_000,
+        state=MessageState.RECALLED,
+        analysis=Analysis("", found.analysis.message_type),
+    )
+    hot = channel(lines)
+    hot.publish(Applied(stored=(replace(gone, revision=1),)))
+    assert "old" not in older_of(hot.view(), question)
+    often = [say(f"o{n}", stranger, old, (1_900 - n) * 7 * SECOND_MS) for n in range(80)]
+    common = stored_in_order([*often, *[say(f"x{n}", ANN, "lol", 200 - n) for n in range(150)]])
+    assert not set(older_of(channel(common).view(), question)) - {"x0"}
+
+
+def places_of(stored, ids, text, asker):
+    """How likely each of these messages is answered, among them alone."""
+    found, link, *_ = ranked(channel(stored).view(), text=text, asker=asker)
+    chances = {one: chance for one, chance in zip(found, link, strict=True) if one in ids}
+    return sorted(chances, key=lambda one: -chances[one])[:5], sum(chances.values())
+
+
+def test_who_writes_in_another_script_and_names_everybody_changes_nothing():
+    """A quiet crowd is read as if it were alone: habits, places and pace are those of the asker's crowd."""
+    zh = [Author(f"zh{n}", f"群友{n}") for n in range(4)]
+    said = "你看过这部电影吗", "看过，很好看", "谁演的", "不知道", "几点上映"
+    quiet = [
+        say(f"z{n}", zh[n % 4], said[n % 5] + "。" * (n % 3), (45 - n) * 60 * SECOND_MS)
+        for n in range(45)
+    ]  # fmt: skip
+    loud = [
+        say(f"e{n}", PEOPLE[n % 3], f"{PEOPLE[(n + 1) % 3].name}: try the other driver {n}",
+            (45 - n) * 60 * SECOND_MS + 7, mentions=(PEOPLE[(n + 1) % 3].id,))
+        for n in range(45)
+    ]  # fmt: skip
+    ids = {one.id for one in quiet}
+    alone, all_alone = places_of(stored_in_order(quiet), ids, "那部电影几点上映？", zh[1])
+    among, all_among = places_of(
+        stored_in_order(sorted([*quiet, *loud], key=lambda one: one.sent_at_ms)), ids, "那部电影几点上映？", zh[1]
+    )  # fmt: skip
+    assert among[:3] == alone[:3]
+    assert all_among > 0.95 * all_alone
+
+
 async def test_many_missing_rows_are_linked_by_a_thread_once():
     """Law 9: more than a few rows never hold the event loop; who comes meanwhile waits for the same work."""
     stored = chat(300)

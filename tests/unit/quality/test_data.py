@@ -2,7 +2,14 @@
 
 import pytest
 
-from backscroll_bench.quality import SHIPPED, DataError, find_set, read_set, shipped_sets
+from backscroll_bench.quality import (
+    SHIPPED,
+    WITH_TALK,
+    DataError,
+    find_set,
+    read_set,
+    shipped_sets,
+)
 from tests.unit.quality.sets import MEMORY, MESSAGES, REPLY, START, write, written
 
 
@@ -50,8 +57,9 @@ def test_a_pass_can_be_made_shorter(tmp_path):
     name = written(tmp_path, [*MESSAGES, *other], queries)
     assert [one.question_id for one in read(name).questions] == ["q1", "q3", "q4"]
     assert [one.question_id for one in read(name, every=2).questions] == ["q1", "q4"]
-    assert list(read(name, groups=1).groups) == ["g"]
-    assert [one.question_id for one in read(name, groups=1).questions] == ["q1", "q3"]
+    assert list(read(name, groups=slice(1)).groups) == ["g"]
+    assert [one.question_id for one in read(name, groups=slice(1)).questions] == ["q1", "q3"]
+    assert [one.question_id for one in read(name, groups=slice(1, 2)).questions] == ["q4"]
 
 
 def test_questions_about_what_was_never_said_are_left_out(tmp_path):
@@ -136,9 +144,11 @@ def test_a_set_is_found_by_its_stem_by_its_messages_or_as_two_files(tmp_path):
 
 
 def test_what_ships_can_be_read_and_is_small():
-    with shipped_sets() as names:
-        sets = [read(name) for name in names]
-        size = sum(path.stat().st_size for name in names for path in find_set(name)[1:])
+    with shipped_sets() as shipped:
+        sets = [read(shipped[name]) for name in SHIPPED]
+        size = sum(path.stat().st_size for name in shipped.values() for path in find_set(name)[1:])
     assert tuple(one.name for one in sets) == SHIPPED
+    told = {one.name for one in sets for question in one.questions if question.dialogue_so_far}
+    assert told == set(WITH_TALK)
     assert [len(one.questions) for one in sets] == [978, 1755, 80, 80]
     assert size < 600_000

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from backscroll_bench.quality.metrics import DEPTH, Score, fits, score, tokens_to_match
+from backscroll_bench.quality.metrics import DEPTH, Chosen, Score, fits, score, tokens_to_match
 from tests.unit.quality.sets import question
 
 POSITION = {f"m{n}": n for n in range(100)}
@@ -11,7 +11,7 @@ TOKENS = [10] * 100
 
 
 def values(asked, ids, tokens=TOKENS):
-    return score(asked, ids, POSITION, tokens).values
+    return score(asked, Chosen(ids), POSITION, tokens).values
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,17 @@ def test_precision_leaves_out_what_nobody_annotated():
     assert found["conv_prec@5"] == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize("task", ["reply", "memory"])
+def test_who_was_searched_for_in_the_whole_history_is_counted_where_there_is_a_choice(task):
+    shares = [
+        score(question(task, gold=("m1",)), Chosen(["m1"], found), POSITION, TOKENS).values.get(
+            "history_share"
+        )
+        for found in (True, False, None)
+    ]
+    assert shares == [1.0, 0.0, None]
+
+
 def test_without_annotation_there_is_no_conversation_to_measure():
     assert not [name for name in values(question(gold=("m1",)), ["m1"]) if name.startswith("conv")]
 
@@ -81,7 +92,7 @@ def test_what_does_not_fit_is_passed_over():
 
 
 def test_curves_stay_where_the_list_ends():
-    one = score(question("memory", gold=("m1", "m2")), ["m0", "m1"], POSITION, TOKENS)
+    one = score(question("memory", gold=("m1", "m2")), Chosen(["m0", "m1"]), POSITION, TOKENS)
     assert one.found.shape == one.tokens.shape == (DEPTH,)
     assert one.found[:3].tolist() == [0.0, 0.5, 0.5]
     assert one.tokens[:3].tolist() == [10, 20, 20]

@@ -47,7 +47,7 @@ def test_bad_lines_are_passed_over_and_told(tmp_path):
 def test_channels_and_questions_can_be_fewer(tmp_path):
     rows = [said(n, n - 1 if n % 4 else None, group_id=f"g{n // 4}") for n in range(1, 12)]
     path = write(tmp_path / "chat.jsonl", rows)
-    assert list(read_own(path, groups=2).chats.groups) == ["g0", "g1"]
+    assert list(read_own(path, groups=slice(2)).chats.groups) == ["g0", "g1"]
     everything = read_own(path).chats.questions
     assert read_own(path, every=3).chats.questions == everything[::3]
 

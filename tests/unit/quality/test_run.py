@@ -5,7 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from backscroll_bench.quality import LiveServer, Misjudged, find_set, judge, read_set
+from backscroll.v1.context_pb2 import Source
+from backscroll_bench.quality import LiveServer, Misjudged, find_set, judge, lived, read_set
+from backscroll_bench.quality.data import SELF_ID
 from backscroll_bench.quality.run import BATCH_LINES
 from tests.unit.quality.sets import MEMORY, MESSAGES, REPLY, START, written
 
@@ -24,10 +26,14 @@ class FakeClient:
     ready: bool = True
     calls: list = field(default_factory=list)
     links: list = field(default_factory=list)
+    sources: tuple[int, ...] = ()
+    asked_as: list = field(default_factory=list)
+    roles: list = field(default_factory=list)
 
     def append(self, channel, messages):
         self.calls.append(("append", channel, [one.id for one in messages]))
         self.links += [one.reply_to for one in messages]
+        self.roles += [(one.author.id, one.role) for one in messages]
         return SimpleNamespace(stored=len(messages) - self.lost, problems=())
 
     def wait_for_index(self, channel, wait_s):
@@ -37,7 +43,8 @@ class FakeClient:
     def build_context(self, channel, question, *, asker, asked_at, profile, overrides, **more):
         self.links.append(("asked", more["reply"], [one.user_id for one in more["mentions"]]))
         self.calls.append(("ask", question, asker.id, asked_at, profile, overrides.max_context))
-        items = [SimpleNamespace(rank=rank, message=SimpleNamespace(id=one))
+        self.asked_as.append((more["trigger_message_id"], more["self_ids"]))
+        items = [SimpleNamespace(rank=rank, message=SimpleNamespace(id=one), sources=self.sources)
                  for rank, one in enumerate(self.answer, start=1)]  # fmt: skip
         return SimpleNamespace(items=items[::-1], degradations=self.degradations)
 
@@ -102,6 +109,42 @@ def test_links_and_mentions_are_sent_as_the_set_has_them(tmp_path):
     given = read_set(*find_set(written(tmp_path, linked)), explicit=True)
     judge(given, LiveServer(client), ["a"])
     assert client.links == [None, "m0", None, ("asked", "m0", ["u2"])]
+
+
+@pytest.mark.parametrize(
+    ("sources", "share"),
+    [
+        ((), 0.0),
+        ((Source.SOURCE_RECENT, Source.SOURCE_ASKER), 0.0),
+        ((Source.SOURCE_RECENT, Source.SOURCE_LEXICAL), 1.0),
+        ((Source.SOURCE_SEMANTIC,), 1.0),
+        ((Source.SOURCE_RECALL,), 1.0),
+    ],
+)
+def test_what_was_found_in_the_whole_history_tells_that_it_was_searched(tmp_path, sources, share):
+    recency, one = judge(chats(tmp_path, [REPLY]), LiveServer(FakeClient(sources=sources)), ["a"])
+    assert one.scores[0].values["history_share"] == share
+    assert "history_share" not in recency.scores[0].values
+
+
+def test_a_live_question_is_a_stored_line_that_the_bot_names(tmp_path):
+    """ann, the bot, ann: her last line is the question, and no line of the chat is chosen behind it."""
+    talk = {**MEMORY, "dialogue_so_far": "hello\nhi cat\nthe key?"}
+    client = FakeClient()
+    judge(lived(chats(tmp_path, [talk])), LiveServer(client), ["a"])
+    said = client.calls[0][2]
+    assert said == ["m0", "m1", "m2", "m3", "m4", "q2/talk/0", "q2/talk/1", "q2/talk/2"]
+    assert client.roles[-3:] == [("u3", "user"), (SELF_ID, "assistant"), ("u3", "user")]
+    assert client.asked_as == [("q2/talk/2", (SELF_ID,))]
+    with pytest.raises(Misjudged, match="later"):
+        judge(lived(chats(tmp_path, [talk])), LiveServer(FakeClient(answer=("q2/talk/2",))), ["a"])
+
+
+def test_other_questions_name_no_line_and_no_bot(tmp_path):
+    client = FakeClient()
+    judge(chats(tmp_path, [REPLY]), LiveServer(client), ["a"])
+    assert client.asked_as == [(None, ())]
+    assert {role for _, role in client.roles} == {"user"}
 
 
 def test_a_source_that_the_server_never_had_is_named(tmp_path):

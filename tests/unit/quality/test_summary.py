@@ -52,7 +52,7 @@ def report():
     """Recency finds the message in place 50, the other in place 1, at 10 tokens a message."""
     tokens = np.cumsum(np.full(DEPTH, 10.0))
     late = Score({"hit@1": 0.0}, np.eye(DEPTH)[-1], tokens)
-    first = Score({"hit@1": 1.0}, np.ones(DEPTH), tokens)
+    first = Score({"hit@1": 1.0, "history_share": 0.5}, np.ones(DEPTH), tokens)
     line = Line("m0", "g", "u", "u", "hi", 0)
     chats = ChatSet("set", {"g": (line,)}, (question(gold=("m0",)),), note="pause 10 s")
     return summarise(
@@ -83,9 +83,11 @@ def test_a_table_has_a_row_a_selector_and_names_what_was_changed():
     title, _, head, rule, *rows = markdown(report()).splitlines()
     assert title == "**set (pause 10 s): 1 questions, 1 messages, 1 channel**"
     assert head.startswith("| selector | hit@1 | hit@5 |")
+    assert "| from history |" in head
     assert head.count("|") == rule.count("|") == rows[0].count("|")
     assert (
-        rows[1] == "| `other` without semantic | 1.000 (1.000–1.000) | – | – | – | – | 0.02 (1) |"
+        rows[1]
+        == "| `other` without semantic | 1.000 (1.000–1.000) | – | – | – | – | .500 (.500–.500) | 0.02 (1) |"
     )
 
 

@@ -11,10 +11,13 @@ from backscroll_scoring import (
     Worth,
     bm25,
     bound_bm25,
+    count_rows,
     in_use,
+    rows_alike,
     rows_with,
 )
 from backscroll_scoring.layout import BESIDE, CHUNK
+from backscroll_scoring.lexical import COMMON, LEAST_ALIKE, NEWEST_ALIKE
 from tests.reference import lexical as reference
 
 TWINS = settings(deadline=None, max_examples=100)
@@ -91,6 +94,46 @@ def test_bm25(rows, terms, data):
     has = {term for row in range(n) if flags[row] for term in rows[row]}
     used = in_use(view, np.array(terms, np.int32), eligible)
     assert used.tolist() == [term in has for term in terms]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_with_the_same_rare_terms(seed):
+    """The best before the cut, whatever is common, edited away or not eligible; and how many rows have a term."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 600))
+    often = np.array([0.3, 0.15, 0.08, *np.full(TERMS - 3, 0.01)])
+    rows = [np.flatnonzero(rng.random(TERMS) < often).tolist() for _ in range(n)]
+    postings = filled(rows)
+    gone = int(rng.integers(n))
+    postings.remove(np.array([gone], np.int32))
+    rows[gone] = []
+    eligible = (rng.random(n) < 0.9).astype(np.uint8)
+    terms = np.array([-1, *rng.permutation(TERMS)[: rng.integers(1, TERMS)]], np.int32)
+    boosts = rng.choice([1.0, 2.0], len(terms)).astype(np.float32)
+    for cut in (0, n // 2, n):
+        for most in (1, 4):
+            found = rows_alike(postings.view(), terms, boosts, eligible, cut, most)
+            assert found.tolist() == reference.rows_alike(
+                rows, terms, boosts, eligible, cut, most, COMMON, NEWEST_ALIKE, LEAST_ALIKE
+            )
+    counts = [
+        sum(term in one for one, may in zip(rows, eligible, strict=True) if may)
+        for term in terms.tolist()
+    ]
+    for most in (1, 5):
+        counted = count_rows(postings.view(), terms, eligible, most)
+        assert counted.tolist() == [min(most, count) for count in counts]
+
+
+def test_terms_outside_the_postings_are_refused():
+    view, outside = filled([[0]]).view(), np.array([10_000], np.int32)
+    one = np.ones(1, np.uint8)
+    with pytest.raises(ValueError, match="postings"):
+        rows_alike(view, outside, np.ones(1, np.float32), one, 1, 1)
+    with pytest.raises(ValueError, match="postings"):
+        count_rows(view, outside, one, 1)
+    with pytest.raises(ValueError, match="at most"):
+        rows_alike(view, outside, np.ones(2, np.float32), one, 1, 1)
 
 
 def as_block(rows):

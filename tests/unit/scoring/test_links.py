@@ -60,7 +60,7 @@ def room(seed, n=150, people=9, cues_from=0, named=0.3, edges=0.1):
         *csr(words),
         rng.integers(1, 6, n).astype(np.uint8),
         rng.integers(1, 60, n).astype(np.int32),
-        rng.integers(0, 2**14, n - cues_from).astype(np.int32),
+        rng.integers(0, 2**17, n - cues_from).astype(np.int32),
         users[0].copy(), users[1].copy(), cues_from,
     )  # fmt: skip
 
@@ -73,8 +73,8 @@ def asked(seed, people=9):
     )
     return LinkQuestion(
         10_000_000 if seed % 3 else 0, int(rng.integers(-1, people)), int(rng.integers(1, 6)),
-        int(rng.integers(0, 2**14)), int(users[0]) if len(users) else -1, int(rng.integers(-1, people)),
-        users, words, int(rng.integers(1, 80)),
+        int(rng.integers(0, 2**17)), int(users[0]) if len(users) else -1, int(rng.integers(-1, people)),
+        users, words, int(rng.integers(1, 80)), words[::2].copy(),
     )  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def expected_links(arrays, allowed, row, model):
     question = LinkQuestion(
         int(arrays.time_ms[row]), int(arrays.author[row]), int(arrays.message_type[row]), int(arrays.flags[row]),
         int(arrays.called[row]), int(arrays.shortened[row]), np.array(sorted(named), np.int32), words,
-        int(arrays.tokens[row]),
+        int(arrays.tokens[row]), words[:0],
     )  # fmt: skip
     rows, n_extra = plain.candidates(arrays, row, lambda r: bool(allowed[r]), question)
     if not rows:
@@ -341,7 +341,16 @@ def test_what_an_answer_looks_like():
         np.array([0, 0, 1, 0, 0, 0], np.int32), np.full(n, -1, np.int32), np.full(n, -1, np.int32),
     )  # fmt: skip
     question = LinkQuestion(
-        130_000, 0, 3, 0, 1, -1, np.array([1], np.int32), np.empty(0, np.int32), 8
+        130_000,
+        0,
+        3,
+        0,
+        1,
+        -1,
+        np.array([1], np.int32),
+        np.empty(0, np.int32),
+        8,
+        np.empty(0, np.int32),
     )
     links = new_links(0)
     extend_links(plainly, np.ones(n, np.uint8), 0, links, 0, n, shipped())

@@ -254,6 +254,17 @@ def test_nearest(data):
 
 
 class TestFactors:
+    def test_how_high_all_similarities_are_counts_for_nothing(self):
+        """Not for rows without neighbours either: the first and the last of a sitting."""
+        low = np.array([0.1, -0.1, 0.3, 0.0, -0.2, 0.2], np.float32)
+        for gap_ms in (60_000, HOUR):
+            near, far = (
+                part(score(6, MemoryCues(dense=dense), gap_ms=gap_ms), "meaning")
+                for dense in (low, low + np.float32(0.8))
+            )
+            assert np.abs(near - far).max() < 1e-5
+            assert int(np.argmax(far)) == 2
+
     def test_neighbours_within_a_sitting(self):
         """A hit lifts the lines around it, not those of another day."""
         words = part(score(7, scores=[0, 0, 0, 8]), "words")

@@ -217,3 +217,28 @@ def test_words_that_came_after_the_view(question):
 def test_an_empty_channel():
     view = HotChannel(KEY, PlainCodec()).view()
     assert texts_for(view, "anything?") == remembered(view, "anything in May 2020?") == []
+
+
+@pytest.mark.parametrize(
+    ("zone", "question", "inside"),
+    [
+        ("UTC", "what did we say on Thursday evening?", {"evening"}),
+        ("Asia/Shanghai", "what did we say on Thursday evening?", {"afternoon"}),
+        ("UTC", "昨天晚上说了什么？", {"evening"}),
+        ("Asia/Shanghai", "昨天晚上说了什么？", {"afternoon", "evening"}),
+        ("UTC", "what is on next Friday?", set()),
+    ],
+)
+async def test_explain_says_which_lines_are_of_the_time_asked_for(zone, question, inside):
+    """Of equal lines those within the span come first, on the asker's clock; their share of `date` is largest."""
+    hours = {"friday": 4, "evening": 15, "afternoon": 24, "wednesday": 40}
+    room = Room(
+        [say(name, BEN, f"we say 说了 {ago}", ago * HOUR_MS) for name, ago in hours.items()]
+    )
+    built = await room.build(question, profile="memory", explain=True, time_zone=zone)
+    why = built.explanation
+    dates = {c.message_id: c.shares[why.factors.index("date")] for c in why.candidates}
+    most = max(dates.values())
+    assert {name for name, share in dates.items() if share == most > 0} == inside
+    ranked = sorted(built.items, key=lambda item: item.rank)
+    assert {item.message_id for item in ranked[: len(inside)]} == inside

@@ -9,7 +9,7 @@ import pytest
 from backscroll_scoring.link_columns import COLUMNS, CONVERSATION
 from backscroll_scoring.link_model import load
 from bench.training import links
-from bench.training.data import Variant, chat
+from bench.training.data import Variant, chat, mixed
 from bench.training.fit import listwise, listwise_all, logistic
 
 PEOPLE = ["ann", "ben", "cat", "dan"]
@@ -72,9 +72,16 @@ def test_figures_of_what_was_held_out(data, tmp_path, capsys):
         ["--data", str(data), "--out", str(tmp_path / "m.json"), "--steps", "12", "--hold-out"]
     )
     figures = {
-        line[:22].strip(): line[22:].split() for line in capsys.readouterr().out.splitlines()
+        line[:24].strip(): line[24:].split() for line in capsys.readouterr().out.splitlines()
     }
-    assert {"val", "dev", "dev, explicit", "zh"} <= set(figures)
+    rooms = {
+        "room zh, irc: zh",
+        "room zh, irc: irc",
+        "room zh, zh",
+        "identifiers: zh",
+        "identifiers: irc",
+    }
+    assert {"val", "dev", "dev, explicit", "zh", *rooms} <= set(figures)
     assert float(figures["dev"][1]) > 0.95  # hit@5 of some 50 lines before
 
 
@@ -112,3 +119,48 @@ def test_fits_find_the_planted_weights():
     assert listwise_all(x, offsets, gold.ravel(), even, 1e-6, 60) == pytest.approx(truth, abs=0.1)
     y = rng.random(lists * size) < 1 / (1 + np.exp(-(x @ truth + 0.5)))
     assert logistic(x, y, np.ones(len(y)), 1e-6, 60) == pytest.approx([*truth, 0.5], abs=0.1)
+
+
+def rows_of(name, times, author="ann"):
+    """Some lines of a group, and a query about the last."""
+    messages = [
+        {"message_id": f"{name}:{n}", "group_id": name, "user_id": author, "name": author, "content": f"line {n}",
+         "timestamp": time}
+        for n, time in enumerate(times)
+    ]  # fmt: skip
+    query = {
+        "task": "reply", "group_id": name, "message_id": f"{name}:{len(times) - 1}", "gold": [f"{name}:0"],
+        "conversation": None, "judged_from": f"{name}:0",
+    }  # fmt: skip
+    return messages, [query]
+
+
+def test_two_groups_in_one_room():
+    """Interleaved by the first one's clock, no two lines at once, people apart, and the answers those they were."""
+    one, other = rows_of("a", [0, 1_000, 4_000]), rows_of("b", [70_000, 80_000, 90_000])
+    messages, queries = mixed(one, other)
+    assert [row["message_id"] for row in messages] == ["a:0", "b:0", "a:1", "b:1", "a:2", "b:2"]
+    assert [row["timestamp"] for row in messages] == [0, 1, 1_000, 2_000, 4_000, 4_001]
+    assert {row["user_id"] for row in messages} == {"ann", "ann~"}
+    room = chat("room", messages, queries, Variant(), 0)
+    assert [(ask.row, ask.gold, ask.group) for ask in room.asks if ask.gold] == [
+        (4, (0,), "a"), (5, (1,), "b")
+    ]  # fmt: skip
+    assert {ask.row for ask in room.asks if not ask.gold} == {0, 1, 2, 3}
+    same, _ = mixed(one, other, same_people=True)
+    assert {row["user_id"] for row in same} == {"ann"}
+
+
+def test_answers_moved_to_the_line_that_names_the_same():
+    messages, queries = rows_of("a", [n * 1_000 for n in range(40)])
+    room = chat("room", messages, queries, Variant(identifiers=1.0), 0)
+    (moved,) = [ask for ask in room.asks if ask.gold]
+    texts = [room.view.texts[row] for row in (moved.row, moved.gold[0])]
+    assert moved.row - moved.gold[0] >= 8
+    added = [
+        set(text.split()) - {"line", str(row)}
+        for text, row in zip(texts, (moved.row, *moved.gold), strict=True)
+    ]
+    assert added[0] == added[1] != set()
+    plain = chat("room", messages, queries, Variant(), 0)
+    assert [ask.gold for ask in plain.asks if ask.gold] == [(0,)]

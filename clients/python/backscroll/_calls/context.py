@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack
 
 from backscroll._calls.plan import Call, Plan
 from backscroll._encode import encode
@@ -29,6 +31,9 @@ from backscroll.values import (
     mentions_of,
     reply_of,
 )
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class ContextOptions(TypedDict, total=False):
@@ -68,6 +73,27 @@ class ContextOptions(TypedDict, total=False):
     language: str
 
 
+def _unexpected(name: str) -> TypeError:
+    """For a keyword that there is not; one of the overrides is told where it belongs."""
+    words = f"got an unexpected keyword argument {name!r}"
+    if name in Overrides.__annotations__:
+        words += f": it is a setting of the profile, give overrides=Overrides({name}=...)"
+    return TypeError(words)
+
+
+def _telling_overrides(describe: Callable[P, T]) -> Callable[P, T]:
+    known = inspect.signature(describe).parameters
+
+    @functools.wraps(describe)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        if unknown := kwargs.keys() - known.keys():
+            raise _unexpected(min(unknown))
+        return describe(*args, **kwargs)
+
+    return checked
+
+
+@_telling_overrides
 def build_context(
     channel: str = "",
     question: str = "",
@@ -245,7 +271,7 @@ def context_request(
 ) -> context_pb2.BuildContextRequest:
     """Make the request of friendly values; what is left out stays unset."""
     if unknown := options.keys() - ContextOptions.__annotations__.keys():
-        raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}")
+        raise _unexpected(min(unknown))
     values: dict[str, Any] = dict(options)
     overrides, system = values.get("overrides"), values.get("system")
     values |= {

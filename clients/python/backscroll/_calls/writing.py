@@ -224,12 +224,12 @@ def erase(
 ) -> Plan[dict[str, int]]:
     """Delete for good: some messages, all a user wrote there, or the whole channel.
 
-    Exactly one of the three. Never retried by itself.
+    Exactly one of the three. Never retried by itself. A message, user or channel that is not there is no error.
 
     Returns
     -------
     dict of str to int
-        How many rows went from each part of the store.
+        How many rows went from each part of the store. Only zeros: nothing was there, or a name is mistyped.
 
     Examples
     --------

@@ -43,12 +43,13 @@ from backscroll_sidecar.edge.convert.messages import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.scripts import shows_nothing
-from backscroll_sidecar.texts import Language
+from backscroll_sidecar.texts import Language, LanguageTag
 
 _OptionalOfOne = Literal["asker", "trigger_message_id", "asked_at_ms", "reply", "query_embedding"]
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
 """What vendors take as the name of a function."""
 _LANGUAGES = tuple(Language)
+_REGION = re.compile(r"[A-Za-z]{2}|[0-9]{3}")
 
 
 def build_request(
@@ -200,11 +201,12 @@ def _omit(numbers: Collection[int], field: str) -> frozenset[ResponsePart]:
     return frozenset(part for part in parts if part is not None)
 
 
-def _language(tag: str, field: str) -> Language:
-    first = check_text(tag, field, limits.MAX_LANGUAGE_BYTES).replace("_", "-").partition("-")[0]
-    if first.lower() not in _LANGUAGES:
+def _language(tag: str, field: str) -> LanguageTag:
+    parts = check_text(tag, field, limits.MAX_LANGUAGE_BYTES).replace("_", "-").split("-")
+    if parts[0].lower() not in _LANGUAGES:
         raise invalid(field, f"must be one of {', '.join(_LANGUAGES)}")
-    return Language(first.lower())
+    region = next((part.upper() for part in parts[1:] if _REGION.fullmatch(part)), "")
+    return LanguageTag(Language(parts[0].lower()), region)
 
 
 def _time_zone(name: str, _: str) -> str:

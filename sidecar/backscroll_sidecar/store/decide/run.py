@@ -187,8 +187,10 @@ class _Run(Appends):
 
     def _missing(self, named: Named) -> BackscrollError:
         if named in self._rows or named in self._facts.erased:
-            return Gone("the message was recalled or erased")
-        return NotFound("no such message in this channel", reason=Reason.MESSAGE_NOT_FOUND)
+            return Gone("the message was recalled or erased", field="message_id")
+        return NotFound(
+            "no such message in this channel", field="message_id", reason=Reason.MESSAGE_NOT_FOUND
+        )
 
     def _change(self, named: Named, record: MessageRow) -> None:
         self._rows[named] = record

@@ -1,0 +1,106 @@
+"""The words of dates in English and Chinese, and the pieces of which patterns of dates are made. Pure."""
+
+from __future__ import annotations
+
+import re
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+COUNTS = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
+NUMBERS = {word: number for number, word in enumerate(COUNTS, 1)} | {"a": 1, "an": 1}
+DIGITS = {digit: n for n, digit in enumerate("〇一二三四五六七八九")} | {
+    "零": 0, "○": 0, "两": 2, "兩": 2,
+}  # fmt: skip
+COUPLE, FEW = (2, 3), (2, 6)
+FUZZY = {
+    "a couple": COUPLE, "a couple of": COUPLE, "couple": COUPLE, "couple of": COUPLE,
+    "a few": FEW, "few": FEW, "several": FEW, "几": FEW, "幾": FEW,
+}  # fmt: skip
+UNITS = {
+    "天": "day", "日": "day", "周": "week", "週": "week", "星期": "week", "礼拜": "week", "禮拜": "week", "月": "month",
+    "年": "year",
+}  # fmt: skip
+YEAR_WORDS = {
+    "the year before last": -2, "last year": -1, "this year": 0, "year": 0, "next year": 1,
+    "大前年": -3, "前年": -2, "去年": -1, "今年": 0, "本年": 0, "明年": 1, "后年": 2, "後年": 2,
+}  # fmt: skip
+SEASONS = {
+    "spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12,
+}  # fmt: skip
+"""First month of each, which has three; a winter belongs to the year it begins in."""
+DAY_PARTS = {
+    "morning": (5, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30),
+    "凌晨": (0, 6), "早": (5, 12), "上午": (5, 12), "中午": (11, 14), "下午": (12, 18), "傍晚": (17, 20),
+    "晚": (18, 30), "夜": (18, 30),
+}  # fmt: skip
+"""First hour and end; a night lasts until six."""
+PARTS = {
+    "early": 0, "beginning": 0, "start": 0, "初": 0, "上旬": 0,
+    "mid": 1, "middle": 1, "中": 1, "中旬": 1,
+    "late": 2, "end": 2, "底": 2, "末": 2, "下旬": 2,
+    "first half": 3, "上半": 3, "second half": 4, "下半": 4,
+}  # fmt: skip
+DAYS_OF_PART = ((1, 11), (11, 21), (21, 0), (1, 16), (16, 0))
+"""Of a month: its thirds and halves, first day and end; 0: the end of the month."""
+MONTHS_OF_PART = ((1, 4), (5, 9), (10, 13), (1, 7), (7, 13))
+"""Of a year: its beginning, middle, end and halves, first month and end."""
+LOWER_WORDS = frozenset(("may", "march", "mar"))
+"""Months that are other words as well, in lower case."""
+SURE_BEFORE = frozenset(("in", "since", "during", "until", "till"))
+"""Before these they are months."""
+_ANY_DAY = "a any black casual each every good happy most one per some through to"
+_BEFORE_WEEKEND = "coming during following last next on over past the this"
+ANY_DAY = frozenset(_ANY_DAY.split())
+"""Before a weekday these mean no one day."""
+BEFORE_WEEKEND = frozenset(_BEFORE_WEEKEND.split())
+"""One of these before a weekend says which is meant."""
+NO_DATE_BEFORE = re.compile(
+    r"(?:\b(?:v|ver|version|release|build|python|ubuntu|windows|office|kernel|firmware|room|port|line|page|rfc|issue"
+    r"|bug|error|code|number|no|model)[ .:#]*|版本?号?|房间|端口)$",
+    re.IGNORECASE,
+)
+"""Numbers behind these are versions and the like, not years."""
+
+# --- pieces of patterns ----------------------------------------------------------------------------
+
+MONTH = (
+    r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b"
+)
+YEAR_NUMBER = r"(?P<year>(?:19|20)\d\d)"
+YEAR_EN = (
+    rf"(?:,? (?:of |in )?(?:{YEAR_NUMBER}(?![.:/-]?\d)\b"
+    r"|(?P<year_word>last year|this year|next year|the year before last)\b))?"
+)
+DAY_EN = r"(?P<day>\d{1,2})(?P<ordinal>st|nd|rd|th)?\b"
+DAY_PART_EN = r"(?:(?:'s)? (?:in the )?(?P<day_part>morning|afternoon|evening|night)\b)?"
+COUNT = rf"(?P<count>\d{{1,3}}|an?|{'|'.join(COUNTS)}|(?:a )?(?:couple(?: of)?|few)|several)"
+PART_EN = r"\b(?P<part>early|mid|late|beginning|start|middle|end|first half|second half)(?: of| in|-)?(?: the)?[ -]?\b"
+EDGE_EN = (
+    rf"\b(?P<edge>first|last) (?:(?P<edge_count>\d{{1,2}}|{'|'.join(COUNTS)}) )?"
+    r"(?P<edge_unit>day|week)s? (?:of|in) "
+)
+ZH_NUMBER = "[一二三四五六七八九十]"
+YEAR_ZH = (
+    r"(?:(?P<year>(?<![\d.])(?:19|20)\d\d|[一二][〇零○一二三四五六七八九]{3})\s*年"
+    r"|(?P<year_word>大前年|(?<![从從之以目提])前年(?![轻輕龄齡])|去年|今年|本年|明年|后年|後年))的?\s*"
+)
+PART_ZH = "(?P<part>初|上旬|中旬|下旬|底|末)"
+DAY_ZH = r"(?P<day>\d{1,2}|[一二三四五六七八九十]{1,3})\s*[日号號]"
+DAY_PART_ZH = "的?(?:(?P<day_part>凌晨|早(?![就已该])|上午|中午|下午|傍晚|晚|夜)[上晨里间]?)?"
+WEEK_ZH = r"(?<![\d一二两兩三四五六七八九十几幾半每数到至、~—-])(?:[周週]|星期|[礼禮]拜)"
+BEFORE_LAST_ZH = "(?<![早晚网線线路身世以之马])上{1,3}"
+COUNT_ZH = r"(?<![\d十百千几幾])(?P<count>\d{1,3}|[一二两兩三四五六七八九十]{1,3}|[几幾])\s*[个個]?"
+UNIT_ZH = "(?P<unit>天|日|周|週|星期|礼拜|禮拜|月|年)"
+
+
+def number_of(text: str) -> int:
+    """A count in digits, words or Chinese numerals below 100."""
+    if text.isdigit():
+        return int(text)
+    if text in NUMBERS:
+        return NUMBERS[text]
+    tens, ten, ones = text.rpartition("十")
+    return (DIGITS.get(tens, 1) * 10 if ten else 0) + DIGITS.get(ones, 0)
