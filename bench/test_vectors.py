@@ -54,7 +54,7 @@ def index_of(kind: str, rows: VectorRows, made: NDArray[np.float32]) -> VectorIn
     if kind == "signs":
         return signs
     graph = hnsw.Graph.build(made, np.arange(n, dtype=np.int64))
-    return GraphIndex(graph, np.arange(n + 1) < n, exact, signs)
+    return GraphIndex(graph, np.arange(n + 1) < n, np.empty(0, np.int64), exact, signs)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,6 @@ def index_of(kind: str, rows: VectorRows, made: NDArray[np.float32]) -> VectorIn
 @pytest.mark.benchmark(group="vectors")
 def test_search(benchmark: BenchmarkFixture, kind: str, size: int) -> None:
     """Top 20 of a channel of `size` messages."""
-    if kind == "hnsw" and not hnsw.is_available():
-        pytest.skip("a slim install has no hnswlib")
     everything = vectors()
     made, questions = everything[:size].copy(), everything[-QUERIES:]
     index = index_of(kind, VectorRows.of(made), made)

@@ -37,10 +37,11 @@ from .lexical import (
     rows_with,
 )
 from .line_table import LineTable, Pieces, add_up, key_of, take_fitting
-from .memory import MEMORY_FACTORS, MemoryCues, score_memory
+from .memory import MEMORY_FACTORS, MEMORY_WEIGHTS, MemoryCues, score_memory
 from .newest import newest_by
 from .recency import recency_multipliers
 from .replies import ancestors, roots
+from .row_bits import Few, LongHistory
 from .score import score_only, score_reaching, score_rows
 from .selection import (
     Rules,
@@ -59,12 +60,15 @@ __all__ = [
     "GONE",
     "MAX_QUERY_TERMS",
     "MEMORY_FACTORS",
+    "MEMORY_WEIGHTS",
     "NEAR",
     "ChannelColumns",
     "FeatureSets",
+    "Few",
     "Fused",
     "GraphParameters",
     "LineTable",
+    "LongHistory",
     "Matches",
     "MemoryCues",
     "Packed",

@@ -44,6 +44,7 @@ F64 = nb.types.Array(nb.float64, 1, "C")
 F32_2D = nb.types.Array(nb.float32, 2, "C")
 U8 = nb.types.Array(nb.uint8, 1, "C")
 U64 = nb.types.Array(nb.uint64, 1, "C")
+U64_2D = nb.types.Array(nb.uint64, 2, "C")
 F64_2D = nb.types.Array(nb.float64, 2, "C")
 
 

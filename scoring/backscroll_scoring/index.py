@@ -152,6 +152,15 @@ class VectorIndex(Protocol):
     def similarities(self, query: Float32, seqs: Int64) -> Similar:
         """The cosine of every message; that of the best exactly, if not of all."""
 
+    def near(self, query: Float32, count: int) -> tuple[Int64, Int64] | None:
+        """int64[<= count], int64[t]: about the most similar of all, best first; those not looked at.
+
+        None: there is no quicker way than a `search`. The question has a direction.
+        """
+
+    def exact(self, query: Float32, seqs: Int64) -> Float32:
+        """float32[m]: the cosine of every message exactly, NaN without a vector."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScanIndex:
@@ -183,6 +192,14 @@ class ScanIndex:
         values = np.empty(len(seqs), np.float32)
         status, known = kernels_vectors.similarities(*self._asked(query, seqs), values)
         return Similar(values, known, _is_exact(status))
+
+    def near(self, query: Float32, count: int) -> tuple[Int64, Int64] | None:  # noqa: ARG002
+        """See `VectorIndex`."""
+        return None
+
+    def exact(self, query: Float32, seqs: Int64) -> Float32:
+        """See `VectorIndex`."""
+        return ScanIndex(self.rows, self.slot_of).similarities(query, seqs).values
 
     def _asked(
         self, query: Float32, seqs: Int64
@@ -222,6 +239,8 @@ class GraphIndex:
         Its labels are numbers of messages.
     covered : bool[n + 1]
         Whether the graph has the row as it is now. The others are the tail. The last one is false.
+    tail : int64[t]
+        The messages of the tail.
     scan : ScanIndex
         Looks exactly at what was found.
     rest : ScanIndex
@@ -230,6 +249,7 @@ class GraphIndex:
 
     graph: Neighbours
     covered: Bool
+    tail: Int64
     scan: ScanIndex
     rest: ScanIndex
 
@@ -241,12 +261,14 @@ class GraphIndex:
         is_asked = place_of >= 0
         tail = place_of[is_asked & ~self.covered]
         enough = min(limit, int(np.count_nonzero(is_asked)) - len(tail))
-        unit, count = normalised(query[None, :])[0], GRAPH_FIRST + 2 * limit
+        if not (np.isfinite(query).all() and query.any()):
+            raise ValueError("the question is zero or not finite")
+        count = GRAPH_FIRST + 2 * limit
         near = tail[:0]
         while enough:
             if count * GRAPH_WORTH > len(self.graph):
                 return self.rest.search(query, limit, seqs)
-            found = self._rows_of(self.graph.search(unit, count))
+            found = self._rows_of(self.graph.search(query, count))
             near = place_of[found[self.covered[found]]]
             near = near[near >= 0]
             if len(near) >= enough:
@@ -255,6 +277,15 @@ class GraphIndex:
         places = np.sort(np.concatenate([near, tail]))
         best, values, _ = self.scan.search(query, limit, seqs[places])
         return places[best], values, enough == 0
+
+    def near(self, query: Float32, count: int) -> tuple[Int64, Int64]:
+        """See `VectorIndex`."""
+        found = self.graph.search(query, count)
+        return found[self.covered[self._rows_of(found)]], self.tail
+
+    def exact(self, query: Float32, seqs: Int64) -> Float32:
+        """See `VectorIndex`."""
+        return self.scan.similarities(query, seqs).values
 
     def _rows_of(self, seqs: Int64) -> Int32:
         """The rows of messages, the last one of `covered` where there is none."""

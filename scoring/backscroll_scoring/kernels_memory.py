@@ -24,7 +24,9 @@ from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
 MATCHES = nb.types.Tuple((READ_F32, READ_U64, READ_F32, READ_BOOL))
 COLUMNS = nb.types.Tuple((READ_I64, READ_I32, READ_U8, READ_U8))
-CUES = nb.types.Tuple((READ_F32, READ_I32, nb.int64, READ_U8, READ_I32, READ_F32, READ_U8, READ_U8))
+CUES = nb.types.Tuple(
+    (READ_F32, READ_I32, nb.int64, READ_U8, READ_I32, READ_F32, READ_U8, READ_U8, nb.float64)
+)
 
 NEAR = np.float32(0.2)
 FAR = np.float32(0.1)
@@ -362,13 +364,14 @@ def _beside(
     meaning: Float32,
     span: Int32,
     peaks: Float32,
+    middle: np.float32,
 ) -> bool:
     """Parts WORDS, of the active chunks, and MEANING, with what stands beside each row; whether a row has no vector.
 
     `span`: the least and the greatest of MEANING, see `_widen`. `peaks`: those of `dense`.
     """
     room, keys = np.empty((4, BLOCK + 2 * PAD), np.float32), np.empty((2, BLOCK), np.int32)
-    missing, chunks, middle = False, BLOCK // CHUNK, _middle(dense)
+    missing, chunks = False, BLOCK // CHUNK
     for first in range(0, words.shape[0], BLOCK):
         size = min(BLOCK, words.shape[0] - first)
         joined, window = room[0, : size + 2 * PAD], room[1, : size + 2 * PAD]
@@ -547,7 +550,7 @@ def _mark_nearest(values: Float32, peaks: Float32, rows: Int32, limit: int, out:
 def memory_scores(
     matches: tuple[Float32, UInt64, Float32, Bool],
     columns: tuple[Int64, Int32, UInt8, UInt8],
-    cues: tuple[Float32, Int32, int, UInt8, Int32, Float32, UInt8, UInt8],
+    cues: tuple[Float32, Int32, int, UInt8, Int32, Float32, UInt8, UInt8, float],
     weights: Float32,
     saturation: float,
     sitting_ms: int,
@@ -583,7 +586,7 @@ def memory_scores(
     """
     scores, cover, idf, active = matches
     time_ms, author, asks, eligible = columns
-    dense, speakers, asker, names_asker, date_spans, date_values, has_time, has_number = cues
+    dense, speakers, asker, names_asker, date_spans, date_values, has_time, has_number, told = cues
     n, m = eligible.shape[0], rows.shape[0]
     if scores.shape[0] != n or cover.shape[0] != n or time_ms.shape[0] < n or author.shape[0] < n:
         return ROW_OUT_OF_RANGE, 0
@@ -617,9 +620,10 @@ def memory_scores(
     span = np.empty(2, np.int32)
     span[0], span[1] = HIGHEST, LOWEST
     near_peaks = np.empty(_room_for_peaks(dense.shape[0]), np.float32)
+    middle = _middle(dense) if np.isnan(told) else np.float32(told)
     missing = _beside(
         *(active, scores, dense, time_ms[:n], author, asks, eligible, sitting_ms),
-        *(parts[WORDS], parts[MEANING], span, near_peaks),
+        *(parts[WORDS], parts[MEANING], span, near_peaks, middle),
     )
     meaning, ends = parts[MEANING], _ends(span)
     if ends[1] > ends[0]:

@@ -10,6 +10,7 @@ import numpy as np
 from . import kernels_lexical
 from .arrays import Bool, Float32, Int32, Int64, UInt8, UInt64, require
 from .layout import CHUNK, LARGEST_CHUNK
+from .row_bits import RowBits
 from .status import check
 
 K1 = 1.5
@@ -47,6 +48,8 @@ class PostingsView:
         Postings a term has, those of edited texts too: what reading it costs.
     entered : int64[1]
         How many rows were ever appended, raised before `counts` is: read after it, it covers all that is counted.
+    bits : RowBits
+        What is kept of them for long histories; no part of the value.
     """
 
     pool: Int32
@@ -54,6 +57,7 @@ class PostingsView:
     rows: Int32
     counts: Int32
     entered: Int64
+    bits: RowBits
 
 
 class Postings:
@@ -64,7 +68,9 @@ class Postings:
     array of rows. What readers hold stays as it was.
     """
 
-    __slots__ = ("_counts", "_entered", "_pool", "_room", "_rows", "_size", "_tail", "_used")
+    __slots__ = (
+        "_bits", "_counts", "_entered", "_pool", "_room", "_rows", "_size", "_tail", "_used",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._pool = np.zeros(_MIN_POOL, np.int32)
@@ -75,6 +81,7 @@ class Postings:
         self._counts = np.zeros(_MIN_CAPACITY, np.int32)
         self._rows = np.full(_MIN_CAPACITY, GONE, np.int32)
         self._entered = np.zeros(1, np.int64)
+        self._bits = RowBits()
 
     def __len__(self) -> int:
         """Rows that were added, edited ones each time."""
@@ -84,11 +91,13 @@ class Postings:
     def nbytes(self) -> int:
         """Bytes held, spare capacity included."""
         arrays = (self._pool, self._tail, self._room, self._size, self._counts, self._rows)
-        return sum(array.nbytes for array in arrays)
+        return self._bits.nbytes + sum(array.nbytes for array in arrays)
 
     def view(self) -> PostingsView:
         """What is there now."""
-        return PostingsView(self._pool, self._tail, self._rows, self._counts, self._entered)
+        return PostingsView(
+            self._pool, self._tail, self._rows, self._counts, self._entered, self._bits
+        )
 
     def append(self, rows: Int32, terms: Int32, places: Int32) -> None:
         """Add rows. Amortised O(number of terms).
@@ -143,11 +152,12 @@ class Postings:
         rows = self._rows.copy()
         known = rows < len(new_rows)
         rows[known] = new_rows[rows[known]]
-        self._rows = rows
+        self._rows, self._bits = rows, RowBits()
 
     def remove(self, rows: Int32) -> None:
         """Take rows out. O(rows): their postings stay and lead nowhere."""
         self._rows = np.where(np.isin(self._rows, rows), np.int32(GONE), self._rows)
+        self._bits = RowBits()
 
     def _enter(self, rows: Int32) -> int:
         """New entries for these rows, known before any posting is; the number of the first."""

@@ -6,6 +6,7 @@ one of them changes little.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -61,6 +62,8 @@ class MemoryCues(NamedTuple):
         First row and end of each span of time the question names, and what a row in it gets; spans add up.
     has_time, has_number : uint8[n]
         Rows with a word of time, with a number; empty when the question asks for neither.
+    middle : float
+        The mean similarity of all rows, where these are some of them; NaN: of these.
     """
 
     dense: Float32 = _NONE_F32
@@ -71,6 +74,7 @@ class MemoryCues(NamedTuple):
     date_values: Float32 = _NONE_F32
     has_time: UInt8 = _NONE_U8
     has_number: UInt8 = _NONE_U8
+    middle: float = math.nan
 
 
 class MemoryScores(NamedTuple):

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arrays import Float32, Int64
 from .diversity import set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .fusion import take_turns, unite
 from .graph import graph_scores
+from .hnsw import Graph
 from .index import ScanIndex, VectorRows
 from .layout import ADDED, FORMS, NUMBERS, TURN_COST, WRITE_ITEMS
-from .lexical import Postings, bm25, bound_bm25, count_rows, in_use, rows_alike, rows_with
+from .lexical import (
+    Postings,
+    PostingsView,
+    bm25,
+    bound_bm25,
+    count_rows,
+    in_use,
+    rows_alike,
+    rows_with,
+)
 from .line_table import LineTable, Pieces, add_up, take_fitting
 from .link_columns import LinkArrays, LinkQuestion
 from .link_model import shipped
@@ -18,6 +29,7 @@ from .links import candidates, extend_links, new_links, rank, reply_order, windo
 from .memory import MemoryCues, score_memory
 from .newest import newest_by
 from .replies import ancestors, roots
+from .row_bits import LongHistory
 from .score import score_only, score_reaching, score_rows
 from .selection import Rules, select
 from .shingle_cache import ShingleCache
@@ -56,6 +68,7 @@ def warm() -> None:
     matches = bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible)
     bound_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
     matches.best(1)
+    _warm_long_history(postings.view(), one_a_row, np.ones(1, np.float32))
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
     marks = np.ones(2, np.uint32)
     flags = eligible.view(np.bool_)
@@ -100,6 +113,16 @@ def _warm_vectors() -> None:
     index = ScanIndex(VectorRows.of(vectors), seqs.astype(np.int32))
     index.search(vectors[0], 1, seqs)
     index.similarities(vectors[0], seqs)
+    Graph.build(vectors, seqs).search(vectors[0], 1)
+
+
+def _warm_long_history(postings: PostingsView, offsets: Int64, boosts: Float32) -> None:
+    term = np.zeros(1, np.int32)
+    history = LongHistory(postings, offsets, term, boosts, np.ones(2, np.uint8))
+    everybody = history.by(np.zeros(2, np.int32), 0)
+    candidates = history.candidates([(everybody & history.between(0, 2), 1.0)], 1.0)
+    few = history.few(candidates, history.newest(everybody, 1))
+    history.marks(candidates, few.rows)
 
 
 def _warm_links() -> None:

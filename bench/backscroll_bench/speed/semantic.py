@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import islice
 from statistics import median
 from typing import Any
@@ -22,7 +23,7 @@ from backscroll_bench.speed import vectors
 from backscroll_bench.speed.fixture import Bench
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Absent, Rounds, Wrong
-from backscroll_scoring import hnsw, warm
+from backscroll_scoring import warm
 from backscroll_scoring.index import VectorIndex, normalised
 from backscroll_sidecar.ports import StoredVector
 from backscroll_sidecar.vectors.block import VectorBlock
@@ -156,7 +157,7 @@ class Raw:
     """
 
     def __init__(self, task: Task, *, is_filtered: bool) -> None:
-        if not hnsw.is_available():
+        if not _has_hnswlib():
             raise Absent("hnswlib is not installed")
         import hnswlib
 
@@ -186,9 +187,14 @@ def server_index(rows: Floats) -> VectorIndex:
     by_signs = len(rows) >= SIGN_ROWS
     if by_signs:
         block.take_signs(block.signs_work()())
-    if len(rows) >= GRAPH_ROWS and hnsw.is_available():
-        block.take_graph(*block.make_graph())
+    while len(rows) >= GRAPH_ROWS and block.tail_rows:
+        block.take_graph(*block.graph_work(())())
     return block.index(by_signs=by_signs)
+
+
+def _has_hnswlib() -> bool:
+    """It comes as source only, and is nothing the server needs."""
+    return find_spec("hnswlib") is not None
 
 
 def _task(bench: Bench, count: int, share: float = 1.0) -> Task:

@@ -148,14 +148,6 @@ def _kernels(settings: Settings) -> Iterator[Finding]:
         advice = f"{kept.fallback_reason}: set XDG_CACHE_HOME or NUMBA_CACHE_DIR"
     status: Status = "warn" if kept.fallback_reason else "ok"
     yield Finding("kernels", status, f"{compiled} of {count} compiled in {directory}", advice)
-    if importlib.util.find_spec("hnswlib"):
-        yield Finding("index", "ok", "hnswlib is there")
-        return
-    compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
-    how = 'pip install ".[server]"' if compiler else "install g++ first, then .[server]"
-    yield Finding(
-        "index", "warn", "no hnswlib: exact search serves", f"for very large channels: {how}"
-    )
 
 
 def _language() -> Iterator[Finding]:

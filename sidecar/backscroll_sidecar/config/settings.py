@@ -311,7 +311,7 @@ class Settings(_Section):
     vector_index: Literal["auto", "exact", "hnsw"] = Field(
         default="auto",
         description="How vectors are searched. auto: by the channel's size; exact: every vector, always; hnsw: the "
-        "graph, always (needs hnswlib).",
+        "graph, always.",
     )
     vector_bytes: int = Field(
         default=512 * 1024 * 1024,

@@ -67,6 +67,8 @@ SEEK_US_PER_ROW, SEEK_US_PER_MARKED_ROW = 0.0001, 0.0003
 partial or recalled, or of another thread, so that marks are made of states first (110 to 210)."""
 RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.008, 0.05
 """The same of ranking the whole history."""
+RANK_LONG_US = 1_200.0
+"""The same of a long history, by its candidates, however many rows it has."""
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
 
@@ -270,10 +272,13 @@ async def search_history(
     if _BY_MEANING not in sources:
         found = await search_history(query, sought, None, deadline)
         return found.where(found.memory.found_by[0])
-    said = _said(sought.postings.counts, sought.terms.tolist())
-    us = RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said
+    if sought.is_long:
+        us = RANK_LONG_US
+    else:
+        said = _said(sought.postings.counts, sought.terms.tolist())
+        us = RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said
     comparison, lost = await _comparison(query, sought, meaning, deadline, us)
-    if comparison is not None:
+    if comparison is not None and not sought.is_long:
         us += comparison.us
     return await run(us, partial(_best, query, sought, comparison, lost))
 
@@ -295,7 +300,7 @@ async def _comparison(
         found = await deadline.bound(
             meaning.compare(asked), MEANING_SHARE, partial(_match, sought, rank_us)
         )
-        if found is None or deadline.allows(rank_us + found.us):
+        if found is None or deadline.allows(rank_us + (0 if sought.is_long else found.us)):
             return found, ()
     except SourceFailed as failed:
         reason = failed.reason
@@ -309,7 +314,7 @@ async def _comparison(
 def _match(sought: Sought, rank_us: float) -> None:
     """Count the question's words while it is embedded, where that is done on the loop anyway."""
     if rank_us <= INLINE_US:
-        _ = sought.matches
+        sought.look()
 
 
 def _best(
@@ -319,6 +324,8 @@ def _best(
     lost: tuple[Degradation, ...],
 ) -> HistoryHits:
     """The best rows of the history, by words and by meaning, if there is one."""
+    if sought.is_long:
+        return _best_of_long(query, sought, comparison, lost)
     dense, exhaustive = None, True
     if comparison is not None:
         try:
@@ -328,6 +335,25 @@ def _best(
             lost = (_failed(error),)
     memory = rank_memory(query.view, sought, dense, limit=query.recall_limit).positive()
     return HistoryHits(memory, lost, exhaustive)
+
+
+def _best_of_long(
+    query: StrategyQuery,
+    sought: Sought,
+    comparison: Comparison | None,
+    lost: tuple[Degradation, ...],
+) -> HistoryHits:
+    """The same of a history whose candidates are looked for: never exhaustive."""
+    limit = query.recall_limit
+    try:
+        nearby = None if comparison is None else comparison.nearby
+        memory = rank_memory(query.view, sought, nearby, limit=limit)
+    except Exception as error:
+        if comparison is None:
+            raise
+        lost = (_failed(error),)
+        memory = rank_memory(query.view, sought, limit=limit)
+    return HistoryHits(memory.positive(), lost, exhaustive=False)
 
 
 def _failed(error: Exception) -> Degradation:

@@ -68,6 +68,7 @@ from backscroll_sidecar.ports.vectors import (
     EmbeddingProgress,
     KeptVector,
     MessageVector,
+    Nearby,
     Nearest,
     Similarities,
     StoredVector,

@@ -110,6 +110,22 @@ class Similarities(NamedTuple):
     exhaustive: bool
 
 
+class Nearby(Protocol):
+    """Says how similar single messages are to a question, without a look at all: plain computation, in any thread.
+
+    They are named by their places among the n messages asked about.
+    """
+
+    def nearest(self, limit: int, counts: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """int32[<= limit]: about the most similar ones of those that count, bool[n], best first."""
+
+    def least(self, limit: int, counts: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """int32[<= limit]: about the least similar ones of those that count."""
+
+    def cosines(self, places: NDArray[np.int32]) -> NDArray[np.float32]:
+        """float32[k]: how similar these are, exactly; NaN for one without a vector."""
+
+
 class Comparison(NamedTuple):
     """All that is needed to say how similar messages are to a question.
 
@@ -118,10 +134,12 @@ class Comparison(NamedTuple):
     us : float
         Microseconds `make` is predicted to take.
     make : says it: plain computation, in whatever thread.
+    nearby : says it of single messages; None where they are of several channels.
     """
 
     us: float
     make: Callable[[], Similarities]
+    nearby: Nearby | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from backscroll_scoring import (
     MAX_QUERY_TERMS,
     MEMORY_FACTORS,
+    Few,
+    LongHistory,
     Matches,
     MemoryCues,
     PostingsView,
@@ -39,7 +41,10 @@ from backscroll_sidecar.analyze import (
 )
 from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.domain import MessageType
+from backscroll_sidecar.ports import Nearby
 from backscroll_sidecar.scripts import is_unspaced
+from backscroll_sidecar.strategies import long_history
+from backscroll_sidecar.strategies.long_history import Proposed
 from backscroll_sidecar.strategies.names import Named, named_in
 from backscroll_sidecar.strategies.talk import NO_TALK, TalkLines
 
@@ -61,8 +66,6 @@ MOST_TALK_TERMS = 8
 all of them madial finds .708 and .715, with eight .715 and .725, at a third of the time in 10,000 rows."""
 MOST_TALK_CHARS = 200
 """Of each line of the talk, what is embedded: bots answer at length."""
-MOST_KEPT_ROWS = 200_000
-"""In longer histories the matches, 12 bytes a row, are not kept while a question is embedded."""
 NO_CUES = MemoryCues()
 _ONES = np.ones(MAX_QUERY_TERMS, np.float32)
 
@@ -106,6 +109,8 @@ class Sought:
     eligible : uint8[n]
         Rows that count.
     postings, offsets : the index, and the word count of each row.
+    view : the channel.
+    is_long : whether candidates are looked for, and no other row is scored.
     talk_terms : int
         So many of the terms, the last ones, are words of the talk alone.
     said : tuple of str
@@ -119,9 +124,12 @@ class Sought:
     eligible: NDArray[np.uint8]
     postings: PostingsView
     offsets: NDArray[np.int64]
+    view: ChannelView
+    is_long: bool
     talk_terms: int = 0
     said: tuple[str, ...] = ()
     _matches: Matches | None = field(default=None, init=False, repr=False)
+    _proposed: Proposed | None = field(default=None, init=False, repr=False)
 
     def meant(self, text: str) -> str:
         """What is embedded: the talk, and the question without the names in it; `text` where nothing is left."""
@@ -151,8 +159,21 @@ class Sought:
         )
         if worth.is_beyond(*bounds):
             return bounds
-        is_kept = len(self.eligible) <= MOST_KEPT_ROWS
-        return (self.matches if is_kept else self._match()).best(row)
+        if self.is_long:
+            last = np.arange(row, len(self.eligible), dtype=np.int32)
+            return self.proposed.history.few(self.proposed.candidates, last).best(row)
+        return self.matches.best(row)
+
+    @property
+    def proposed(self) -> Proposed:
+        """A long history as this question sees it, and its rows worth an exact look. Made on first access."""
+        if self._proposed is None:
+            self._proposed = _proposed(self.view, self)
+        return self._proposed
+
+    def look(self) -> None:
+        """Do now what the ranking begins with: while a question is embedded."""
+        _ = self.proposed if self.is_long else self.matches
 
 
 class Memory(msgspec.Struct, frozen=True, eq=False):
@@ -183,9 +204,9 @@ class Memory(msgspec.Struct, frozen=True, eq=False):
         """Whether the scores were made without meaning."""
         return self.weights[MEMORY_FACTORS.index("meaning")] == 0.0
 
-    def with_talk(self, sought: Sought) -> Memory:
+    def with_talk(self, sought: Sought, matches: Matches) -> Memory:
         """With what words of the talk alone bring a row, by their weight, apart from its words: a factor of its own."""
-        matches, own = sought.matches, len(sought.terms) - sought.talk_terms
+        own = len(sought.terms) - sought.talk_terms
         bits = np.uint64(1) << np.arange(len(sought.terms), dtype=np.uint64)
         weighs = ((matches.cover[self.rows, None] & bits) != 0) * matches.idf
         part = weighs[:, own:].sum(1) / np.maximum(weighs.sum(1), 1e-9)
@@ -248,10 +269,11 @@ def seek(
         terms, boosts = _with_talk(view, talk, terms, boosts)
         talk_terms = len(terms) - own
         said = tuple(view.texts[row][:MOST_TALK_CHARS] for row in talk.rows[::-1].tolist())
+    index, offsets = view.lexicon.postings, view.columns.keyword_offsets
+    is_long = len(mask) >= long_history.LONG_ROWS
     return Sought(
-        question, named, terms, boosts, mask, view.lexicon.postings, view.columns.keyword_offsets,
-        talk_terms, said,
-    )  # fmt: skip
+        question, named, terms, boosts, mask, index, offsets, view, is_long, talk_terms, said
+    )
 
 
 def talk_words(view: ChannelView, talk: TalkLines) -> dict[int, float]:
@@ -304,7 +326,7 @@ def live_rows(view: ChannelView, eligible: Bools) -> Bools:
 def rank_memory(
     view: ChannelView,
     sought: Sought,
-    dense: NDArray[np.float32] | None = None,
+    dense: NDArray[np.float32] | Nearby | None = None,
     *,
     limit: int = 64,
     rows: NDArray[np.int32] | None = None,
@@ -314,13 +336,18 @@ def rank_memory(
     Parameters
     ----------
     dense : float32[n], optional
-        Similarity of each row to the question, NaN where a row has no vector. Without it the words decide.
+        Similarity of each row to the question, NaN where a row has no vector; of a long history who can tell it.
+        Without it the words decide.
 
     Raises
     ------
     ValueError
         `dense` has another length than the rows that may be ranked.
     """
+    if sought.is_long:
+        assert not isinstance(dense, np.ndarray)
+        return _rank_long(view, sought, dense, limit, rows)
+    assert dense is None or isinstance(dense, np.ndarray)
     about_asker = _about_asker(view, sought)
     found = Memory(
         *score_memory(
@@ -335,13 +362,65 @@ def rank_memory(
             asker_share=about_asker,
         )
     )
-    return found.with_talk(sought) if sought.talk_terms else found
+    return found.with_talk(sought, sought.matches) if sought.talk_terms else found
 
 
-def best_by_words(sought: Sought, limit: int) -> NDArray[np.int32]:
-    """int32[<= limit]: rows that have a word of the question, best first."""
-    rows, scores = sought.matches.rows(), sought.matches.scores
-    return rows[top_order(scores[rows].astype(np.float64), rows, limit=limit)]
+def _rank_long(
+    view: ChannelView,
+    sought: Sought,
+    nearby: Nearby | None,
+    limit: int,
+    rows: NDArray[np.int32] | None,
+) -> Memory:
+    wanted = np.empty(0, np.int32) if rows is None else rows
+    few, dense, middle = long_history.with_meaning(
+        sought.proposed, sought.eligible.view(np.bool_), nearby, wanted
+    )
+    return _rank_few(view, sought, sought.proposed.history, few, dense, limit, rows, middle)
+
+
+def _rank_few(
+    view: ChannelView,
+    sought: Sought,
+    history: LongHistory,
+    few: Few,
+    dense: NDArray[np.float32] | None,
+    limit: int,
+    rows: NDArray[np.int32] | None = None,
+    middle: float = math.nan,
+) -> Memory:
+    """The best of some rows, or the given ones of them, as if they were all there is."""
+    at = np.maximum(few.rows, 0)
+    cues = _cues_among(view, sought, history, few, dense)._replace(middle=middle)
+    scored = Memory(
+        *score_memory(
+            few.matches,
+            view.columns.time_ms[at],
+            view.columns.author[at],
+            (view.message_type[at] == QUESTION).view(np.uint8),
+            few.chosen,
+            cues,
+            limit=limit,
+            rows=None if rows is None else few.places(rows),
+            asker_share=_about_asker(view, sought),
+        )
+    )
+    if sought.talk_terms:
+        scored = scored.with_talk(sought, few.matches)
+    return msgspec.structs.replace(scored, rows=few.rows[scored.rows])
+
+
+def best_by_words(sought: Sought, limit: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """int32[<= limit], float64[<= limit]: rows that have a word of the question, best first, and their BM25."""
+    if sought.is_long:
+        few = sought.proposed.history.few(sought.proposed.candidates, np.empty(0, np.int32))
+        is_hit = (few.chosen != 0) & (few.matches.scores > 0)
+        rows, scores = few.rows[is_hit], few.matches.scores[is_hit].astype(np.float64)
+    else:
+        rows = sought.matches.rows()
+        scores = sought.matches.scores[rows].astype(np.float64)
+    order = top_order(scores, rows, limit=limit)
+    return rows[order], scores[order]
 
 
 def _terms(
@@ -380,8 +459,7 @@ def _characters(lost: Sequence[str], words: frozenset[str]) -> list[str]:
 def _about_asker(view: ChannelView, sought: Sought) -> float:
     """0 to 1: how surely the question is about its asker: it says "I", or speaks of no person at all."""
     question, users = sought.question, sought.named.users
-    asker = view.people.index.get(question.asker_id, -1) if question.asker_id else -1
-    if not (question.asker_id and users <= {asker}):
+    if not (question.asker_id and users <= {_asker(view, sought)}):
         return 0.0
     lowered = question.text.lower()
     if speaks_of_self(lowered):
@@ -392,15 +470,12 @@ def _about_asker(view: ChannelView, sought: Sought) -> float:
 def _cues(
     view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None, *, about_asker: bool
 ) -> MemoryCues:
-    question, users = sought.question, sought.named.users
-    asker = view.people.index.get(question.asker_id, -1) if question.asker_id else -1
-    lowered = question.text.lower()
+    lowered, none = sought.question.text.lower(), NO_CUES
     starts, values = _spans(view, sought)
-    none = NO_CUES
     return MemoryCues(
         none.dense if dense is None else dense,
-        np.array(sorted(users), np.int32) if users else none.speakers,
-        asker if about_asker else -1,
+        _speakers(sought),
+        _asker(view, sought) if about_asker else -1,
         _naming(view, sought) if about_asker else none.names_asker,
         starts,
         values,
@@ -408,6 +483,81 @@ def _cues(
         _having(view, sought, NUMBER_WORDS, view.lexicon.numbers)
         if asks_how_many(lowered)
         else none.has_number,
+    )
+
+
+def _speakers(sought: Sought) -> NDArray[np.int32]:
+    users = sought.named.users
+    return np.array(sorted(users), np.int32) if users else NO_CUES.speakers
+
+
+def _asker(view: ChannelView, sought: Sought) -> int:
+    """The asker, -1 unknown."""
+    asker_id = sought.question.asker_id
+    return view.people.index.get(asker_id, -1) if asker_id else -1
+
+
+def _proposed(view: ChannelView, sought: Sought) -> Proposed:
+    history = LongHistory(
+        sought.postings, sought.offsets, sought.terms, sought.boosts, sought.eligible
+    )
+    about_asker = _about_asker(view, sought)
+    rows, values = _spans(view, sought)
+    bounds = rows.reshape(-1, 2).tolist()
+    proposed = long_history.proposed(
+        history,
+        view.columns.author,
+        _speakers(sought),
+        _asker(view, sought),
+        about_asker,
+        _bits_naming(view, sought, history) if about_asker > 0.0 else None,
+        [(start, end, value) for (start, end), value in zip(bounds, values.tolist(), strict=True)],
+    )
+    few = history.few(proposed.candidates, np.empty(0, np.int32))
+    best = _rank_few(view, sought, history, few, None, long_history.BEST_ROWS).rows
+    return proposed._replace(candidates=history.only(best))
+
+
+def _bits_naming(
+    view: ChannelView, sought: Sought, history: LongHistory
+) -> NDArray[np.uint64] | None:
+    """uint64[w]: the rows that have all words of the asker's name; None: none."""
+    words = keywords(sought.question.asker_name)
+    terms = view.lexicon.term_ids(words)
+    if not words or len(terms) < len(words):
+        return None
+    bits = history.asked.copy()
+    for place in range(len(terms)):
+        bits &= history.having(terms[place : place + 1])
+    return bits
+
+
+def _cues_among(
+    view: ChannelView,
+    sought: Sought,
+    history: LongHistory,
+    few: Few,
+    dense: NDArray[np.float32] | None,
+) -> MemoryCues:
+    """What `_cues` says of all rows, of these few."""
+    lowered, none = sought.question.text.lower(), NO_CUES
+    is_about_asker = _about_asker(view, sought) > 0.0
+    naming = _bits_naming(view, sought, history) if is_about_asker else None
+    starts, values = _spans(view, sought)
+
+    def having(words: Sequence[str], *more: NDArray[np.int32]) -> NDArray[np.uint8]:
+        terms = np.concatenate((view.lexicon.term_ids(words), *more))
+        return history.marks(history.having(terms, keep=True), few.rows)
+
+    return MemoryCues(
+        none.dense if dense is None else dense,
+        _speakers(sought),
+        _asker(view, sought) if is_about_asker else -1,
+        none.names_asker if naming is None else history.marks(naming, few.rows),
+        np.searchsorted(few.ascending(), starts).astype(np.int32) if len(starts) else starts,
+        values,
+        having(TIME_WORDS) if asks_when(lowered) else none.has_time,
+        having(NUMBER_WORDS, view.lexicon.numbers) if asks_how_many(lowered) else none.has_number,
     )
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from functools import partial
 
-import numpy as np
-
 from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.domain import Category
 from backscroll_sidecar.strategies.base import NOTHING, Messages, StrategyQuery, StrategyResult
@@ -40,8 +38,7 @@ class Recall:
 
 def _by_words(query: StrategyQuery) -> StrategyResult:
     sought = seek(query.view, _question(query), query.eligible)
-    rows = best_by_words(sought, query.recall_limit)
-    scores = sought.matches.scores[rows].astype(np.float64)
+    rows, scores = best_by_words(sought, query.recall_limit)
     return Messages(Category.RECENT, rows, scores=scores) if len(rows) else NOTHING
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring.hnsw import Graph
+from backscroll_scoring.hnsw import GONE, Graph
 from backscroll_scoring.index import (
     GraphIndex,
     ScanIndex,
@@ -27,6 +27,10 @@ CENTRE_ROWS = 1_024
 PART_ROWS = 4_096
 LOAD_ROWS = 512
 """Vectors that are float32 at once where many are loaded: all of them would take ten times what is kept."""
+GRAPH_ROWS_AT_ONCE = 1_024
+"""Rows that come into a graph together, in some .2 s: so soon does a thread look for what was taken back."""
+MOST_TAIL_ROWS = 4_096
+"""Rows looked at exactly beside a graph, some .2 ms. With more of them signs are searched."""
 NO_SLOT = -1
 
 
@@ -71,6 +75,7 @@ class VectorBlock:
         self._last_seq = -1
         self._graph: Graph | None = None
         self._covered = np.empty(0, np.bool_)
+        self._holes = np.empty(0, np.int32)
         self._seqs = np.empty(0, np.int64)
         self._live = np.empty(0, np.bool_)
         self._slot_of = np.full(64, NO_SLOT, np.int32)
@@ -87,7 +92,8 @@ class VectorBlock:
         """Bytes held, spare capacity included."""
         arrays = (self._codes, self._scales, self._seqs, self._live, self._slot_of)
         signs = 0 if self._signs is None else self._signs.planes.nbytes
-        return signs + sum(array.nbytes for array in arrays)
+        graph = 0 if self._graph is None else self._graph.nbytes
+        return signs + graph + sum(array.nbytes for array in arrays)
 
     def add(self, stored: Sequence[StoredVector]) -> None:
         """Take over new vectors. A message that has one keeps it."""
@@ -134,11 +140,12 @@ class VectorBlock:
         if by_signs:
             assert self._signs is not None
             rest = ScanIndex(rows, slot_of, self._signs)
-        if self._graph is None:
+        if self._graph is None or self.tail_rows > MOST_TAIL_ROWS:
             return rest
         covered = np.zeros(n + 1, np.bool_)
         covered[: len(self._covered)] = self._covered
-        return GraphIndex(self._graph, covered, scan, rest)
+        tail = self._seqs[self._tail()]
+        return GraphIndex(self._graph, covered, tail, scan, rest)
 
     # --- signs -------------------------------------------------------------------------------------
 
@@ -186,42 +193,66 @@ class VectorBlock:
 
     # --- graph -------------------------------------------------------------------------------------
 
+    def _tail(self) -> NDArray[np.int32]:
+        """int32[k]: live slots that the graph lacks."""
+        later = np.arange(len(self._covered), self._count, dtype=np.int32)
+        slots = np.concatenate((self._holes, later))
+        return slots[self._live[slots]]
+
     @property
     def tail_rows(self) -> int:
         """How many live rows the graph lacks; all of them without one."""
-        inside = int((self._live[: len(self._covered)] & self._covered).sum())
-        return self._live_count - inside
+        return len(self._tail())
 
     @property
     def has_graph(self) -> bool:
-        """Whether search goes by a graph."""
+        """Whether there is a graph: search goes by it as long as few rows lack in it."""
         return self._graph is not None
 
-    def make_graph(self) -> tuple[Graph, NDArray[np.bool_]]:
-        """A graph of what is there now, and which slots it covers. Reads only, takes seconds: for a thread."""
-        n = self._count
-        covered = self._live[:n].copy()
-        rows = VectorRows(self._codes[:n][covered], self._scales[:n][covered])
-        vectors = np.ascontiguousarray(rows.vectors()[:, : self.dims])
-        return Graph.build(vectors, self._seqs[:n][covered]), covered
+    @property
+    def graph(self) -> Graph | None:
+        """The graph."""
+        return self._graph
+
+    def graph_work(self, gone: Sequence[int]) -> Callable[[], tuple[Graph, NDArray[np.bool_]]]:
+        """Some of what the graph lacks put into it, what is `gone` taken out. For a thread, one at a time.
+
+        Gives the graph and which slots it covers. The block may change meanwhile, and the graph be searched.
+        """
+        graph, slots, count = self._graph, self._tail()[:GRAPH_ROWS_AT_ONCE], self._count
+        codes, scales, seqs = self._codes, self._scales, self._seqs
+        covered = np.zeros(count, np.bool_)
+        covered[: len(self._covered)] = self._covered
+        covered[slots] = True
+
+        def work() -> tuple[Graph, NDArray[np.bool_]]:
+            made = Graph(self.dims) if graph is None else graph
+            if gone:
+                made.forget(np.array(gone, np.int64))
+            if len(slots):
+                made.add(VectorRows(codes[slots], scales[slots]), seqs[slots])
+            return made, covered
+
+        return work
 
     def covered_by(self, graph: Graph) -> NDArray[np.bool_] | None:
         """bool[n]: which slots a loaded graph has as they are; None when it has a message that has no vector here."""
-        labels = graph.labels()
-        slots = self.slots_of(labels)
+        labels, rows = graph.rows()
+        known = np.flatnonzero(labels != GONE)
+        slots = self.slots_of(labels[known])
         if (slots == NO_SLOT).any():
             return None
         covered = np.zeros(self._count, np.bool_)
-        for start in range(0, len(labels), PART_ROWS):
+        for start in range(0, len(known), PART_ROWS):
             part = slice(start, start + PART_ROWS)
-            rows = VectorRows.of(graph.vectors(labels[part]))
-            same = (rows.codes == self._codes[slots[part]]).all(axis=(1, 2))
+            same = (rows.codes[known[part]] == self._codes[slots[part]]).all(axis=(1, 2))
             covered[slots[part][same]] = True
         return covered
 
     def take_graph(self, graph: Graph | None, covered: NDArray[np.bool_]) -> None:
         """Search by this graph from now on; what it does not cover is looked at exactly. None: by no graph."""
         self._graph, self._covered = graph, covered
+        self._holes = np.flatnonzero(~covered & self._live[: len(covered)]).astype(np.int32)
 
     # --- growing -----------------------------------------------------------------------------------
 

@@ -1,8 +1,7 @@
 """Files of index graphs under the state directory: caches that are loaded only if the database vouches for every byte.
 
-hnswlib reads a damaged file by crashing the process. So a file's hash must be the one in the database, its dimensions
-too, before hnswlib sees it; anything else (missing, empty, cut, changed, of a later state of the database) means that
-the graph is made again. Blocking: for threads only.
+A file's hash must be the one in the database, its dimensions too; anything else (missing, empty, cut, changed, of a
+later state of the database) means that the graph is made again. Blocking: for threads only.
 """
 
 from __future__ import annotations

@@ -9,14 +9,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import hnsw
 from backscroll_scoring.index import VectorIndex
 from backscroll_sidecar.channel_cache import ChannelCache, retrieve_exception
 from backscroll_sidecar.concurrency.offload import run
@@ -34,6 +33,7 @@ from backscroll_sidecar.ports import (
 )
 from backscroll_sidecar.vectors.block import VectorBlock
 from backscroll_sidecar.vectors.files import IndexFiles, IndexRecord
+from backscroll_sidecar.vectors.looking import Looking
 from backscroll_sidecar.vectors.sweep import sweep
 
 log = logging.getLogger(__name__)
@@ -43,10 +43,10 @@ Submit = Callable[[RecordChange], Awaitable[Applied]]
 IndexKind = Literal["auto", "exact", "hnsw"]
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
-GRAPH_ROWS = 500_000
-"""From here on a graph is made: signs take some 3 us for 1,000 rows, and a graph no less for its tables of rows."""
-GRAPH_TAIL_ROWS, GRAPH_TAIL_SHARE = 256, 0.1
-"""A graph is made again when its exact tail is longer than both."""
+GRAPH_ROWS = 100_000
+"""From here on a graph is made: signs take some 3 us for 1,000 rows, a graph .2 ms for any number."""
+GRAPH_TAIL_ROWS = 256
+"""So many rows are left beside a graph before they come into it."""
 SIGN_ROWS = 2_000
 """From here on signs take less than half of a look at every row."""
 SIGNS_US, US_PER_FAST_ROW, US_PER_EXACT_ROW, US_PER_ROW = 25.0, 0.004, 0.05, 0.004
@@ -64,8 +64,10 @@ class _Channel:
     """Makes the signs that are missing: searches wait for it."""
     work: asyncio.Task[None] | None = None
     """Makes a graph; searches go on without it."""
-    removals: int = 0
-    """How often something was taken back."""
+    gone: list[int] = field(default_factory=list)
+    """What was taken back and the graph may still have."""
+    unsaved: bool = False
+    """Whether the graph is another one than its file's."""
 
 
 class Vectors(ChannelCache[_Channel]):
@@ -97,7 +99,7 @@ class Vectors(ChannelCache[_Channel]):
         self._embedder_id = embedder_id
         self._executor = executor
         self._index: IndexKind = index
-        self._has_graphs = index != "exact" and hnsw.is_available()
+        self._has_graphs = index != "exact"
         self._files = files
         self._submit = submit
         self._closed = False
@@ -132,8 +134,7 @@ class Vectors(ChannelCache[_Channel]):
         for stored in applied.stored:
             if stored.state is MessageState.RECALLED:
                 block.drop(stored.seq)
-                block.take_graph(None, np.empty(0, np.bool_))
-                kept.removals += 1
+                kept.gone.append(stored.seq)
             elif stored.revision:
                 block.drop(stored.seq)
         block.add([k.vector for k in applied.vectors if k.embedder_id == self._embedder_id])
@@ -151,6 +152,7 @@ class Vectors(ChannelCache[_Channel]):
         return Comparison(
             self._us(channel.block, len(seqs)),
             lambda: Similarities._make(index.similarities(query, seqs)),
+            Looking(index, query, seqs),
         )
 
     async def nearest(
@@ -210,14 +212,15 @@ class Vectors(ChannelCache[_Channel]):
         block = VectorBlock(dims, stored)
         if self._lacks_signs(block):
             block.take_signs(block.signs_work()())
-        if self._files is not None and self._wants_graph(block):
+        channel = _Channel(block)
+        if self._files is not None and self._wants_graph(channel):
             graph = self._files.load(key, self._embedder_id, record, dims)
             covered = None if graph is None else block.covered_by(graph)
             if covered is not None:
                 block.take_graph(graph, covered)
             elif graph is not None:
                 self._files.remove(key, self._embedder_id)
-        return _Channel(block)
+        return channel
 
     # --- indexes -----------------------------------------------------------------------------------
 
@@ -227,19 +230,22 @@ class Vectors(ChannelCache[_Channel]):
     def _lacks_signs(self, block: VectorBlock) -> bool:
         return self._goes_by_signs(block) and not block.has_signs
 
-    def _wants_graph(self, block: VectorBlock) -> bool:
-        """Whether a graph should be made: none where there should be one, or one with too long a tail."""
+    def _wants_graph(self, channel: _Channel) -> bool:
+        """Whether there is work on a graph: none where there should be one, or one that lacks much, or has too much."""
+        block = channel.block
         if not self._has_graphs:
             return False
+        if block.has_graph and channel.gone:
+            return True
         least = 1 if self._index == "hnsw" else GRAPH_ROWS
-        longest = max(GRAPH_TAIL_ROWS, int(len(block) * GRAPH_TAIL_SHARE)) if block.has_graph else 0
+        longest = GRAPH_TAIL_ROWS if block.has_graph else 0
         return len(block) >= least and block.tail_rows > longest
 
     def _improve(self, key: ChannelKey, channel: _Channel) -> None:
         """Begin to make in threads what a block should have."""
         if self._lacks_signs(channel.block):
             self._signs_task(channel)
-        if channel.work is None and self._wants_graph(channel.block):
+        if channel.work is None and self._wants_graph(channel):
             channel.work = asyncio.create_task(self._work(key, channel))
 
     def _signs_task(self, channel: _Channel) -> asyncio.Task[None]:
@@ -261,8 +267,10 @@ class Vectors(ChannelCache[_Channel]):
 
     async def _work(self, key: ChannelKey, channel: _Channel) -> None:
         try:
-            while self._wants_graph(channel.block):
-                await self._make_graph(key, channel)
+            while self._wants_graph(channel):
+                await self._improve_graph(channel)
+                if not self._wants_graph(channel) and channel.unsaved:
+                    await self._save_graph(key, channel)
         except BackscrollError as error:
             log.warning("the index of a channel is kept in memory only: %s", error.message)
         except Exception:
@@ -270,23 +278,27 @@ class Vectors(ChannelCache[_Channel]):
         finally:
             channel.work = None
 
-    async def _make_graph(self, key: ChannelKey, channel: _Channel) -> None:
-        """Make, publish, save. A channel that was dropped meanwhile keeps nothing of it, on disk neither."""
+    async def _improve_graph(self, channel: _Channel) -> None:
+        """Put some of what lacks into the graph, and take out what was taken back."""
         block, loop = channel.block, asyncio.get_running_loop()
-        removals = channel.removals
-        graph, covered = await loop.run_in_executor(self._builder, block.make_graph)
-        if channel.removals != removals:
-            return  # it has what was taken back; `_work` makes another
+        gone, channel.gone = channel.gone, []
+        work = block.graph_work(gone)
+        graph, covered = await loop.run_in_executor(self._builder, work)
         block.take_graph(graph, covered)
-        channel.index = None
-        if self._files is None or self._submit is None:
+        channel.index, channel.unsaved = None, True
+
+    async def _save_graph(self, key: ChannelKey, channel: _Channel) -> None:
+        """Save it, if nothing is taken back meanwhile. A channel that was dropped keeps nothing on the disk neither."""
+        graph, loop = channel.block.graph, asyncio.get_running_loop()
+        if self._files is None or self._submit is None or graph is None:
             return
         files = self._files
         record = await loop.run_in_executor(
             self._builder, files.save, key, self._embedder_id, graph
         )
-        if record is not None and channel.removals == removals and self._kept.get(key) is channel:
+        if record is not None and not channel.gone and self._kept.get(key) is channel:
             await self._submit(record.change(key))
+            channel.unsaved = False
         else:
             await loop.run_in_executor(self._builder, files.remove, key, self._embedder_id)
 

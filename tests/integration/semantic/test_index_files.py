@@ -11,7 +11,6 @@ from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000
-pytestmark = pytest.mark.skipif(not hnsw.is_available(), reason="a slim install has no hnswlib")
 
 
 def lines(count: int = 400) -> list[Message]:

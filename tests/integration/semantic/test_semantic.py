@@ -189,8 +189,6 @@ async def test_the_same_bytes_after_a_restart(tmp_path, index):
         for profile in ("retrieval", "hybrid", "hybrid_linear")
     ]
     database = tmp_path / "history.db"
-    if index == "hnsw":
-        pytest.importorskip("hnswlib")
     async with served(database, embedder=fake(), vector_index=index) as (client, app):
         lines = talk(1_200)  # so many that the graph answers whatever it lacks when the talk ends
         for start in range(0, len(lines), 151):

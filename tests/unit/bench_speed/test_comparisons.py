@@ -117,7 +117,7 @@ def test_both_searches_find_the_true_rows_among_the_allowed_ones(share):
 
 
 def test_a_server_without_hnswlib_is_compared_with_nothing(monkeypatch):
-    monkeypatch.setattr(semantic.hnsw, "is_available", lambda: False)
+    monkeypatch.setattr(semantic, "_has_hnswlib", lambda: False)
     made = made_vectors(60)
     with pytest.raises(Absent, match="hnswlib is not installed"):
         semantic.Raw(

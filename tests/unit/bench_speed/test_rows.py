@@ -20,7 +20,7 @@ def test_the_table_is_whole():
         "balanced-1k", "balanced-10k", "balanced-100k", "vector-1k", "vector-10k", "vector-10k-stages", "vector-100k",
         "long-ago-text", "lived-in-10k", "lived-in-cut-10k", "explain-10k",
         "cold-10k", "classic-c64", "balanced-c64", "vector-c64",
-        "rooms-1m",
+        "rooms-1m", "vector-1m", "long-ago-1m", "append-50-graph",
         "kernel-1m", "kernel-python", "kernel-numpy", "assembly",
         "semantic-10k", "semantic-30k", "semantic-100k", "semantic-filtered",
         "append-50", "append-50-rate", "append-single-normal", "append-single-full",

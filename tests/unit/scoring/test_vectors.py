@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -14,8 +16,6 @@ from backscroll_scoring.index import (
     normalised,
     padded,
 )
-
-needs_hnswlib = pytest.mark.skipif(not hnsw.is_available(), reason="a slim install has no hnswlib")
 
 
 def clustered(n: int, dims: int = 128, seed: int = 7) -> np.ndarray:
@@ -98,7 +98,6 @@ def test_estimates_stay_below_what_is_known() -> None:
     assert np.corrcoef(found.values, true)[0, 1] > 0.8
 
 
-@needs_hnswlib
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.01])
 def test_the_graph_finds_nearly_all(share: float) -> None:
     """Law 2: with an exact tail behind it, and among few allowed rows, where the rest of the index takes over."""
@@ -107,7 +106,7 @@ def test_the_graph_finds_nearly_all(share: float) -> None:
     covered = np.arange(5_001) < 4_800
     labels = np.arange(4_800, dtype=np.int64)
     graph = hnsw.Graph.build(exact.rows.vectors()[:4_800, :64].copy(), labels)
-    index = GraphIndex(graph, covered, exact, exact)
+    index = GraphIndex(graph, covered, np.arange(4_800, 5_000), exact, exact)
     asked = some_of(vectors, share)
     assert recall(index, vectors, queries_for(vectors), asked) >= 0.98
     last = int(asked[-1])
@@ -117,7 +116,6 @@ def test_the_graph_finds_nearly_all(share: float) -> None:
     assert unknown[index.search(vectors[12], 9, unknown)[0]].tolist() == [12, 4_900]
 
 
-@needs_hnswlib
 def test_the_same_vectors_make_the_same_graph(tmp_path) -> None:
     """Law 2: one thread, one seed, the order of the labels: equal files."""
     vectors, labels = clustered(300, 64), np.arange(300, dtype=np.int64)
@@ -153,3 +151,39 @@ def test_tiny_and_huge_vectors_have_a_direction() -> None:
         assert np.allclose(normalised(vector[None, :]), 0.5)
         found = exact_of(np.eye(4, dtype=np.float32)).search(vector, 1, np.arange(4))
         assert found[1].tolist() == pytest.approx([0.5], abs=0.01)
+
+
+def test_a_graph_is_searched_while_it_grows() -> None:
+    """What was in it is found all the time, and what came is found behind; what is forgotten never again."""
+    vectors = clustered(4_000, 64)
+    rows, labels = VectorRows.of(vectors), np.arange(4_000, dtype=np.int64)
+    graph = hnsw.Graph(64)
+    missed = []
+
+    def add() -> None:
+        for start in range(1_000, 4_000, 100):
+            part = slice(start, start + 100)
+            graph.add(VectorRows(rows.codes[part], rows.scales[part]), labels[part])
+
+    graph.add(VectorRows(rows.codes[:1_000], rows.scales[:1_000]), labels[:1_000])
+    with ThreadPoolExecutor(1) as thread:
+        growing = thread.submit(add)
+        while not growing.done():
+            missed += [n for n in range(0, 1_000, 97) if n not in graph.search(vectors[n], 32)]
+        growing.result()
+    assert len(graph) == 4_000
+    assert not missed
+    assert all(n in graph.search(vectors[n], 32) for n in range(0, 4_000, 97))
+    graph.forget(np.arange(0, 4_000, 97))
+    assert len(graph) == 4_000 - 42
+    assert not any(n in graph.search(vectors[n], 32) for n in range(0, 4_000, 97))
+    _, kept = graph.rows()
+    assert not kept.codes[::97].any()
+
+
+def test_a_graph_takes_what_it_is_said_to_take() -> None:
+    """No second copy of float32: 6 KB a vector of 512 numbers are never reached."""
+    graph = hnsw.Graph(512)
+    vectors = clustered(2_000, 512)
+    graph.add(VectorRows.of(vectors), np.arange(2_000, dtype=np.int64))
+    assert graph.nbytes / 2_000 < 1_300

@@ -53,7 +53,7 @@ def texts_for(view, question, asker=None, limit=5):
         question, NOON_MS, asker.id if asker else "", asker.name if asker else ""
     )
     sought = seek(view, asked, np.ones(view.count, np.bool_))
-    return [view.texts[row] for row in best_by_words(sought, limit).tolist()]
+    return [view.texts[row] for row in best_by_words(sought, limit)[0].tolist()]
 
 
 def remembered(view, question, asker=None, dense=None, limit=5):
