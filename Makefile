@@ -44,16 +44,16 @@ setup: $(STAMP)  ## Prepare .venv with the server and every development tool
 $(STAMP): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@kind=server; \
+	@bench=,bench; \
 	printf '#include <Python.h>\n#include <vector>\nint main() { return std::vector<int>().size(); }\n' \
 	  | $${CXX:-c++} -x c++ -fsyntax-only \
 	      -I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" - >/dev/null 2>&1 \
-	  || kind=slim; \
-	if [ $$kind = slim ]; then \
-	  echo "No C++ compiler with Python's headers: installing slim. hnswlib stays out; exact search serves."; \
+	  || bench=; \
+	if [ -z "$$bench" ]; then \
+	  echo "No C++ compiler with Python's headers: hnswlib, which the bench compares with, stays out."; \
 	fi; \
-	echo "Installing backscroll[$$kind] and the development tools into $(VENV) ..."; \
-	$(BIN)/python -m pip install -q -e ".[$$kind,tools]" && echo $$kind > $@
+	echo "Installing backscroll[server] and the development tools into $(VENV) ..."; \
+	$(BIN)/python -m pip install -q -e ".[server,tools$$bench]" && touch $@
 
 .PHONY: demo
 demo: $(STAMP)  ## Start a server with a sample chat and ask it something
@@ -79,7 +79,7 @@ $(OLD_STAMP): pyproject.toml tools/lower-bounds
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
 	@test -x $(OLD_VENV)/bin/python || $(PYTHON) -m venv $(OLD_VENV)
 	$(OLD_VENV)/bin/python tools/lower-bounds > $(OLD_VENV)/constraints.txt
-	$(OLD_VENV)/bin/python -m pip install -q -c $(OLD_VENV)/constraints.txt -e ".[slim,tools]"
+	$(OLD_VENV)/bin/python -m pip install -q -c $(OLD_VENV)/constraints.txt -e ".[server,tools]"
 	@touch $@
 
 .PHONY: check

@@ -12,9 +12,7 @@ _HELP = f"""Backscroll {__version__}, the Python client alone: from backscroll i
 
 The commands (serve, demo, import, context, chat and others) come with the server's packages:"""
 _INSTALL = """  pip install ".[server]"
-in Backscroll's source tree; without a C++ compiler:
-  pip install ".[slim]"
-Backscroll is not published yet. Once it is: pip install "backscroll[server]\""""
+in Backscroll's source tree. Backscroll is not published yet. Once it is: pip install "backscroll[server]\""""
 _OURS = ("backscroll", "backscroll_scoring", "backscroll_sidecar", "backscroll_bench")
 
 

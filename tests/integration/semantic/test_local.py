@@ -65,7 +65,7 @@ def test_doctor_tells_which_embedder(settings, status, word):
 
 
 def test_doctor_misses_the_bundled_model(monkeypatch):
-    """A slim install has it; where it is gone the source is off and `doctor` says how to get it."""
+    """Every server has it; where it is gone the source is off and `doctor` says how to get it."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     (check,) = _embedder(Settings())
     assert check.status == "warn"
