@@ -1,10 +1,12 @@
 """Real chats as load: the messages that come with the quality samples, in one stream as long as is asked for.
 
-Groups follow each other; where the stream is longer than the samples they come again, with other message ids.
+Groups follow each other; where the stream is longer than the samples they come again, with other message ids. A set of
+your own in `BACKSCROLL_CHATS` takes the place of the samples.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +20,8 @@ from backscroll_bench.speed.everything import NAME as EVERYTHING
 
 SETS = ("irc", "kdconv")
 """English and Chinese group chats; the rest that ships is short."""
+OWN_SET = "BACKSCROLL_CHATS"
+"""The environment's name for a set of your own, as `backscroll quality --data` takes it."""
 VectorOf: TypeAlias = Callable[[str], message_pb2.Embedding]
 """Gives the vector of a text."""
 START_MS = 1_700_000_000_000
@@ -53,9 +57,9 @@ class Said:
 def groups() -> tuple[tuple[Line, ...], ...]:
     """The groups of the sets, by turns, so that both languages come early."""
     with shipped_sets() as shipped:
-        sets = [
-            list(read_set(*find_set(shipped[name]), explicit=True).groups.values()) for name in SETS
-        ]
+        own = os.environ.get(OWN_SET)
+        names = [own] if own else [shipped[name] for name in SETS]
+        sets = [list(read_set(*find_set(name), explicit=True).groups.values()) for name in names]
     longest = max(map(len, sets))
     return tuple(one[n] for n in range(longest) for one in sets if n < len(one))
 

@@ -1,10 +1,11 @@
 """The parts about one long channel: questions about long ago in a million messages, against the same in 10,000.
 
-Both channels hold the first 10,000 messages of the stream, the long one a hundred times, one span of time after the
-other. Each is half of a line and half of another one drawn by lot, a word in `EXCHANGED` another one of the stream: the
-shipped chats have 8,000 lines, and a million copies would be told apart by noise alone. The vector is the sum
-of both lines' and noise of `SIGMA` in each of 512 numbers. The server has room for both channels (`SETTINGS`): with
-less it would drop one for the other, and load it again within the time limit, or name what is missing.
+The long channel is a million messages of the stream, the small one its first 10,000; the lines that are asked are in
+neither. A word in `EXCHANGED` is another one of the stream, and each of 512 numbers of a vector has noise of `SIGMA`.
+Where the chats come again more than `MOST_TURNS` times, as those that ship do, each message is half of a line and half
+of another one drawn by lot, its vector the sum of both: so many copies would be told apart by noise alone. The server
+has room for both channels (`SETTINGS`): with less it would drop one for the other, and load it again within the time
+limit, or name what is missing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from statistics import mean
 
@@ -43,9 +45,9 @@ from backscroll_sidecar.strategies.memory import MemoryQuestion, rank_memory, se
 from backscroll_sidecar.vectors.files import IndexFiles
 from backscroll_sidecar.vectors.service import Vectors
 
-SMALL, TURNS = 10_000, 100
-QUICK_SMALL, QUICK_TURNS = 1_000, 3
-EXCHANGED, SIGMA = 10, 0.02
+SMALL, COUNT = 10_000, 1_000_000
+QUICK_SMALL, QUICK_COUNT = 1_000, 3_000
+EXCHANGED, SIGMA, MOST_TURNS = 10, 0.02, 10
 SETTINGS = "hot_channel_bytes = 4_000_000_000\nvector_bytes = 6_000_000_000\n"
 SEED = 5
 CALLERS, BATCH = 16, 50
@@ -105,79 +107,86 @@ async def _measured(bench: Bench) -> Long:
 
 
 async def _measure(bench: Bench) -> Long:
-    small, turns = (QUICK_SMALL, QUICK_TURNS) if bench.sizes.quick else (SMALL, TURNS)
+    small, count = (QUICK_SMALL, QUICK_COUNT) if bench.sizes.quick else (SMALL, COUNT)
     database = f"{bench.new_name('million')}.db"
     flags = bench.flags(database, durability="normal", embedder="local", settings=SETTINGS)
-    vectors.embed_stream(small + FAR_LOOK_AHEAD)
+    vectors.embed_chats()
     with bench.start(flags) as running:
         async with open_channel(running.address) as connection:
             served = Served(running, connection)
-            await bench.fill(served, ROOM, messages(small, 1))
-            await bench.fill(served, LONG, messages(small, turns))
+            await bench.fill(served, ROOM, messages(small, small))
+            await bench.fill(served, LONG, messages(small, count))
             call = served.call(BUILD)
-            first = _asked(LONG, small, turns, 0)
+            first = _asked(LONG, small, _last_ms(small, count), 0)
             await answered(
                 call, first.SerializeToString(), is_whole
             )  # vectors in memory: the graph begins
             rate = await _append_rate(bench, served)
             await settled(running.pid)
-            questions = await _questions(call, small, turns)
+            questions = await _questions(call, small, count)
             given, plain = [await _rounds(bench, each) for each in questions]
             rss = resident_bytes(running.pid)
     recall = await _recall(bench.directory / database, questions[0][0])
     return Long(given, plain, recall, rss, rate)
 
 
-def messages(small: int, turns: int) -> Iterator[message_pb2.Message]:
-    """The first `small` messages of the stream `turns` times, the last turn at its own time."""
-    stream, draw = chats.said(small), random.Random(SEED + turns)
-    noise = np.random.default_rng(SEED + turns)
-    words = [word for one in stream for word in one.line.content.split()]
-    span_ms = _span_ms(small)
-    for turn in range(turns):
-        for one in stream:
-            made = replace(one, id=f"{turn}/{one.id}", sent_at_ms=one.sent_at_ms + turn * span_ms)
-            message, other = made.message(), draw.choice(stream)
-            text = _half_and_half(one.line.content, other.line.content)
-            message.parts[0].text.text = " ".join(
-                word if draw.randrange(EXCHANGED) else draw.choice(words)
-                for word in text.split(" ")
-            )
-            message.embeddings.append(_between(one.line.content, other.line.content, noise))
-            yield message
+def messages(small: int, count: int) -> Iterator[message_pb2.Message]:
+    """The first `count` messages of the stream without the lines that are asked, changed as the module says."""
+    lines = [line for group in chats.groups() for line in group]
+    words = [word for line in lines for word in line.content.split()]
+    draw, noise = random.Random(SEED), np.random.default_rng(SEED)
+    is_mixed = count > MOST_TURNS * len(lines)
+    for one in _stream(small, count):
+        message, texts = one.message(), [one.line.content]
+        if is_mixed:
+            texts.append(draw.choice(lines).content)
+        message.parts[0].text.text = " ".join(
+            word if draw.randrange(EXCHANGED) else draw.choice(words)
+            for word in _mixed(*texts).split(" ")
+        )
+        message.embeddings.append(_near(texts, noise))
+        yield message
 
 
-def _half_and_half(first: str, second: str) -> str:
+def _stream(small: int, count: int) -> Iterator[chats.Said]:
+    asked = {one.line.message_id for one in chats.said(FAR_LOOK_AHEAD, skip=small)}
+    return islice((one for one in chats.stream() if one.line.message_id not in asked), count)
+
+
+def _last_ms(small: int, count: int) -> int:
+    """When the last of so many messages was sent."""
+    last = 0
+    for one in _stream(small, count):
+        last = one.sent_at_ms
+    return last
+
+
+def _mixed(first: str, second: str = "") -> str:
     """The first half of one text and the second half of another, of words where both have some."""
+    if not second:
+        return first
     if " " in first.strip() and " " in second.strip():
         one, other = first.split(), second.split()
         return " ".join((*one[: (len(one) + 1) // 2], *other[len(other) // 2 :]))
     return first[: (len(first) + 1) // 2] + second[len(second) // 2 :]
 
 
-def _between(first: str, second: str, noise: np.random.Generator) -> message_pb2.Embedding:
-    """The vectors of two texts together, and noise."""
-    one, other = (
-        np.frombuffer(vectors.embedding_of(text).values, np.float32) for text in (first, second)
-    )
-    made = normalised((one + other + noise.normal(0, SIGMA, one.shape))[None].astype(np.float32))
+def _near(texts: list[str], noise: np.random.Generator) -> message_pb2.Embedding:
+    """The vectors of the texts together, and noise."""
+    total = vectors.vectors_of(texts).sum(axis=0)
+    made = normalised((total + noise.normal(0, SIGMA, total.shape))[None].astype(np.float32))
     return message_pb2.Embedding(embedder_id=BUNDLED_ID, values=made[0].tobytes())
 
 
-def _span_ms(small: int) -> int:
-    first, last = (chats.said(1, skip=place)[0].sent_at_ms for place in (0, small - 1))
-    return last - first + chats.BETWEEN_GROUPS_MS
-
-
-def _asked(channel: str, small: int, turns: int, number: int) -> Request:
-    """A message behind the history as a question."""
-    (said,) = chats.said(1, skip=small + number)
+def _asked(channel: str, small: int, last_ms: int, number: int) -> Request:
+    """A line behind the small channel, asked of a channel whose last message was sent then."""
+    last, said = chats.said(1, skip=small - 1)[0], chats.said(1, skip=small + number)[0]
     request = chats.build_request(channel, said, "balanced")
-    request.asked_at_ms += (turns - 1) * _span_ms(small)
+    request.asked_at_ms = last_ms + max(0, said.sent_at_ms - last.sent_at_ms)
     return request
 
 
-async def _questions(call: Call, small: int, turns: int) -> list[tuple[Questions, Questions]]:
+async def _questions(call: Call, small: int, count: int) -> list[tuple[Questions, Questions]]:
     """The first ones that both channels answer by meaning, to the long one and to the small; with vectors, as texts.
 
     Raises
@@ -186,8 +195,9 @@ async def _questions(call: Call, small: int, turns: int) -> list[tuple[Questions
         There is none.
     """
     made = [(Questions(call, [], []), Questions(call, [], [])) for _ in range(2)]
+    rooms = [(channel, _last_ms(small, size)) for channel, size in ((LONG, count), (ROOM, small))]
     for number in range(FAR_LOOK_AHEAD):
-        pair = [_asked(LONG, small, turns, number), _asked(ROOM, small, 1, number)]
+        pair = [_asked(channel, small, last_ms, number) for channel, last_ms in rooms]
         texts = [request.SerializeToString() for request in pair]
         for request in pair:
             request.query_embedding.CopyFrom(vectors.embedding_of(request.question))

@@ -42,6 +42,11 @@ def embedding_of(text: str) -> message_pb2.Embedding:
     return message_pb2.Embedding(embedder_id=BUNDLED_ID, values=_known[text].tobytes())
 
 
+def embed_chats() -> None:
+    """Embed every message of the chats."""
+    _embed(line.content for group in chats.groups() for line in group)
+
+
 def embed_stream(count: int) -> None:
     """Embed the first `count` messages of the stream together, which takes half of the time."""
     _embed([one.line.content for one in chats.said(count)])
