@@ -24,9 +24,7 @@ from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
 MATCHES = nb.types.Tuple((READ_F32, READ_U64, READ_F32, READ_BOOL))
 COLUMNS = nb.types.Tuple((READ_I64, READ_I32, READ_U8, READ_U8))
-CUES = nb.types.Tuple(
-    (READ_F32, READ_I32, nb.int64, READ_U8, READ_I32, READ_F32, READ_U8, READ_U8, nb.float64)
-)
+CUES = nb.types.Tuple((READ_F32, READ_I32, nb.int64, READ_U8, READ_I32, READ_F32, READ_U8, READ_U8))
 
 NEAR = np.float32(0.2)
 FAR = np.float32(0.1)
@@ -204,20 +202,22 @@ def _spread(
 
 
 @helper
-def _meaning(own: Float32, middle: np.float32, joined: Float32, d: Float32, out: Float32) -> bool:
-    """Part MEANING of a block of rows; whether one of them or beside them has no vector. `d` is room.
+def _meaning(own: Float32, joined: Float32, out: Float32) -> bool:
+    """Part MEANING of a block of rows; whether one of them or beside them has no vector.
 
-    Counted from `middle`: else a row without neighbours would lose against every other where all cosines are high.
+    Where no neighbour is known the row stands in for it. Else it would lose where all cosines are high.
     """
     missing = np.uint8(0)
     for i in range(own.shape[0]):
         missing |= np.uint8(own[i] != own[i])
-    for i in range(own.shape[0]):  # in place it would not become vector instructions
-        d[i] = own[i] - middle if own[i] == own[i] else ZERO
-    before, here, after = d[PAD - 1 :], d[PAD:], d[PAD + 1 :]
+    before, here, after = own[PAD - 1 :], own[PAD:], own[PAD + 1 :]
     j1, j2 = joined[PAD:], joined[PAD + 1 :]
     for i in range(out.shape[0]):
-        out[i] = here[i] + DENSE_NEAR * (j1[i] * before[i] + j2[i] * after[i])
+        row = here[i] if here[i] == here[i] else ZERO
+        first = before[i] if before[i] == before[i] else row
+        second = after[i] if after[i] == after[i] else row
+        beside = row + row + j1[i] * (first - row) + j2[i] * (second - row)
+        out[i] = row + DENSE_NEAR * beside
     return missing != 0
 
 
@@ -280,16 +280,6 @@ def _mean(values: Float32, dense: Float32, eligible: UInt8) -> np.float32:
             total += values[i]
             known += 1
     return np.float32(total / known)
-
-
-@helper
-def _middle(dense: Float32) -> np.float32:
-    """The mean of the values that are not NaN, 0 without any."""
-    total, known = 0.0, 0
-    for i in range(dense.shape[0]):
-        total += np.float64(dense[i]) if dense[i] == dense[i] else 0.0
-        known += 1 if dense[i] == dense[i] else 0
-    return np.float32(total / known) if known else ZERO
 
 
 @helper
@@ -364,7 +354,6 @@ def _beside(
     meaning: Float32,
     span: Int32,
     peaks: Float32,
-    middle: np.float32,
 ) -> bool:
     """Parts WORDS, of the active chunks, and MEANING, with what stands beside each row; whether a row has no vector.
 
@@ -383,7 +372,7 @@ def _beside(
         if dense.shape[0] == words.shape[0]:
             here = meaning[first : first + BLOCK]
             _window(dense, first, window)
-            missing |= _meaning(window, middle, joined, room[3], here)
+            missing |= _meaning(window, joined, here)
             _widen(span, here, dense[first:], eligible[first:], keys)
             _note_peaks(dense[first : first + size], first, peaks)
     return missing
@@ -550,7 +539,7 @@ def _mark_nearest(values: Float32, peaks: Float32, rows: Int32, limit: int, out:
 def memory_scores(
     matches: tuple[Float32, UInt64, Float32, Bool],
     columns: tuple[Int64, Int32, UInt8, UInt8],
-    cues: tuple[Float32, Int32, int, UInt8, Int32, Float32, UInt8, UInt8, float],
+    cues: tuple[Float32, Int32, int, UInt8, Int32, Float32, UInt8, UInt8],
     weights: Float32,
     saturation: float,
     sitting_ms: int,
@@ -586,7 +575,7 @@ def memory_scores(
     """
     scores, cover, idf, active = matches
     time_ms, author, asks, eligible = columns
-    dense, speakers, asker, names_asker, date_spans, date_values, has_time, has_number, told = cues
+    dense, speakers, asker, names_asker, date_spans, date_values, has_time, has_number = cues
     n, m = eligible.shape[0], rows.shape[0]
     if scores.shape[0] != n or cover.shape[0] != n or time_ms.shape[0] < n or author.shape[0] < n:
         return ROW_OUT_OF_RANGE, 0
@@ -620,10 +609,9 @@ def memory_scores(
     span = np.empty(2, np.int32)
     span[0], span[1] = HIGHEST, LOWEST
     near_peaks = np.empty(_room_for_peaks(dense.shape[0]), np.float32)
-    middle = _middle(dense) if np.isnan(told) else np.float32(told)
     missing = _beside(
         *(active, scores, dense, time_ms[:n], author, asks, eligible, sitting_ms),
-        *(parts[WORDS], parts[MEANING], span, near_peaks, middle),
+        *(parts[WORDS], parts[MEANING], span, near_peaks),
     )
     meaning, ends = parts[MEANING], _ends(span)
     if ends[1] > ends[0]:

@@ -6,7 +6,6 @@ one of them changes little.
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -62,8 +61,6 @@ class MemoryCues(NamedTuple):
         First row and end of each span of time the question names, and what a row in it gets; spans add up.
     has_time, has_number : uint8[n]
         Rows with a word of time, with a number; empty when the question asks for neither.
-    middle : float
-        The mean similarity of all rows, where these are some of them; NaN: of these.
     """
 
     dense: Float32 = _NONE_F32
@@ -74,7 +71,6 @@ class MemoryCues(NamedTuple):
     date_values: Float32 = _NONE_F32
     has_time: UInt8 = _NONE_U8
     has_number: UInt8 = _NONE_U8
-    middle: float = math.nan
 
 
 class MemoryScores(NamedTuple):
@@ -121,8 +117,8 @@ def score_memory(
       row before if that asks and this is somebody else's. Absolute: a question whose words are common gets little.
     - passage: what the terms weigh that are in a row or 2 rows on each side, over that of the best passage, times sure;
       wide_passage: of 4 rows.
-    - meaning: similarity above the mean of all rows, with .25 of both neighbours', from 0, the least eligible row, to
-      1, the best; where a row has none, the mean of those that have one.
+    - meaning: similarity with .25 of both neighbours', the row's own where there is none, from 0, the least eligible
+      row, to 1, the best; where a row has no vector, the mean of those that have one.
     - date: the sum of the values of the spans the row is in.
     - speaker: 1 if the question names the author.
     - question: 1 if the row asks: answers are wanted.

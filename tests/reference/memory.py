@@ -58,13 +58,17 @@ def _passages(cover, side, idf):
 
 
 def _meaning(dense, sitting, eligible):
-    """Similarity above the mean, and a quarter of that of both neighbours, from 0 for the least eligible row to 1.
+    """Similarity and a quarter of that of both neighbours, from 0 for the least eligible row to 1; NaN: the mean.
 
-    NaN: the mean.
+    The row stands in for a neighbour of which nothing is known.
     """
     told = ~np.isnan(dense)
-    middle = np.float32(dense[told].mean(dtype=np.float64)) if told.any() else np.float32(0)
-    mixed = _with_neighbours(np.where(told, dense - middle, 0).astype(np.float64), sitting, (0.25,))
+    own = np.where(told, dense, 0).astype(np.float64)
+    mixed = own.copy()
+    for row in range(len(own)):
+        for beside in (row - 1, row + 1):
+            near = 0 <= beside < len(own) and sitting[beside] == sitting[row] and told[beside]
+            mixed[row] += 0.25 * (own[beside] if near else own[row])
     there = mixed[told & (eligible != 0)]
     if not len(there) or there.max() <= there.min():
         return np.zeros(len(dense))

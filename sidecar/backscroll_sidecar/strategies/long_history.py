@@ -6,7 +6,6 @@ them. What it compares rows with - the best words, the best passage, the most an
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -72,15 +71,14 @@ def with_meaning(
     eligible: NDArray[np.bool_],
     nearby: Nearby | None,
     more: NDArray[np.int32],
-) -> tuple[Few, NDArray[np.float32] | None, float]:
-    """The candidates, those by meaning and `more` rows; float32[m]: how similar they are, None where none is; and
-    how similar rows are on the whole.
+) -> tuple[Few, NDArray[np.float32] | None]:
+    """The candidates, those by meaning and `more` rows; float32[m]: how similar they are, None where none is.
 
     A row that has no vector is as similar as rows usually are.
     """
     history, candidates, kinds = proposed
     if nearby is None:
-        return history.few(candidates, more), None, math.nan
+        return history.few(candidates, more), None
     near, least = nearby.nearest(MEANING_ROWS, eligible), nearby.least(FOOT_ROWS, eligible)
     of_kinds = [_most_similar(history.newest(bits, KIND_ROWS), nearby) for bits in kinds]
     beside = (near[:BESIDE_THESE, None] + np.array([-2, -1, 1, 2], np.int32)).ravel()
@@ -92,10 +90,9 @@ def with_meaning(
     some = nearby.cosines(every[:: len(every) // SAMPLE_ROWS + 1])
     known = np.concatenate((some[~np.isnan(some)], dense[~np.isnan(dense)][:1]))
     if not len(known):
-        return few, None, math.nan
-    usual = known.mean()
-    dense[np.isnan(dense) & (few.chosen != 0)] = usual
-    return few, dense, float(usual)
+        return few, None
+    dense[np.isnan(dense) & (few.chosen != 0)] = known.mean()
+    return few, dense
 
 
 def _most_similar(rows: NDArray[np.int32], nearby: Nearby) -> NDArray[np.int32]:

@@ -373,10 +373,10 @@ def _rank_long(
     rows: NDArray[np.int32] | None,
 ) -> Memory:
     wanted = np.empty(0, np.int32) if rows is None else rows
-    few, dense, middle = long_history.with_meaning(
+    few, dense = long_history.with_meaning(
         sought.proposed, sought.eligible.view(np.bool_), nearby, wanted
     )
-    return _rank_few(view, sought, sought.proposed.history, few, dense, limit, rows, middle)
+    return _rank_few(view, sought, sought.proposed.history, few, dense, limit, rows)
 
 
 def _rank_few(
@@ -387,11 +387,10 @@ def _rank_few(
     dense: NDArray[np.float32] | None,
     limit: int,
     rows: NDArray[np.int32] | None = None,
-    middle: float = math.nan,
 ) -> Memory:
     """The best of some rows, or the given ones of them, as if they were all there is."""
     at = np.maximum(few.rows, 0)
-    cues = _cues_among(view, sought, history, few, dense)._replace(middle=middle)
+    cues = _cues_among(view, sought, history, few, dense)
     scored = Memory(
         *score_memory(
             few.matches,

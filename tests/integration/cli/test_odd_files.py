@@ -45,7 +45,7 @@ pytestmark = pytest.mark.slow
             "late.json cannot be read to its end: nested deeper than 200 levels, behind message 1, about byte",
         ),
         ("gbk.jsonl", '{"id":1,"user_id":"u","text":"大家好"}\n'.encode("gbk"), "not in UTF-8"),
-        ("in.gz", gzip.compress(b"PK\3\4"), "a zip archive inside another file; unpack that first"),
+        ("in.gz", gzip.compress(b"PK\3\4", mtime=0), "a zip archive inside another file; unpack that first"),
         ("a.log", b"[15:36] <ann> hello\n", "an IRC log that tells hours but no day: give --date"),
         ("b.txt", b"11/07/2025, 15:39 - Ann: hi\n", "a WhatsApp export, which names no channel: give --channel"),
     ],

@@ -60,7 +60,8 @@ class ContextServiceServicer(object):
         """BuildContext selects and orders the messages to send to a model. It writes no history and creates no session, so it
         is safe to retry. A part that fails costs only itself and is named in degradations; a channel never heard of gives an
         empty context with channel_known = false. Fails with QUESTION_MISSING, BUDGET_TOO_SMALL, UNKNOWN_PROFILE,
-        INVALID_FIELD, TOO_LARGE; with a blank question also with MESSAGE_NOT_FOUND and MESSAGE_GONE (trigger_message_id).
+        INVALID_FIELD, TOO_LARGE; with a blank question also with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND and MESSAGE_GONE
+        (trigger_message_id).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

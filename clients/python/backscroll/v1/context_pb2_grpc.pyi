@@ -37,7 +37,8 @@ class ContextServiceStub:
     """BuildContext selects and orders the messages to send to a model. It writes no history and creates no session, so it
     is safe to retry. A part that fails costs only itself and is named in degradations; a channel never heard of gives an
     empty context with channel_known = false. Fails with QUESTION_MISSING, BUDGET_TOO_SMALL, UNKNOWN_PROFILE,
-    INVALID_FIELD, TOO_LARGE; with a blank question also with MESSAGE_NOT_FOUND and MESSAGE_GONE (trigger_message_id).
+    INVALID_FIELD, TOO_LARGE; with a blank question also with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND and MESSAGE_GONE
+    (trigger_message_id).
     """
     StreamChat: _grpc.UnaryStreamMultiCallable[_context_pb2.StreamChatRequest, _context_pb2.StreamChatResponse]
     """StreamChat builds the context, calls the model and streams its answer. It ends with exactly one end event. What it
@@ -60,7 +61,8 @@ class ContextServiceAsyncStub(ContextServiceStub):
     """BuildContext selects and orders the messages to send to a model. It writes no history and creates no session, so it
     is safe to retry. A part that fails costs only itself and is named in degradations; a channel never heard of gives an
     empty context with channel_known = false. Fails with QUESTION_MISSING, BUDGET_TOO_SMALL, UNKNOWN_PROFILE,
-    INVALID_FIELD, TOO_LARGE; with a blank question also with MESSAGE_NOT_FOUND and MESSAGE_GONE (trigger_message_id).
+    INVALID_FIELD, TOO_LARGE; with a blank question also with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND and MESSAGE_GONE
+    (trigger_message_id).
     """
     StreamChat: _aio.UnaryStreamMultiCallable[_context_pb2.StreamChatRequest, _context_pb2.StreamChatResponse]  # type: ignore[assignment]
     """StreamChat builds the context, calls the model and streams its answer. It ends with exactly one end event. What it
@@ -86,7 +88,8 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         """BuildContext selects and orders the messages to send to a model. It writes no history and creates no session, so it
         is safe to retry. A part that fails costs only itself and is named in degradations; a channel never heard of gives an
         empty context with channel_known = false. Fails with QUESTION_MISSING, BUDGET_TOO_SMALL, UNKNOWN_PROFILE,
-        INVALID_FIELD, TOO_LARGE; with a blank question also with MESSAGE_NOT_FOUND and MESSAGE_GONE (trigger_message_id).
+        INVALID_FIELD, TOO_LARGE; with a blank question also with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND and MESSAGE_GONE
+        (trigger_message_id).
         """
 
     @_abc_1.abstractmethod

@@ -159,7 +159,7 @@ class HistoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetThread(self, request, context):
-        """GetThread returns the reply tree a message belongs to. Fails with MESSAGE_NOT_FOUND.
+        """GetThread returns the reply tree a message belongs to. Fails with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -191,7 +191,7 @@ class HistoryServiceServicer(object):
     def EditMessage(self, request, context):
         """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing,
         so it is safe to retry.
-        Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE.
+        Fails with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND, MESSAGE_GONE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -200,7 +200,7 @@ class HistoryServiceServicer(object):
     def RecallMessage(self, request, context):
         """RecallMessage takes a message back: its text is deleted, its place in the reply tree and its id stay taken. Recalling
         twice is no error. Turns of StreamChat that wait for tools go with it where they show it.
-        Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
+        Fails with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -225,7 +225,8 @@ class HistoryServiceServicer(object):
         before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
         is a DUPLICATE. Every call that names a message takes either id. A message may have several. The server finds a reply's
         other id itself where the platform's copy is appended with ROLE_ASSISTANT, the reply's author and its words (marks of
-        Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+        Markdown and white space aside) within ten minutes. Safe to retry. Fails with CHANNEL_NOT_FOUND,
+        MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -234,7 +235,7 @@ class HistoryServiceServicer(object):
     def PinMessage(self, request, context):
         """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
         source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
-        MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
+        CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -262,7 +263,8 @@ class HistoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Erase(self, request, context):
-        """Erase deletes for good and answers with a receipt. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
+        """Erase deletes for good and answers with a receipt. What is not there is no error, be it a message, a user or the
+        channel: the receipt has zeros, and says so of a mistyped name, too. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
         of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
         a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
         split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.

@@ -48,7 +48,7 @@ class HistoryServiceStub:
     ListMessages: _grpc.UnaryUnaryMultiCallable[_history_pb2.ListMessagesRequest, _history_pb2.ListMessagesResponse]
     """ListMessages pages through a channel in order of arrival."""
     GetThread: _grpc.UnaryUnaryMultiCallable[_history_pb2.GetThreadRequest, _history_pb2.GetThreadResponse]
-    """GetThread returns the reply tree a message belongs to. Fails with MESSAGE_NOT_FOUND."""
+    """GetThread returns the reply tree a message belongs to. Fails with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND."""
     GetChannel: _grpc.UnaryUnaryMultiCallable[_history_pb2.GetChannelRequest, _history_pb2.GetChannelResponse]
     """GetChannel says where a channel stands, so that a bot that was down appends only what is missing."""
     ListChannels: _grpc.UnaryUnaryMultiCallable[_history_pb2.ListChannelsRequest, _history_pb2.ListChannelsResponse]
@@ -61,12 +61,12 @@ class HistoryServiceStub:
     EditMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.EditMessageRequest, _history_pb2.EditMessageResponse]
     """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing,
     so it is safe to retry.
-    Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE.
+    Fails with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND, MESSAGE_GONE.
     """
     RecallMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.RecallMessageRequest, _history_pb2.RecallMessageResponse]
     """RecallMessage takes a message back: its text is deleted, its place in the reply tree and its id stay taken. Recalling
     twice is no error. Turns of StreamChat that wait for tools go with it where they show it.
-    Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
+    Fails with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
     """
     UpsertMembers: _grpc.UnaryUnaryMultiCallable[_history_pb2.UpsertMembersRequest, _history_pb2.UpsertMembersResponse]
     """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
@@ -77,12 +77,13 @@ class HistoryServiceStub:
     before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
     is a DUPLICATE. Every call that names a message takes either id. A message may have several. The server finds a reply's
     other id itself where the platform's copy is appended with ROLE_ASSISTANT, the reply's author and its words (marks of
-    Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+    Markdown and white space aside) within ten minutes. Safe to retry. Fails with CHANNEL_NOT_FOUND,
+    MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
     """
     PinMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.PinMessageRequest, _history_pb2.PinMessageResponse]
     """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
     source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
-    MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
+    CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
     """
     UnpinMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.UnpinMessageRequest, _history_pb2.UnpinMessageResponse]
     """UnpinMessage undoes it; a message that is not pinned is no error."""
@@ -91,7 +92,8 @@ class HistoryServiceStub:
     WaitForIndex: _grpc.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _grpc.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]
-    """Erase deletes for good and answers with a receipt. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
+    """Erase deletes for good and answers with a receipt. What is not there is no error, be it a message, a user or the
+    channel: the receipt has zeros, and says so of a mistyped name, too. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
     of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
     a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
     split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
@@ -119,7 +121,7 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     ListMessages: _aio.UnaryUnaryMultiCallable[_history_pb2.ListMessagesRequest, _history_pb2.ListMessagesResponse]  # type: ignore[assignment]
     """ListMessages pages through a channel in order of arrival."""
     GetThread: _aio.UnaryUnaryMultiCallable[_history_pb2.GetThreadRequest, _history_pb2.GetThreadResponse]  # type: ignore[assignment]
-    """GetThread returns the reply tree a message belongs to. Fails with MESSAGE_NOT_FOUND."""
+    """GetThread returns the reply tree a message belongs to. Fails with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND."""
     GetChannel: _aio.UnaryUnaryMultiCallable[_history_pb2.GetChannelRequest, _history_pb2.GetChannelResponse]  # type: ignore[assignment]
     """GetChannel says where a channel stands, so that a bot that was down appends only what is missing."""
     ListChannels: _aio.UnaryUnaryMultiCallable[_history_pb2.ListChannelsRequest, _history_pb2.ListChannelsResponse]  # type: ignore[assignment]
@@ -132,12 +134,12 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     EditMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.EditMessageRequest, _history_pb2.EditMessageResponse]  # type: ignore[assignment]
     """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing,
     so it is safe to retry.
-    Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE.
+    Fails with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND, MESSAGE_GONE.
     """
     RecallMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.RecallMessageRequest, _history_pb2.RecallMessageResponse]  # type: ignore[assignment]
     """RecallMessage takes a message back: its text is deleted, its place in the reply tree and its id stay taken. Recalling
     twice is no error. Turns of StreamChat that wait for tools go with it where they show it.
-    Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
+    Fails with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
     """
     UpsertMembers: _aio.UnaryUnaryMultiCallable[_history_pb2.UpsertMembersRequest, _history_pb2.UpsertMembersResponse]  # type: ignore[assignment]
     """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
@@ -148,12 +150,13 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
     is a DUPLICATE. Every call that names a message takes either id. A message may have several. The server finds a reply's
     other id itself where the platform's copy is appended with ROLE_ASSISTANT, the reply's author and its words (marks of
-    Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+    Markdown and white space aside) within ten minutes. Safe to retry. Fails with CHANNEL_NOT_FOUND,
+    MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
     """
     PinMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.PinMessageRequest, _history_pb2.PinMessageResponse]  # type: ignore[assignment]
     """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
     source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
-    MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
+    CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
     """
     UnpinMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.UnpinMessageRequest, _history_pb2.UnpinMessageResponse]  # type: ignore[assignment]
     """UnpinMessage undoes it; a message that is not pinned is no error."""
@@ -162,7 +165,8 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     WaitForIndex: _aio.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]  # type: ignore[assignment]
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _aio.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]  # type: ignore[assignment]
-    """Erase deletes for good and answers with a receipt. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
+    """Erase deletes for good and answers with a receipt. What is not there is no error, be it a message, a user or the
+    channel: the receipt has zeros, and says so of a mistyped name, too. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
     of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
     a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
     split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
@@ -211,7 +215,7 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.GetThreadRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.GetThreadResponse, _abc.Awaitable[_history_pb2.GetThreadResponse]]:
-        """GetThread returns the reply tree a message belongs to. Fails with MESSAGE_NOT_FOUND."""
+        """GetThread returns the reply tree a message belongs to. Fails with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def GetChannel(
@@ -248,7 +252,7 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_history_pb2.EditMessageResponse, _abc.Awaitable[_history_pb2.EditMessageResponse]]:
         """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing,
         so it is safe to retry.
-        Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE.
+        Fails with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND, MESSAGE_GONE.
         """
 
     @_abc_1.abstractmethod
@@ -259,7 +263,7 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_history_pb2.RecallMessageResponse, _abc.Awaitable[_history_pb2.RecallMessageResponse]]:
         """RecallMessage takes a message back: its text is deleted, its place in the reply tree and its id stay taken. Recalling
         twice is no error. Turns of StreamChat that wait for tools go with it where they show it.
-        Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
+        Fails with CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
         """
 
     @_abc_1.abstractmethod
@@ -288,7 +292,8 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
         is a DUPLICATE. Every call that names a message takes either id. A message may have several. The server finds a reply's
         other id itself where the platform's copy is appended with ROLE_ASSISTANT, the reply's author and its words (marks of
-        Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+        Markdown and white space aside) within ten minutes. Safe to retry. Fails with CHANNEL_NOT_FOUND,
+        MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
         """
 
     @_abc_1.abstractmethod
@@ -299,7 +304,7 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_history_pb2.PinMessageResponse, _abc.Awaitable[_history_pb2.PinMessageResponse]]:
         """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
         source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
-        MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
+        CHANNEL_NOT_FOUND, MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
         """
 
     @_abc_1.abstractmethod
@@ -332,7 +337,8 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.EraseRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.EraseResponse, _abc.Awaitable[_history_pb2.EraseResponse]]:
-        """Erase deletes for good and answers with a receipt. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
+        """Erase deletes for good and answers with a receipt. What is not there is no error, be it a message, a user or the
+        channel: the receipt has zeros, and says so of a mistyped name, too. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
         of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
         a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
         split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
