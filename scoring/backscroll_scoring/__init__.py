@@ -22,6 +22,7 @@ from .fusion import (
     unite,
 )
 from .graph import NEAR, GraphParameters, graph_scores
+from .history_candidates import Few, LongHistory
 from .lexical import (
     GONE,
     MAX_QUERY_TERMS,
@@ -41,7 +42,6 @@ from .memory import MEMORY_FACTORS, MEMORY_WEIGHTS, MemoryCues, score_memory
 from .newest import newest_by
 from .recency import recency_multipliers
 from .replies import ancestors, roots
-from .row_bits import Few, LongHistory
 from .score import score_only, score_reaching, score_rows
 from .selection import (
     Rules,

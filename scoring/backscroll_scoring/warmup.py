@@ -9,6 +9,7 @@ from .diversity import set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .fusion import take_turns, unite
 from .graph import graph_scores
+from .history_candidates import LongHistory
 from .hnsw import Graph
 from .index import ScanIndex, VectorRows
 from .layout import ADDED, FORMS, NUMBERS, TURN_COST, WRITE_ITEMS
@@ -29,7 +30,6 @@ from .links import candidates, extend_links, new_links, rank, reply_order, windo
 from .memory import MemoryCues, score_memory
 from .newest import newest_by
 from .replies import ancestors, roots
-from .row_bits import LongHistory
 from .score import score_only, score_reaching, score_rows
 from .selection import Rules, select
 from .shingle_cache import ShingleCache

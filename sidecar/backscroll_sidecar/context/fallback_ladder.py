@@ -39,6 +39,7 @@ from backscroll_sidecar.lines.line_source import Elsewhere
 from backscroll_sidecar.strategies import BUILTIN, Strategy, StrategyQuery
 from backscroll_sidecar.strategies.history_router import Reach, settled
 from backscroll_sidecar.strategies.memory import Sought
+from backscroll_sidecar.strategies.recall import Lexical
 
 log = structlog.get_logger(__name__)
 
@@ -242,6 +243,7 @@ async def _looked(
 ) -> tuple[Ranking, Reach, Sought | None]:
     """The reply model's ranking of the newest rows and `more`, how far the question reaches, its words out there."""
     state = await catch_up(query.view, question.end)
-    replies = rank_replies(query.view, question, query.eligible, more, state)
+    by_words = Lexical.name in profile.sources or not profile.names_sources
+    replies = rank_replies(query.view, question, query.eligible, more, state, by_words=by_words)
     far, sought = await look_up(query, question, replies, profile)
     return replies, far, sought

@@ -158,10 +158,12 @@ def rank_replies(
     eligible: NDArray[np.bool_],
     more: NDArray[np.int32],
     state: LinkState,
+    *,
+    by_words: bool = True,
 ) -> Ranking:
     """Rank what a question may answer: the newest eligible rows, a few older ones of the people concerned, and `more`.
 
-    Beside them those of the same rare words. `state` is what `catch_up` gave for the question's end. Pure.
+    With `by_words` those of the same rare words, too. `state` is what `catch_up` gave for the question's end. Pure.
     """
     end = question.end
     if not view.all_live:
@@ -176,7 +178,7 @@ def rank_replies(
         eligible[search_from(end) :].view(np.uint8),
         shipped(),
         more=more,
-        alike=alike_rows(view, asked, eligible),
+        alike=alike_rows(view, asked, eligible) if by_words else NO_ROWS,
         parent=question.explicit_parent_row,
         sizes=state.sizes,
     )
@@ -191,10 +193,8 @@ def alike_rows(
 
     Rows behind `eligible` are not looked at.
     """
-    cut, terms = (
-        len(eligible) - WINDOW,
-        question.words[-MAX_QUERY_TERMS:],
-    )  # unknown ones come first
+    cut = len(eligible) - WINDOW
+    terms = question.words[-MAX_QUERY_TERMS:]  # unknown ones come first
     if cut <= 0 or not len(terms):
         return NO_ROWS
     boosts = np.ones(len(terms), np.float32)

@@ -174,7 +174,7 @@ async def test_what_is_no_alias() -> None:
         reply = await answered(bot)
         for message_id, alias_id, error, field in (
             (reply, "q1", Conflict, "alias_id"),
-            ("nobody", "p1", NotFound, ""),
+            ("nobody", "p1", NotFound, "message_id"),
             ("", "p1", InvalidRequest, "message_id"),
             (reply, "", InvalidRequest, "alias_id"),
             (reply, "p" * 513, InvalidRequest, "alias_id"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import LongHistory, Postings, bm25, kernels_bits, row_bits
+from backscroll_scoring import LongHistory, Postings, bm25, history_candidates, kernels_bits
 from backscroll_scoring.layout import BESIDE
 
 TWINS = settings(deadline=None, max_examples=60)
@@ -137,7 +137,7 @@ def test_what_terms_give(texts, steps):
 
 def test_bits_take_in_what_comes_and_are_given_up_for_other_numbers(monkeypatch):
     """What is kept is longer the next time; rows that get other numbers begin anew, for those who see them."""
-    monkeypatch.setattr(row_bits, "KEPT_SHARE", 1_000)
+    monkeypatch.setattr(history_candidates, "KEPT_SHARE", 1_000)
     texts = [[0, 1], [1], [0]]
     postings = filled(texts)
     term = np.array([0], np.int32)

@@ -184,4 +184,4 @@ def test_a_union(data):
         for i, some in enumerate(added):
             expected |= (1 << number[i]) if row in some else 0
         assert mark == expected
-        assert is_reference == (row % 2 == 0 if row in rows else row not in older)
+        assert is_reference == (row % 2 == 0 if row in rows else row in far)

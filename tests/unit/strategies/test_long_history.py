@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from backscroll_bench.speed import chats
-from backscroll_scoring import row_bits
+from backscroll_scoring import history_candidates
 from backscroll_scoring.hnsw import Graph
 from backscroll_scoring.index import GraphIndex, ScanIndex, VectorRows, normalised
 from backscroll_sidecar.channels import HotChannel
@@ -154,7 +154,7 @@ def test_candidates_find_what_every_row_gives(dense):
 def test_a_source_that_proposes_nothing_is_missed(monkeypatch, source):
     """The test above can fail: each source of candidates is needed."""
     if source == "words":
-        monkeypatch.setattr(row_bits, "CANDIDATES", 8)
+        monkeypatch.setattr(history_candidates, "CANDIDATES", 8)
     elif source == "meaning":
         monkeypatch.setattr(long_history, "MEANING_ROWS", 1)
     else:
