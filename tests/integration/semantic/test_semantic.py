@@ -197,11 +197,11 @@ async def test_the_same_bytes_after_a_restart(tmp_path, index):
         await client.edit_message("room", "m3", text="a feline at dinner")
         await client.recall_message("room", "f3")
         assert (await client.wait_for_index("room", wait_s=20)).ready
+        await app.embedding.vectors.settled()
         before = [
             await raw_answer(client, question, profile=profile) for question, profile in asked
         ]
         exhaustive = (await ask(client)).raw.diagnostics.exhaustive_search
-        await app.embedding.vectors.settled()
     async with served(database, embedder=fake(), vector_index=index) as (client, app):
         after = [await raw_answer(client, question, profile=profile) for question, profile in asked]
         assert after == before
