@@ -16,8 +16,8 @@ from backscroll_sidecar.ports import Nearby
 
 LONG_ROWS = 100_000
 """From here on candidates are scored, below it every row. Measured on shipped chats, in a busy process, microseconds of
-every row and of candidates: by words 10,000 rows 75 and 190, 100,000 rows 450 and 380, a million 14,000 and 900; with
-meaning 10,000 rows 105 and 450, 100,000 rows 880 and 800, a million 17,000 and 1,500."""
+every row and of candidates: by words 10,000 rows 75 and 190, 100,000 rows 450 and 380; with meaning 10,000
+rows 105 and 450, 100,000 rows 880 and 800, a million 17,000 and more, and 4,000 to 5,500."""
 BEST_ROWS = 384
 """How many of the candidates stay when they were scored exactly, but for their meaning."""
 MEANING_ROWS, BESIDE_THESE = 192, 64
