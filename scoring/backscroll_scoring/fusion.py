@@ -218,6 +218,7 @@ def unite(
     candidates: tuple[Int32, UInt32, Bool],
     author: Int32,
     older: Int32,
+    alike: Int32,
     far: Int32,
     found_by: Bool,
     known: tuple[int, ...],
@@ -235,6 +236,8 @@ def unite(
     older : int32[j]
         Ascending rows; those that are no candidates yet, and not of the history, become part of the talk. Candidates
         get another mark where one of the two sources was asked by name.
+    alike : int32[i]
+        Ascending, among the older rows: those that words alone brought, and that get their mark.
     far : int32[k]
         Rows of the history, in any order; those that are no candidates yet are references.
     found_by : bool[2, k]
@@ -251,7 +254,7 @@ def unite(
     out, out_marks = np.empty(most, np.int32), np.empty(most, np.uint32)
     out_references = np.empty(most, np.bool_)
     count, present = kernels_fusion.unite(
-        rows, marks, references, author, older, far, found_by, _how(*known, asker, first),
+        rows, marks, references, author, older, alike, far, found_by, _how(*known, asker, first),
         out, out_marks, out_references,
     )  # fmt: skip
     return United(out[:count], out_marks[:count], out_references[:count], present)

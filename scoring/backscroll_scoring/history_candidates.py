@@ -25,9 +25,9 @@ STEPS = (0.35, 0.7)
 """A term of less than such shares of the rarest one's weight counts a quarter, or half of what that counts."""
 OWN_AND_NEAR = 3
 """What a row of middling length gets of a term of weight 1: 2 for having it, 1 for standing near."""
-CANDIDATES, BESIDE_THESE = 1_024, 128
-"""So many rows by the sums; and what stands up to 2 rows beside so many: an answer need not share a word with what it
-answers."""
+CANDIDATES, EQUALS, BESIDE_THESE = 1_024, 3_072, 128
+"""So many rows by the sums; so many behind them that meaning may tell apart; what stands up to 2 rows beside so many:
+an answer need not share a word with what it answers."""
 GAP = 2 * BESIDE + 1 + BESIDE
 """Places that one candidate without neighbours takes at most."""
 
@@ -152,8 +152,10 @@ class LongHistory:
         kernels_bits.set_range(first, min(end, self.count), bits)
         return bits
 
-    def candidates(self, worth: Sequence[tuple[UInt64, float]], share: float) -> UInt64:
-        """uint64[w]: about the best rows by words and by what else they are worth.
+    def candidates(
+        self, worth: Sequence[tuple[UInt64, float]], share: float
+    ) -> tuple[UInt64, Int32]:
+        """uint64[w]: about the best rows by words and by what else they are worth; int32[k]: the next ones by words.
 
         Parameters
         ----------
@@ -168,28 +170,24 @@ class LongHistory:
         most = 4 * terms + sum(weight for _, weight in more)
         out = np.zeros(self._words, np.uint64)
         if not most:
-            return out
+            return out, np.empty(0, np.int32)
         sums = np.zeros((most.bit_length(), self._words), np.uint64)
         few, some = self._postings.bits.short(self._offsets, self.count, self._words)
         kernels_bits.add_terms(self._planes, steps, few, some, sums)
-        rows, values = self._highest(sums)
-        kernels_bits.set_around(rows, self.count, 0, out)
-        best = (
-            values >= np.partition(values, -BESIDE_THESE)[-BESIDE_THESE]
-            if len(values) > BESIDE_THESE
-            else values > 0
-        )
-        kernels_bits.set_around(rows[best][-BESIDE_THESE:], self.count, 2, out)
+        rows, values = self._highest(sums, CANDIDATES + EQUALS)
+        order = np.argsort(values, kind="stable")  # of equal sums the later rows last
+        kernels_bits.set_around(rows[order[-CANDIDATES:]], self.count, 0, out)
+        kernels_bits.set_around(rows[order[-BESIDE_THESE:]], self.count, 2, out)
         if more:
             for bits, weight in more:
                 kernels_bits.add_weight(bits, weight, sums)
-            kernels_bits.set_around(self._highest(sums)[0], self.count, 0, out)
-        return out
+            kernels_bits.set_around(self._highest(sums, CANDIDATES)[0], self.count, 0, out)
+        return out, rows[order[:-CANDIDATES]]
 
-    def _highest(self, sums: UInt64) -> tuple[Int32, Int32]:
-        rows, values = np.empty(CANDIDATES, np.int32), np.empty(CANDIDATES, np.int32)
+    def _highest(self, sums: UInt64, limit: int) -> tuple[Int32, Int32]:
+        rows, values = np.empty(limit, np.int32), np.empty(limit, np.int32)
         found = kernels_bits.highest(sums, self.asked, rows, values)
-        return rows[CANDIDATES - found :], values[CANDIDATES - found :]
+        return rows[limit - found :], values[limit - found :]
 
     def newest(self, bits: UInt64, limit: int) -> Int32:
         """int32[<= limit]: the newest rows that count and whose bits are set, ascending."""

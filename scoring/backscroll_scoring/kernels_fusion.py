@@ -42,15 +42,26 @@ def _ascending(rows: Int32) -> Int32:
 
 @helper
 def _presence(
-    rows: Int32, author: Int32, asker: int, older: Int32, found_by: Bool, is_asked: bool
+    rows: Int32,
+    author: Int32,
+    asker: int,
+    older: Int32,
+    alike: Int32,
+    found_by: Bool,
+    is_asked: bool,
 ) -> int:
     """Which of the added sources have rows, as bits of `ADDED`."""
-    present = a = 0
+    present = a = b = 0
     for i in range(older.shape[0]):
         while a < rows.shape[0] and rows[a] < older[i]:
             a += 1
         if is_asked or a == rows.shape[0] or rows[a] != older[i]:
-            present |= 1 << OWN if author[older[i]] == asker else 1 << OTHERS
+            while b < alike.shape[0] and alike[b] < older[i]:
+                b += 1
+            if b < alike.shape[0] and alike[b] == older[i]:
+                present |= 1 << BY_WORDS
+            else:
+                present |= 1 << OWN if author[older[i]] == asker else 1 << OTHERS
     for i in range(found_by.shape[1]):
         present |= 1 << BY_WORDS if found_by[0, i] else 0
         present |= 1 << BY_MEANING if found_by[1, i] else 0
@@ -60,7 +71,7 @@ def _presence(
 
 @kernel(
     nb.types.UniTuple(nb.intp, 2)(
-        READ_I32, READ_U32, READ_BOOL, READ_I32, READ_I32, READ_I32, ANY_BOOL_2D, READ_I64,
+        READ_I32, READ_U32, READ_BOOL, READ_I32, READ_I32, READ_I32, READ_I32, ANY_BOOL_2D, READ_I64,
         I32, U32, BOOL,
     )
 )  # fmt: skip
@@ -70,6 +81,7 @@ def unite(
     references: Bool,
     author: Int32,
     older: Int32,
+    alike: Int32,
     far: Int32,
     found_by: Bool,
     how: Int64,
@@ -77,10 +89,10 @@ def unite(
     out_marks: UInt32,
     out_references: Bool,
 ) -> tuple[int, int]:
-    """See `fusion.unite`. One walk along all three."""
+    """See `fusion.unite`. One walk along all of them."""
     asker = how[ADDED]
     is_asked = how[OWN] >= 0 or how[OTHERS] >= 0
-    present = _presence(rows, author, asker, older, found_by, is_asked)
+    present = _presence(rows, author, asker, older, alike, found_by, is_asked)
     bits, bit = np.zeros(ADDED, np.uint32), how[ADDED + 1]
     for i in range(ADDED):
         if how[i] >= 0:
@@ -89,7 +101,7 @@ def unite(
             bits[i] = np.uint32(1) << np.uint32(bit)
             bit += 1
     order = _ascending(far)
-    a = b = c = count = 0
+    a = b = c = d = count = 0
     last = np.iinfo(np.int32).max
     while a < rows.shape[0] or b < older.shape[0] or c < far.shape[0]:
         row = rows[a] if a < rows.shape[0] else last
@@ -101,8 +113,13 @@ def unite(
         out[count] = row
         out_marks[count] = marks[a] if has_row else np.uint32(0)
         out_references[count] = references[a] if has_row else has_far
+        while d < alike.shape[0] and alike[d] < row:
+            d += 1
         if has_older and (is_asked or not has_row):
-            out_marks[count] |= bits[OWN] if author[row] == asker else bits[OTHERS]
+            if d < alike.shape[0] and alike[d] == row:
+                out_marks[count] |= bits[BY_WORDS]
+            else:
+                out_marks[count] |= bits[OWN] if author[row] == asker else bits[OTHERS]
         if has_far:
             k = order[c]
             out_marks[count] |= bits[BY_WORDS] if found_by[0, k] else np.uint32(0)

@@ -115,8 +115,8 @@ class Ranking:
     ----------
     rows : int32[m]
         Ascending, without repeats.
-    older : int32[]
-        Those among them that were looked for beyond the window.
+    older, alike : int32[]
+        Those among them that were looked for beyond the window; of these, those that the same rare words alone brought.
     parent : int
         The place of the row the question answers for sure; -1: not known, or no candidate.
     order : int64[m]
@@ -139,6 +139,7 @@ class Ranking:
 
     rows: Int32
     older: Int32
+    alike: Int32
     parent: int
     order: Int64
     starts_new: float
@@ -337,8 +338,12 @@ def rank(
     rows, older = rows[:m], older[:n_older]
     if len(alike):
         begin, end = rows.item(0), rows.item(n_extra - 1) if n_extra else NOBODY
-        older = with_rows(older, [row for row in alike.tolist() if begin <= row <= end])
-    return Ranking(rows, older, place, order[:m], starts_new, stages[:m], numbers[:, :m], asked)
+        of_people = set(older.tolist())
+        ranked = [row for row in alike.tolist() if begin <= row <= end and row not in of_people]
+        alike, older = np.array(ranked, np.int32), with_rows(older, ranked)
+    return Ranking(
+        rows, older, alike, place, order[:m], starts_new, stages[:m], numbers[:, :m], asked
+    )
 
 
 def _shares(x: Float64, more: Float64, model: Linear) -> Float64:

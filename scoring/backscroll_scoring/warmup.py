@@ -72,7 +72,17 @@ def warm() -> None:
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
     marks = np.ones(2, np.uint32)
     flags = eligible.view(np.bool_)
-    unite((rows, marks, flags), ids, rows, rows, np.zeros((2, 2), np.bool_), (-1,) * ADDED, 0, 0)
+    unite(
+        (rows, marks, flags),
+        ids,
+        rows,
+        rows[:0],
+        rows,
+        np.zeros((2, 2), np.bool_),
+        (-1,) * ADDED,
+        0,
+        0,
+    )
     near = rows, one_a_row[:2], np.zeros(2), eligible
     take_turns(rows, near, (rows, np.zeros(2)), flags, (1.0, 0.0))
     ancestors(parent, 1, 1)
@@ -120,7 +130,7 @@ def _warm_long_history(postings: PostingsView, offsets: Int64, boosts: Float32) 
     term = np.zeros(1, np.int32)
     history = LongHistory(postings, offsets, term, boosts, np.ones(2, np.uint8))
     everybody = history.by(np.zeros(2, np.int32), 0)
-    candidates = history.candidates([(everybody & history.between(0, 2), 1.0)], 1.0)
+    candidates, _ = history.candidates([(everybody & history.between(0, 2), 1.0)], 1.0)
     few = history.few(candidates, history.newest(everybody, 1))
     history.marks(candidates, few.rows)
 

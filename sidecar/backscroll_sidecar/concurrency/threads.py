@@ -8,12 +8,17 @@ the caches of another core takes longer. A thread begins where the one that star
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 CORES: frozenset[int] = (
     frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
 )
 """What this process may use; empty where the system does not let threads choose."""
+
+PATIENT, LEAST_PRIORITY = 10, 19
+"""How much nicer such a thread is than its process, and the nicest: beside a busy one it gets a tenth of a core."""
 
 
 def keep_on_core(core: int) -> None:
@@ -24,6 +29,19 @@ def keep_on_core(core: int) -> None:
 def pool(name: str, count: int | None = None) -> ThreadPoolExecutor:
     """Threads for work beside the loop, on any core: `count` at most, or as many as Python thinks right."""
     return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=run_anywhere)
+
+
+def patient_pool(name: str) -> ThreadPoolExecutor:
+    """A thread for long work that nobody waits for: who answers a question comes first."""
+    return ThreadPoolExecutor(1, thread_name_prefix=name, initializer=_run_patiently)
+
+
+def _run_patiently() -> None:
+    run_anywhere()
+    if sys.platform == "linux":  # elsewhere a priority is of the whole process
+        thread = threading.get_native_id()
+        niceness = os.getpriority(os.PRIO_PROCESS, thread) + PATIENT
+        os.setpriority(os.PRIO_PROCESS, thread, min(LEAST_PRIORITY, niceness))
 
 
 def run_anywhere() -> None:

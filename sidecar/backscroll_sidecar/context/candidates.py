@@ -268,16 +268,20 @@ def _with_answered(gathered: Gathered, row: int) -> Gathered:
 
 
 def with_found(
-    gathered: Gathered, query: StrategyQuery, older: NDArray[np.int32], hits: HistoryHits | None
+    gathered: Gathered,
+    query: StrategyQuery,
+    older: NDArray[np.int32],
+    alike: NDArray[np.int32],
+    hits: HistoryHits | None,
 ) -> Gathered:
     """The candidates with the older messages that the reply model looked at, and with the best of the history.
 
-    The older ones are of the asker, of who is named, and of who names the asker: part of the talk, unless the
-    history found them, too: what of it no source proposes is shown as a reference.
+    The older ones are of the asker, of who is named, of who names the asker, or `alike`: of the same rare words. They
+    are part of the talk, unless the history found them, too: what of it no source proposes is shown as a reference.
     """
     sources = gathered.sources
     if Recent.name not in sources:
-        older = _NO_ROWS
+        older = alike = _NO_ROWS
     far, found_by = _NO_ROWS, _FOUND_BY_NOTHING
     degradations, exhaustive = gathered.degradations, gathered.exhaustive
     if hits is not None:
@@ -290,6 +294,7 @@ def with_found(
         (gathered.rows, gathered.source_bits, gathered.semantic),
         query.view.columns.author,
         older,
+        alike,
         far,
         found_by,
         _numbers_of_added(sources),

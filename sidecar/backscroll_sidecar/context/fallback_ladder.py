@@ -152,7 +152,7 @@ class Picker:
                 replies, reach, hits = await self._found(
                     query, question, gathered.rows, profile, deadline
                 )
-                gathered = with_found(gathered, query, replies.older, hits)
+                gathered = with_found(gathered, query, replies.older, replies.alike, hits)
                 gathered = with_exchanges(gathered, query, self._orphan_calls)
                 memory = None if hits is None else hits.memory
                 ranked = rank_by_replies(gathered.rows, replies, reach, memory)

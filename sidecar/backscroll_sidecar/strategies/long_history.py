@@ -24,8 +24,9 @@ MEANING_ROWS, BESIDE_THESE = 192, 64
 """How many of the most similar rows are candidates; and of how many what stands up to two rows beside them, too."""
 FOOT_ROWS = 96
 """So many of the least similar rows tell what is little."""
-SAMPLE_ROWS = 256
-"""So many rows at equal distances tell how similar rows are on the whole, those that have no vector, too."""
+SAMPLE_ROWS, LOOKED_AT = 256, 16
+"""So many rows tell how similar rows are on the whole, those that have no vector, too. They are some of so many times
+as many at equal distances, since not every row counts."""
 _WORDS, _PASSAGE, _WIDE, _, _DATE, _SPEAKER, _, _ASKER, _, _ = MEMORY_WEIGHTS
 KIND_ROWS, KIND_BEST = 2_048, 96
 """Of the rows of each person and of each span of time that a question speaks of, so many newest are compared with it by
@@ -35,10 +36,21 @@ USUAL_BEST = 0.45
 
 
 class Proposed(NamedTuple):
-    """A long history as a question sees it; candidates, a bit each; the rows of each kind it speaks of, a bit each."""
+    """A long history as a question sees it, and what it proposes.
+
+    Attributes
+    ----------
+    candidates : uint64[w]
+        Rows as bits.
+    equals : int32[k]
+        The next ones by words: meaning says which of them are candidates.
+    kinds : some uint64[w]
+        The rows of each person and of each span of time that the question speaks of.
+    """
 
     history: LongHistory
     candidates: NDArray[np.uint64]
+    equals: NDArray[np.int32]
     kinds: list[NDArray[np.uint64]]
 
 
@@ -63,7 +75,7 @@ def proposed(
     worth += [(history.between(first, end), _DATE * value) for first, end, value in spans]
     best = float(history.idf.sum()) * USUAL_BEST / 10
     share = (_WORDS + _PASSAGE + _WIDE) * best / (1 + best)
-    return Proposed(history, history.candidates(worth, share), [bits for bits, _ in worth])
+    return Proposed(history, *history.candidates(worth, share), [bits for bits, _ in worth])
 
 
 def with_meaning(
@@ -76,23 +88,31 @@ def with_meaning(
 
     A row that has no vector is as similar as rows usually are.
     """
-    history, candidates, kinds = proposed
+    history, candidates, equals, kinds = proposed
     if nearby is None:
         return history.few(candidates, more), None
     near, least = nearby.nearest(MEANING_ROWS, eligible), nearby.least(FOOT_ROWS, eligible)
     of_kinds = [_most_similar(history.newest(bits, KIND_ROWS), nearby) for bits in kinds]
+    of_kinds.append(_most_similar(equals, nearby))
     beside = (near[:BESIDE_THESE, None] + np.array([-2, -1, 1, 2], np.int32)).ravel()
     few = history.few(candidates, np.concatenate((near, beside, least, more, *of_kinds)))
     dense = np.full(len(few.rows), np.nan, np.float32)
     places = few.beside(1)
     dense[places] = nearby.cosines(few.rows[places])
-    every = np.flatnonzero(eligible).astype(np.int32)
-    some = nearby.cosines(every[:: len(every) // SAMPLE_ROWS + 1])
+    some = nearby.cosines(_sample(eligible))
     known = np.concatenate((some[~np.isnan(some)], dense[~np.isnan(dense)][:1]))
     if not len(known):
         return few, None
     dense[np.isnan(dense) & (few.chosen != 0)] = known.mean()
     return few, dense
+
+
+def _sample(eligible: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """int32[<= `SAMPLE_ROWS`]: some of the rows that count, over the whole history."""
+    looked_at = LOOKED_AT * SAMPLE_ROWS
+    rows = np.arange(0, len(eligible), len(eligible) // looked_at + 1, dtype=np.int32)
+    rows = rows[eligible[rows]]
+    return rows[:: len(rows) // SAMPLE_ROWS + 1]
 
 
 def _most_similar(rows: NDArray[np.int32], nearby: Nearby) -> NDArray[np.int32]:

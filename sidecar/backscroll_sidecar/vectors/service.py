@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from backscroll_scoring.index import VectorIndex
 from backscroll_sidecar.channel_cache import ChannelCache, retrieve_exception
 from backscroll_sidecar.concurrency.offload import run
-from backscroll_sidecar.concurrency.threads import pool
+from backscroll_sidecar.concurrency.threads import patient_pool
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import (
@@ -104,7 +104,7 @@ class Vectors(ChannelCache[_Channel]):
         self._submit = submit
         self._closed = False
         self._sweep: asyncio.Task[None] | None = None
-        self._builder = pool("backscroll-index", 1)
+        self._builder = patient_pool("backscroll-index")
 
     @property
     def nbytes(self) -> int:

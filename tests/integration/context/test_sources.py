@@ -89,7 +89,7 @@ async def test_a_hit_by_words_alone_wins_a_slot(client, profile):
         profile=profile,
     )
     (hit,) = [item for item in context.items if item.message.id == "own-old"]
-    assert pb.SOURCE_LEXICAL in hit.sources
+    assert hit.sources == [pb.SOURCE_LEXICAL]
     assert hit.rank <= 10
 
 

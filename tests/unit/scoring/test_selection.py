@@ -145,6 +145,7 @@ def test_a_union(data):
     author = data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
     rows = sorted(data.draw(st.sets(st.integers(0, n - 1))))
     older = sorted(data.draw(st.sets(st.integers(0, n - 1))))
+    alike = sorted(data.draw(st.sets(st.sampled_from(older)))) if older else []
     far = data.draw(st.lists(st.integers(0, n - 1), unique=True, max_size=6))
     by = [data.draw(st.lists(st.booleans(), min_size=len(far), max_size=len(far))) for _ in "wm"]
     asked = data.draw(st.sampled_from([(-1, -1), (0, -1), (1, 0)]))
@@ -157,6 +158,7 @@ def test_a_union(data):
         ),
         np.array(author, np.int32),
         np.array(older, np.int32),
+        np.array(alike, np.int32),
         np.array(far, np.int32),
         np.array(by, bool).reshape(2, len(far)),
         (*asked, -1, -1, -1),
@@ -165,9 +167,9 @@ def test_a_union(data):
     )
     talk = [row for row in older if asked != (-1, -1) or row not in rows]
     added = [
-        {row for row in talk if author[row] == 1},
-        {row for row in talk if author[row] != 1},
-        {row for row, has in zip(far, by[0], strict=True) if has},
+        {row for row in talk if author[row] == 1 and row not in alike},
+        {row for row in talk if author[row] != 1 and row not in alike},
+        {row for row, has in zip(far, by[0], strict=True) if has} | ({*talk} & {*alike}),
         {row for row, has in zip(far, by[1], strict=True) if has},
         {row for row, *has in zip(far, *by, strict=True) if not any(has)},
     ]
