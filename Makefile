@@ -22,7 +22,7 @@ AIMOCK_STAMP := $(AIMOCK)/node_modules/.stamp-setup
 
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_FLAGS ?= -q
-WORKERS ?= -n 2
+WORKERS ?= -n 2 --dist worksteal
 BENCH_FLAGS ?=
 
 # hnswlib builds for any CPU, not for the one it happens to be built on; thread pools stay out of the way on small

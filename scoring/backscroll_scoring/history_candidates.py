@@ -25,9 +25,8 @@ STEPS = (0.35, 0.7)
 """A term of less than such shares of the rarest one's weight counts a quarter, or half of what that counts."""
 OWN_AND_NEAR = 3
 """What a row of middling length gets of a term of weight 1: 2 for having it, 1 for standing near."""
-CANDIDATES, EQUALS, BESIDE_THESE = 1_024, 3_072, 128
-"""So many rows by the sums; so many behind them that meaning may tell apart; what stands up to 2 rows beside so many:
-an answer need not share a word with what it answers."""
+CANDIDATES = 3_072
+"""So many rows by the sums, and by the sums with what else rows are worth."""
 GAP = 2 * BESIDE + 1 + BESIDE
 """Places that one candidate without neighbours takes at most."""
 
@@ -48,15 +47,6 @@ class Few(NamedTuple):
     rows: Int32
     chosen: UInt8
     matches: Matches
-
-    def best(self, cut: int) -> tuple[float, float]:
-        """As `Matches.best`, among these rows."""
-        scores, before = self.matches.scores, (self.rows >= 0) & (self.rows < cut)
-        after = self.rows >= cut
-        return (
-            float(scores.max(where=before, initial=0)),
-            float(scores.max(where=after, initial=0)),
-        )
 
     def places(self, rows: Int32) -> Int32:
         """int32[k]: where rows stand that are among these."""
@@ -140,12 +130,6 @@ class LongHistory:
         """uint64[w]: the rows of a user, by a column of users, int32[>= n]."""
         return self._postings.bits.by(author, user, self.count, self._words)
 
-    def only(self, rows: Int32) -> UInt64:
-        """uint64[w]: these rows."""
-        bits = np.zeros(self._words, np.uint64)
-        kernels_bits.set_around(rows, self.count, 0, bits)
-        return bits
-
     def between(self, first: int, end: int) -> UInt64:
         """uint64[w]: the rows from `first` to `end`."""
         bits = np.zeros(self._words, np.uint64)
@@ -154,8 +138,8 @@ class LongHistory:
 
     def candidates(
         self, worth: Sequence[tuple[UInt64, float]], share: float
-    ) -> tuple[UInt64, Int32]:
-        """uint64[w]: about the best rows by words and by what else they are worth; int32[k]: the next ones by words.
+    ) -> tuple[Int32, Float32]:
+        """int32[k], ascending: about the best rows by words and by what else they are worth; float32[k]: how much.
 
         Parameters
         ----------
@@ -168,51 +152,57 @@ class LongHistory:
         unit = OWN_AND_NEAR * terms / share if terms and share > 0 else 8.0
         more = [(bits, min(1 << 12, round(unit * points))) for bits, points in worth]
         most = 4 * terms + sum(weight for _, weight in more)
-        out = np.zeros(self._words, np.uint64)
-        if not most:
-            return out, np.empty(0, np.int32)
         sums = np.zeros((most.bit_length(), self._words), np.uint64)
         few, some = self._postings.bits.short(self._offsets, self.count, self._words)
         kernels_bits.add_terms(self._planes, steps, few, some, sums)
-        rows, values = self._highest(sums, CANDIDATES + EQUALS)
-        order = np.argsort(values, kind="stable")  # of equal sums the later rows last
-        kernels_bits.set_around(rows[order[-CANDIDATES:]], self.count, 0, out)
-        kernels_bits.set_around(rows[order[-BESIDE_THESE:]], self.count, 2, out)
+        rows, values = self._highest(sums)
         if more:
             for bits, weight in more:
                 kernels_bits.add_weight(bits, weight, sums)
-            kernels_bits.set_around(self._highest(sums, CANDIDATES)[0], self.count, 0, out)
-        return out, rows[order[:-CANDIDATES]]
+            others, totals = self._highest(sums)
+            rows, values = _each_once(
+                np.concatenate((rows, others)), np.concatenate((values, totals))
+            )
+        return rows, (values / unit).astype(np.float32)
 
-    def _highest(self, sums: UInt64, limit: int) -> tuple[Int32, Int32]:
-        rows, values = np.empty(limit, np.int32), np.empty(limit, np.int32)
-        found = kernels_bits.highest(sums, self.asked, rows, values)
-        return rows[limit - found :], values[limit - found :]
+    def _highest(self, sums: UInt64) -> tuple[Int32, Int32]:
+        rows, values = np.empty(CANDIDATES, np.int32), np.empty(CANDIDATES, np.int32)
+        found = kernels_bits.highest(sums, self.asked, rows, values) if len(sums) else 0
+        return rows[CANDIDATES - found :], values[CANDIDATES - found :]
 
-    def newest(self, bits: UInt64, limit: int) -> Int32:
-        """int32[<= limit]: the newest rows that count and whose bits are set, ascending."""
-        rows, values = np.empty(limit, np.int32), np.empty(limit, np.int32)
-        found = kernels_bits.highest(bits[None], self.asked, rows, values)
-        return rows[limit - found :]
+    def words(self, rows: Int32) -> Float32:
+        """float32[m]: BM25 of these rows."""
+        return self._words_of(rows)[1]
 
-    def few(self, candidates: UInt64, more: Int32) -> Few:
-        """The candidates and `more` rows, those that count, with what stands beside them."""
-        bits = candidates.copy()
-        kernels_bits.set_around(more, self.count, 0, bits)
+    def few(self, rows: Int32) -> Few:
+        """The rows, those that count, with what stands beside them."""
+        bits = np.zeros(self._words, np.uint64)
+        kernels_bits.set_around(rows, self.count, 0, bits)
         bits &= self.asked
-        rows = np.empty(GAP * kernels_bits.count_both(bits, bits), np.int32)
-        chosen = np.empty(len(rows), np.uint8)
-        m = kernels_bits.runs(bits, self.count, rows, chosen)
-        rows, chosen = rows[:m], chosen[:m]
-        cover, scores = np.empty(m, np.uint64), np.empty(m, np.float32)
-        kernels_bits.cover_rows(self._planes, self._terms, rows, cover)
-        if m:
-            kernels_bits.score_rows(cover, self.idf, self._offsets, rows, K1, B, scores, self.count)
+        places = np.empty(GAP * kernels_bits.count_both(bits, bits), np.int32)
+        chosen = np.empty(len(places), np.uint8)
+        m = kernels_bits.runs(bits, self.count, places, chosen)
+        cover, scores = self._words_of(places[:m])
         active = np.ones(-(-m // CHUNK), np.bool_)
-        return Few(rows, chosen, Matches(scores, cover, self.idf, active))
+        return Few(places[:m], chosen[:m], Matches(scores, cover, self.idf, active))
+
+    def _words_of(self, rows: Int32) -> tuple[UInt64, Float32]:
+        """uint64[m], float32[m]: which terms rows have, and their BM25."""
+        cover, scores = np.empty(len(rows), np.uint64), np.empty(len(rows), np.float32)
+        kernels_bits.cover_rows(self._planes, self._terms, rows, cover)
+        kernels_bits.score_rows(cover, self.idf, self._offsets, rows, K1, B, scores, self.count)
+        return cover, scores
 
     def marks(self, bits: UInt64, rows: Int32) -> UInt8:
         """uint8[m]: 1 where a row's bit is set."""
         out = np.empty(len(rows), np.uint8)
         kernels_bits.marks_of(bits, rows, out)
         return out
+
+
+def _each_once(rows: Int32, values: Int32) -> tuple[Int32, Int32]:
+    """The rows ascending, each with the last of its values."""
+    order = np.argsort(rows, kind="stable")
+    rows, values = rows[order], values[order]
+    last = np.append(rows[1:] != rows[:-1], True)[: len(rows)]
+    return rows[last], values[last]

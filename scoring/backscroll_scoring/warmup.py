@@ -130,9 +130,9 @@ def _warm_long_history(postings: PostingsView, offsets: Int64, boosts: Float32) 
     term = np.zeros(1, np.int32)
     history = LongHistory(postings, offsets, term, boosts, np.ones(2, np.uint8))
     everybody = history.by(np.zeros(2, np.int32), 0)
-    candidates, _ = history.candidates([(everybody & history.between(0, 2), 1.0)], 1.0)
-    few = history.few(candidates, history.newest(everybody, 1))
-    history.marks(candidates, few.rows)
+    rows, _ = history.candidates([(everybody & history.between(0, 2), 1.0)], 1.0)
+    history.words(rows)
+    history.marks(everybody, history.few(rows).rows)
 
 
 def _warm_links() -> None:

@@ -12,56 +12,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import MEMORY_WEIGHTS, Few, LongHistory
+from backscroll_sidecar.domain import MessageType
 from backscroll_sidecar.ports import Nearby
+
+QUESTION = np.uint8(MessageType.QUESTION)
+"""A plain integer: comparing a column with an enum member takes ten times as long."""
 
 LONG_ROWS = 100_000
 """From here on candidates are scored, below it every row. Measured on shipped chats, in a busy process, microseconds of
 every row and of candidates: by words 10,000 rows 75 and 190, 100,000 rows 450 and 380; with meaning 10,000
 rows 105 and 450, 100,000 rows 880 and 800, a million 17,000 and more, and 4,000 to 5,500."""
-BEST_ROWS = 384
-"""How many of the candidates stay when they were scored exactly, but for their meaning."""
-MEANING_ROWS, BESIDE_THESE = 192, 64
-"""How many of the most similar rows are candidates; and of how many what stands up to two rows beside them, too."""
-FOOT_ROWS = 96
+WORDS_ROWS, BEST_ROWS = 1_024, 384
+"""How many candidates are scored exactly: by words alone, and by words and meaning."""
+MEANING_ROWS = 96
+"""How many of the most similar rows are candidates."""
+BESIDE_THESE = 64
+"""What stands up to two rows beside so many of the best by words, and by meaning, is a candidate, too: an answer need
+not share a word with what it answers."""
+FOOT_ROWS = 16
 """So many of the least similar rows tell what is little."""
 SAMPLE_ROWS, LOOKED_AT = 256, 16
 """So many rows tell how similar rows are on the whole, those that have no vector, too. They are some of so many times
 as many at equal distances, since not every row counts."""
-_WORDS, _PASSAGE, _WIDE, _, _DATE, _SPEAKER, _, _ASKER, _, _ = MEMORY_WEIGHTS
-KIND_ROWS, KIND_BEST = 2_048, 96
-"""Of the rows of each person and of each span of time that a question speaks of, so many newest are compared with it by
-meaning, and so many are candidates."""
+_WORDS, _PASSAGE, _WIDE, _MEANING, _DATE, _SPEAKER, _QUESTION, _ASKER, _TIME, _NUMBER = (
+    MEMORY_WEIGHTS
+)
 USUAL_BEST = 0.45
 """Of the sum of its terms' weights, what the best row of a question gets by BM25."""
+_BESIDE = np.array([-2, -1, 1, 2], np.int32)
 
 
 class Proposed(NamedTuple):
-    """A long history as a question sees it, and what it proposes.
+    """A long history as a question sees it, and the rows that may be among the best.
 
     Attributes
     ----------
-    candidates : uint64[w]
-        Rows as bits.
-    equals : int32[k]
-        The next ones by words: meaning says which of them are candidates.
-    kinds : some uint64[w]
-        The rows of each person and of each span of time that the question speaks of.
+    rows : int32[k]
+        Ascending.
+    points : float32[k]
+        What each may be worth, without its meaning, roughly.
     """
 
     history: LongHistory
-    candidates: NDArray[np.uint64]
-    equals: NDArray[np.int32]
-    kinds: list[NDArray[np.uint64]]
+    rows: NDArray[np.int32]
+    points: NDArray[np.float32]
 
 
 def proposed(
     history: LongHistory,
     author: NDArray[np.int32],
+    message_type: NDArray[np.uint8],
     speakers: NDArray[np.int32],
     asker: int,
     about_asker: float,
     names_asker: NDArray[np.uint64] | None,
     spans: list[tuple[int, int, float]],
+    has_time: NDArray[np.uint64] | None,
+    has_number: NDArray[np.uint64] | None,
 ) -> Proposed:
     """Rows by the question's words, by people it names, by the asker if it is about the asker, of its dates.
 
@@ -75,36 +82,63 @@ def proposed(
     worth += [(history.between(first, end), _DATE * value) for first, end, value in spans]
     best = float(history.idf.sum()) * USUAL_BEST / 10
     share = (_WORDS + _PASSAGE + _WIDE) * best / (1 + best)
-    return Proposed(history, *history.candidates(worth, share), [bits for bits, _ in worth])
+    rows, points = history.candidates(worth, share)
+    points += _QUESTION * (message_type[rows] == QUESTION)
+    for bits, weight in ((has_time, _TIME), (has_number, _NUMBER)):
+        if bits is not None:
+            points += weight * history.marks(bits, rows)
+    return Proposed(history, rows, points)
+
+
+def by_words(proposed: Proposed, more: NDArray[np.int32]) -> Few:
+    """The best candidates by what they are worth without meaning, what stands beside the very best, and `more` rows."""
+    best = proposed.rows[_best(proposed.points, WORDS_ROWS)]
+    return proposed.history.few(np.concatenate((best, _beside_best(proposed), more)))
 
 
 def with_meaning(
     proposed: Proposed,
     eligible: NDArray[np.bool_],
-    nearby: Nearby | None,
+    nearby: Nearby,
     more: NDArray[np.int32],
 ) -> tuple[Few, NDArray[np.float32] | None]:
-    """The candidates, those by meaning and `more` rows; float32[m]: how similar they are, None where none is.
+    """The best candidates, those by meaning and `more` rows; float32[m]: how similar they are, None where none is.
 
     A row that has no vector is as similar as rows usually are.
     """
-    history, candidates, equals, kinds = proposed
-    if nearby is None:
-        return history.few(candidates, more), None
+    history, rows, points = proposed
     near, least = nearby.nearest(MEANING_ROWS, eligible), nearby.least(FOOT_ROWS, eligible)
-    of_kinds = [_most_similar(history.newest(bits, KIND_ROWS), nearby) for bits in kinds]
-    of_kinds.append(_most_similar(equals, nearby))
-    beside = (near[:BESIDE_THESE, None] + np.array([-2, -1, 1, 2], np.int32)).ravel()
-    few = history.few(candidates, np.concatenate((near, beside, least, more, *of_kinds)))
+    some = nearby.cosines(_sample(eligible))
+    some = some[~np.isnan(some)]
+    ends = nearby.cosines(np.concatenate((least[:1], near[:1])))
+    low, high = (ends[0], ends[-1]) if len(ends) else (0.0, 1.0)
+    usual = some.mean() if len(some) else low
+    similar = np.nan_to_num(nearby.cosines(rows), nan=usual)
+    points = points + np.float32(_MEANING / max(high - low, 1e-6)) * similar
+    best = rows[_best(points, BEST_ROWS)]
+    beside = (near[:BESIDE_THESE, None] + _BESIDE).ravel()
+    few = history.few(np.concatenate((best, _beside_best(proposed), near, beside, least, more)))
     dense = np.full(len(few.rows), np.nan, np.float32)
     places = few.beside(1)
     dense[places] = nearby.cosines(few.rows[places])
-    some = nearby.cosines(_sample(eligible))
-    known = np.concatenate((some[~np.isnan(some)], dense[~np.isnan(dense)][:1]))
+    known = np.concatenate((some, dense[~np.isnan(dense)][:1]))
     if not len(known):
         return few, None
     dense[np.isnan(dense) & (few.chosen != 0)] = known.mean()
     return few, dense
+
+
+def _best(points: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """int64[<= count]: the places of the highest, in any order."""
+    if len(points) <= count:
+        return np.arange(len(points))
+    return np.argpartition(points, len(points) - count)[-count:]
+
+
+def _beside_best(proposed: Proposed) -> NDArray[np.int32]:
+    """int32[]: what stands up to two rows beside the best by words."""
+    best = proposed.rows[_best(proposed.points, BESIDE_THESE)]
+    return (best[:, None] + _BESIDE).ravel()
 
 
 def _sample(eligible: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -113,11 +147,3 @@ def _sample(eligible: NDArray[np.bool_]) -> NDArray[np.int32]:
     rows = np.arange(0, len(eligible), len(eligible) // looked_at + 1, dtype=np.int32)
     rows = rows[eligible[rows]]
     return rows[:: len(rows) // SAMPLE_ROWS + 1]
-
-
-def _most_similar(rows: NDArray[np.int32], nearby: Nearby) -> NDArray[np.int32]:
-    """int32[<= `KIND_BEST`]: those of the rows that are most similar to the question."""
-    if len(rows) <= KIND_BEST:
-        return rows
-    values = np.nan_to_num(nearby.cosines(rows), nan=-2.0)
-    return rows[np.argpartition(values, len(rows) - KIND_BEST)[-KIND_BEST:]]

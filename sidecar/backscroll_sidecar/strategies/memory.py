@@ -40,11 +40,10 @@ from backscroll_sidecar.analyze import (
     speaks_of_self,
 )
 from backscroll_sidecar.channels import LIVE, ChannelView
-from backscroll_sidecar.domain import MessageType
 from backscroll_sidecar.ports import Nearby
 from backscroll_sidecar.scripts import is_unspaced
 from backscroll_sidecar.strategies import long_history
-from backscroll_sidecar.strategies.long_history import Proposed
+from backscroll_sidecar.strategies.long_history import QUESTION, Proposed
 from backscroll_sidecar.strategies.names import Named, named_in
 from backscroll_sidecar.strategies.talk import NO_TALK, TalkLines
 
@@ -53,8 +52,6 @@ UNSAID_ASKER = 0.5
 CHARACTER_BOOST = 0.5
 """A word that no row has is searched by its characters, each at half its weight."""
 
-QUESTION = np.uint8(MessageType.QUESTION)
-"""A plain integer: comparing a column with an enum member takes ten times as long."""
 TALK = "talk"
 """The factor of words that only the talk has."""
 TALK_BOOST = 0.3
@@ -161,7 +158,9 @@ class Sought:
             return bounds
         if self.is_long:
             last = np.arange(row, len(self.eligible), dtype=np.int32)
-            return self.proposed.history.few(self.proposed.candidates, last).best(row)
+            words = self.proposed.history.words
+            before = words(self.proposed.rows[: self.proposed.rows.searchsorted(row)])
+            return float(before.max(initial=0)), float(words(last).max(initial=0))
         return self.matches.best(row)
 
     @property
@@ -372,25 +371,15 @@ def _rank_long(
     limit: int,
     rows: NDArray[np.int32] | None,
 ) -> Memory:
-    wanted = np.empty(0, np.int32) if rows is None else rows
-    few, dense = long_history.with_meaning(
-        sought.proposed, sought.eligible.view(np.bool_), nearby, wanted
-    )
-    return _rank_few(view, sought, sought.proposed.history, few, dense, limit, rows)
-
-
-def _rank_few(
-    view: ChannelView,
-    sought: Sought,
-    history: LongHistory,
-    few: Few,
-    dense: NDArray[np.float32] | None,
-    limit: int,
-    rows: NDArray[np.int32] | None = None,
-) -> Memory:
-    """The best of some rows, or the given ones of them, as if they were all there is."""
+    wanted, dense = np.empty(0, np.int32) if rows is None else rows, None
+    if nearby is None:
+        few = long_history.by_words(sought.proposed, wanted)
+    else:
+        few, dense = long_history.with_meaning(
+            sought.proposed, sought.eligible.view(np.bool_), nearby, wanted
+        )
     at = np.maximum(few.rows, 0)
-    cues = _cues_among(view, sought, history, few, dense)
+    cues = _cues_among(view, sought, few, dense)
     scored = Memory(
         *score_memory(
             few.matches,
@@ -412,9 +401,9 @@ def _rank_few(
 def best_by_words(sought: Sought, limit: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """int32[<= limit], float64[<= limit]: rows that have a word of the question, best first, and their BM25."""
     if sought.is_long:
-        few = sought.proposed.history.few(sought.proposed.candidates, np.empty(0, np.int32))
-        is_hit = (few.chosen != 0) & (few.matches.scores > 0)
-        rows, scores = few.rows[is_hit], few.matches.scores[is_hit].astype(np.float64)
+        rows = sought.proposed.rows
+        scores = sought.proposed.history.words(rows).astype(np.float64)
+        rows, scores = rows[scores > 0], scores[scores > 0]
     else:
         rows = sought.matches.rows()
         scores = sought.matches.scores[rows].astype(np.float64)
@@ -503,18 +492,34 @@ def _proposed(view: ChannelView, sought: Sought) -> Proposed:
     about_asker = _about_asker(view, sought)
     rows, values = _spans(view, sought)
     bounds = rows.reshape(-1, 2).tolist()
-    proposed = long_history.proposed(
+    has_time, has_number = _bits_having(view, sought, history)
+    return long_history.proposed(
         history,
         view.columns.author,
+        view.message_type,
         _speakers(sought),
         _asker(view, sought),
         about_asker,
         _bits_naming(view, sought, history) if about_asker > 0.0 else None,
         [(start, end, value) for (start, end), value in zip(bounds, values.tolist(), strict=True)],
+        has_time,
+        has_number,
     )
-    few = history.few(proposed.candidates, np.empty(0, np.int32))
-    best = _rank_few(view, sought, history, few, None, long_history.BEST_ROWS).rows
-    return proposed._replace(candidates=history.only(best))
+
+
+def _bits_having(
+    view: ChannelView, sought: Sought, history: LongHistory
+) -> tuple[NDArray[np.uint64] | None, NDArray[np.uint64] | None]:
+    """uint64[w] twice: the rows that have a word of time, and a number; None where the question asks for none."""
+    lowered, ids = sought.question.text.lower(), view.lexicon.term_ids
+
+    def having(*terms: NDArray[np.int32]) -> NDArray[np.uint64]:
+        return history.having(np.concatenate(terms), keep=True)
+
+    return (
+        having(ids(TIME_WORDS)) if asks_when(lowered) else None,
+        having(ids(NUMBER_WORDS), view.lexicon.numbers) if asks_how_many(lowered) else None,
+    )
 
 
 def _bits_naming(
@@ -532,31 +537,27 @@ def _bits_naming(
 
 
 def _cues_among(
-    view: ChannelView,
-    sought: Sought,
-    history: LongHistory,
-    few: Few,
-    dense: NDArray[np.float32] | None,
+    view: ChannelView, sought: Sought, few: Few, dense: NDArray[np.float32] | None
 ) -> MemoryCues:
     """What `_cues` says of all rows, of these few."""
-    lowered, none = sought.question.text.lower(), NO_CUES
+    history, none = sought.proposed.history, NO_CUES
     is_about_asker = _about_asker(view, sought) > 0.0
     naming = _bits_naming(view, sought, history) if is_about_asker else None
+    has_time, has_number = _bits_having(view, sought, history)
     starts, values = _spans(view, sought)
 
-    def having(words: Sequence[str], *more: NDArray[np.int32]) -> NDArray[np.uint8]:
-        terms = np.concatenate((view.lexicon.term_ids(words), *more))
-        return history.marks(history.having(terms, keep=True), few.rows)
+    def marks(bits: NDArray[np.uint64] | None, nothing: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        return nothing if bits is None else history.marks(bits, few.rows)
 
     return MemoryCues(
         none.dense if dense is None else dense,
         _speakers(sought),
         _asker(view, sought) if is_about_asker else -1,
-        none.names_asker if naming is None else history.marks(naming, few.rows),
+        marks(naming, none.names_asker),
         np.searchsorted(few.ascending(), starts).astype(np.int32) if len(starts) else starts,
         values,
-        having(TIME_WORDS) if asks_when(lowered) else none.has_time,
-        having(NUMBER_WORDS, view.lexicon.numbers) if asks_how_many(lowered) else none.has_number,
+        marks(has_time, none.has_time),
+        marks(has_number, none.has_number),
     )
 
 

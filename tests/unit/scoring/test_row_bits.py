@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,7 +46,7 @@ def test_bits_and_scores_are_those_of_the_postings(texts, draw):
         has = set_of(history.having(np.array([term], np.int32)), n)
         assert has == {row for row, text in enumerate(texts) if term in text}
     assert np.array_equal(history.idf, scanned.idf)
-    few = history.few(history.only(np.arange(n, dtype=np.int32)), np.empty(0, np.int32))
+    few = history.few(np.arange(n, dtype=np.int32))
     scores, cover = np.zeros(n, np.float32), np.zeros(n, np.uint64)
     known = scanned.rows()
     scores[known], cover[known] = scanned.scores[known], scanned.cover[known]
@@ -55,6 +54,7 @@ def test_bits_and_scores_are_those_of_the_postings(texts, draw):
     assert few.rows[few.chosen != 0].tolist() == np.flatnonzero(eligible).tolist()
     assert np.array_equal(few.matches.scores[there], scores[few.rows[there]])
     assert np.array_equal(few.matches.cover[there], cover[few.rows[there]])
+    assert np.array_equal(history.words(np.arange(n, dtype=np.int32)), scores)
 
 
 @TWINS
@@ -157,11 +157,3 @@ def test_bits_take_in_what_comes_and_are_given_up_for_other_numbers(monkeypatch)
     moved, _ = asked(postings, texts + many, np.ones(203, np.uint8))
     assert set_of(moved.having(term), 203) == {1, *range(2, 203)}
     assert view.bits is not postings.view().bits
-
-
-@pytest.mark.parametrize("limit", [1, 3, 100])
-def test_the_newest(limit):
-    texts = [[0]] * 90
-    history, _ = asked(filled(texts), texts, np.array([n % 2 for n in range(90)], np.uint8))
-    newest = history.newest(history.between(10, 80), limit)
-    assert newest.tolist() == [row for row in range(10, 80) if row % 2][-limit:]

@@ -155,11 +155,10 @@ def test_a_source_that_proposes_nothing_is_missed(monkeypatch, source):
     """The test above can fail: each source of candidates is needed."""
     if source == "words":
         monkeypatch.setattr(history_candidates, "CANDIDATES", 8)
-        monkeypatch.setattr(history_candidates, "EQUALS", 0)
     elif source == "meaning":
         monkeypatch.setattr(long_history, "MEANING_ROWS", 1)
     else:
-        monkeypatch.setattr(long_history, "KIND_ROWS", 1)
+        monkeypatch.setattr(history_candidates, "CANDIDATES", 256)
         monkeypatch.setattr(long_history, "_ASKER", 0.0)
     shares = recalls(dense=True)
     worst = [shares[text] for text in SELF] if source == "kinds" else list(shares.values())
@@ -170,8 +169,8 @@ def test_scores_are_those_of_every_row():
     """BM25 of a candidate, to the last bit, and the weight of each term, as the scan has them."""
     for text, place in questions()[::3]:
         few, every = both(text, place)
-        history, candidates, *_ = few.proposed
-        found = history.few(candidates, np.array([3, 77, ROWS - 1], np.int32))
+        history, rows, _ = few.proposed
+        found = history.few(np.append(rows, np.array([3, 77, ROWS - 1], np.int32)))
         there = found.rows >= 0
         assert np.array_equal(history.idf, every.matches.idf)
         scanned = np.zeros(ROWS, np.float32)
@@ -179,10 +178,17 @@ def test_scores_are_those_of_every_row():
         scanned[known] = every.matches.scores[known]
         assert np.array_equal(found.matches.scores[there], scanned[found.rows[there]])
         assert not found.matches.scores[~there].any()
+        assert np.array_equal(history.words(rows), scanned[rows])
         cut = ROWS - 100
-        assert history.few(candidates, np.arange(cut, ROWS, dtype=np.int32)).best(cut) == (
-            pytest.approx(every.matches.best(cut), rel=1e-6)
-        )
+        best = few.best_before(cut, Never())
+        assert best == pytest.approx(every.matches.best(cut), rel=1e-6)
+
+
+class Never:
+    """No bound is enough."""
+
+    def is_beyond(self, *_bounds):
+        return False
 
 
 def test_given_rows_keep_their_places():
