@@ -116,14 +116,10 @@ async def _measure(bench: Bench) -> Long:
             served = Served(running, connection)
             await bench.fill(served, ROOM, messages(small, small))
             await bench.fill(served, LONG, messages(small, count))
-            call = served.call(BUILD)
-            first = _asked(LONG, small, _last_ms(small, count), 0)
-            await answered(
-                call, first.SerializeToString(), is_whole
-            )  # vectors in memory: the graph begins
+            # Their answers bring the vectors into memory: the graph begins.
+            questions = await _questions(served.call(BUILD), small, count)
             rate = await _append_rate(bench, served)
             await settled(running.pid)
-            questions = await _questions(call, small, count)
             given, plain = [await _rounds(bench, each) for each in questions]
             rss = resident_bytes(running.pid)
     recall = await _recall(bench.directory / database, questions[0][0])

@@ -67,7 +67,7 @@ SEEK_US_PER_ROW, SEEK_US_PER_MARKED_ROW = 0.0001, 0.0003
 partial or recalled, or of another thread, so that marks are made of states first (110 to 210)."""
 RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.008, 0.05
 """The same of ranking the whole history."""
-RANK_LONG_US = 1_200.0
+RANK_LONG_US = 2_000.0
 """The same of a long history, by its candidates, however many rows it has."""
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""

@@ -105,9 +105,11 @@ class Semantic:
         vector = await self._vector_to_compare(query)
         if vector is None:
             return None
+        if not query.view.origins:
+            return await self._vectors.compare(query.key, query.view.seq[: query.end], vector)
         parts = _by_channel(query, np.arange(query.end, dtype=np.int32))
         compared = [await self._vectors.compare(p.key, p.seqs, vector) for p in parts]
-        return compared[0] if len(parts) == 1 else _united(parts, compared, query.end)
+        return _united(parts, compared, query.end)
 
     async def elsewhere(
         self, query: StrategyQuery, scope: SearchScope, *, in_stays: bool
