@@ -35,7 +35,7 @@ SLICE = {"irc": (3, 3), "kdconv": (1, 3), "madial_zh": (1, 1), "madial_en": (1, 
 VARIANTS = {
     "irc 3600 s": ("irc", slice(3), 3, partial(paused, pause_s=3_600)),
     "kdconv with irc": ("kdconv", slice(2, 3), 6, lambda chats: mixed(chats, shipped_set("irc"))),
-    "kdconv in pairs": ("kdconv", slice(3), 12, lambda chats: mixed(chats, chats)),
+    "kdconv in pairs": ("kdconv", slice(3), 12, lambda chats: mixed(chats, None)),
     "madial_zh 10 s": ("madial_zh", slice(1), 1, partial(paused, pause_s=10)),
     "madial_zh live": ("madial_zh", slice(1), 4, lived),
     "madial_en live": ("madial_en", slice(1), 4, lived),

@@ -5,7 +5,7 @@ the question's conversation is among the first k, of min(k, its size); ``conv_pr
 belong to it, of those that were annotated. Memory questions: ``recall@k``, share of the evidence among the first k,
 and ``recall@Ntok``, among what fits into N tokens when the list is gone through from the best and what does not fit
 is passed over. Both: ``mrr``, 1 / rank of the first right message, 0 if there is none; ``history_share``, 1 if the
-whole history was searched for the question.
+whole history was ranked for the question.
 """
 
 from __future__ import annotations

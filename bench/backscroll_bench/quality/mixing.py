@@ -20,17 +20,17 @@ PREFIX = "mixed-in/"
 """Before the ids of the other channel, so that none is one of the first's."""
 
 
-def mixed(chats: ChatSet, other: ChatSet) -> ChatSet:
+def mixed(chats: ChatSet, other: ChatSet | None) -> ChatSet:
     """Each channel with one of `other` mixed in: with the i-th the i-th, from the start again where there are fewer.
 
-    Where `other` is the same set, it is the next one of `chats`, and with the last one the first.
+    Without another set it is the next one of `chats`, and with the last one the first.
 
     Raises
     ------
     DataError
-        If it is the same set, and `chats` has one channel only.
+        If there is no other set, and `chats` has one channel only.
     """
-    if chats.groups.keys() <= other.groups.keys():
+    if other is None:
         _, *guests = rooms = list(chats.groups.values())
         if not guests:
             raise DataError(chats.name, 0, "", "has one channel only, none to mix in")

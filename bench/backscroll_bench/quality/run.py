@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from backscroll import Author, Client, Context, Mention, Message, Overrides
-from backscroll.v1 import context_pb2
 from backscroll_bench.quality.baselines import BASELINES, Chooser
 from backscroll_bench.quality.data import SELF_ID, ChatSet, Line, Question
 from backscroll_bench.quality.metrics import DEPTH, Chosen, Score, score
@@ -27,8 +26,8 @@ FAR_BUDGET = 1_000_000
 """Tokens: above any list, so that the maximum of messages alone limits it."""
 BATCH_LINES, BATCH_CHARACTERS = 500, 500_000
 INDEX_WAIT_S = 120.0
-OF_HISTORY = {context_pb2.SOURCE_LEXICAL, context_pb2.SOURCE_SEMANTIC, context_pb2.SOURCE_RECALL}
-"""The sources of messages found in the whole history: by words, by meaning, and beside such a message."""
+BY_HISTORY = {"memory", "meaning"}
+"""How candidates are scored that the whole history gives, by words and meaning or by meaning alone."""
 NOT_CONFIGURED = "NOT_CONFIGURED"
 """Why a source is away that a server never had; any other reason is a failure."""
 
@@ -86,10 +85,14 @@ class LiveServer:
                 overrides=Overrides(max_context=DEPTH),
                 token_budget=FAR_BUDGET,
                 payload_formats="none",
+                explain=True,
             )
             self._note(profile, question, context)
             ranked = sorted(context.items, key=lambda item: item.rank)
-            from_history = any(not OF_HISTORY.isdisjoint(item.sources) for item in ranked)
+            told = context.explanation
+            from_history = told is not None and any(
+                one.scored_by in BY_HISTORY for one in told.candidates
+            )
             return Chosen([item.message.id for item in ranked], from_history)
 
         return choose

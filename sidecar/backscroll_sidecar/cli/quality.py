@@ -196,7 +196,9 @@ def _mixed(sets: Sequence[ChatSet], name: str, *, explicit: bool) -> list[ChatSe
     other = None
     if name != SAME:
         (other,) = _sets((name,), (), explicit=explicit, groups=slice(None), every=1)
-    return [bench.mixed(one, other or one) for one in sets]
+    return [
+        bench.mixed(one, None if other is None or other.name == one.name else other) for one in sets
+    ]
 
 
 def _changed(chats: ChatSet, pause_s: float | None, name_share: float | None) -> ChatSet:

@@ -111,7 +111,7 @@ class Sought:
     talk_terms : int
         So many of the terms, the last ones, are words of the talk alone.
     said : tuple of str
-        The lines of the talk, oldest first, cut.
+        The lines of the talk, newest first, cut.
     """
 
     question: MemoryQuestion
@@ -129,8 +129,11 @@ class Sought:
     _proposed: Proposed | None = field(default=None, init=False, repr=False)
 
     def meant(self, text: str) -> str:
-        """What is embedded: the talk, and the question without the names in it; `text` where nothing is left."""
-        return "\n".join((*self.said, self.named.rest.strip() or text))
+        """What is embedded: the question without the names in it, `text` where nothing is left, and the talk.
+
+        The question comes first: of a long text an embedder reads the beginning.
+        """
+        return "\n".join((self.named.rest.strip() or text, *self.said))
 
     @property
     def matches(self) -> Matches:
@@ -253,6 +256,7 @@ def seek(
     if len(talk.rows):
         mask = mask.copy()
         mask[talk.rows] = 0
+        mask[talk.since_pause] = 0
     if named is None:
         named = named_in(question.text, view.people.by_name_part)
     words, numbers = question.keywords, question.numbers
@@ -267,7 +271,7 @@ def seek(
         own = len(terms)
         terms, boosts = _with_talk(view, talk, terms, boosts)
         talk_terms = len(terms) - own
-        said = tuple(view.texts[row][:MOST_TALK_CHARS] for row in talk.rows[::-1].tolist())
+        said = tuple(view.texts[row][:MOST_TALK_CHARS] for row in talk.rows.tolist())
     index, offsets = view.lexicon.postings, view.columns.keyword_offsets
     is_long = len(mask) >= long_history.LONG_ROWS
     return Sought(

@@ -29,7 +29,7 @@ from backscroll_sidecar.strategies.base import (
     StrategyResult,
 )
 
-_NOTE = "semantic.question"
+_NOTE = "semantic.questions"
 _LOADING = "EMBEDDER_LOADING"
 _REASONS = {ModelFault.LOADING: _LOADING, ModelFault.TIMEOUT: "TIMEOUT"}
 
@@ -85,13 +85,16 @@ class Semantic:
         )
 
     async def question_vector(self, query: StrategyQuery) -> NDArray[np.float32] | None:
-        """float32[dims]: the question's vector, made at most once a build; None without a text to embed.
+        """float32[dims]: the vector of what is asked, made at most once a build and text; None without a text to embed.
 
         A vector that came with the request is taken as it is. Raises `SourceFailed`.
         """
-        if _NOTE not in query.notes:
-            query.notes[_NOTE] = await self._make_vector(query)
-        vector: NDArray[np.float32] | SourceFailed | None = query.notes[_NOTE]
+        made: dict[str, NDArray[np.float32] | SourceFailed | None] = query.notes.setdefault(
+            _NOTE, {}
+        )
+        if query.question not in made:
+            made[query.question] = await self._make_vector(query)
+        vector = made[query.question]
         if isinstance(vector, SourceFailed):
             raise vector
         return vector
@@ -100,7 +103,7 @@ class Semantic:
         """The cosine of the question to each of the first `end` rows of the view, ready to be computed; None without a
         question's vector.
 
-        For ranking: values are 0 where a row has no vector. Raises `SourceFailed`.
+        For ranking: values are NaN where a row has no vector. Raises `SourceFailed`.
         """
         vector = await self._vector_to_compare(query)
         if vector is None:

@@ -20,6 +20,8 @@ from backscroll_sidecar.domain import Role
 LOOKED_BACK = 40
 """The newest candidates of the reply model that are looked at."""
 MOST_LINES = 12
+MOST_SINCE_PAUSE, SINCE_PAUSE_ROWS = 200, 1_500
+"""Lines of a long talk that are kept from the history, among so many of the newest rows."""
 TALK_PAUSE_MS = 30 * 60_000
 """A pause as long as that ends a talk."""
 TOGETHER = 0.5
@@ -34,6 +36,9 @@ LATELY = 3
 _ASSISTANT, _NOBODY = np.uint8(Role.ASSISTANT), -1
 
 
+_NO_ROWS = np.empty(0, np.int32)
+
+
 class TalkLines(NamedTuple):
     """Lines of a talk, the newest first.
 
@@ -44,14 +49,17 @@ class TalkLines(NamedTuple):
         0 to 1: how surely a line belongs to the question's conversation, less the further back it stands.
     with_bot : bool
         Asker and bot were the last to talk. After a pause that is all that is left of a talk: it has no lines.
+    since_pause : int32[m]
+        All that both said since the last pause, of `MOST_SINCE_PAUSE` at most: it is no part of the history.
     """
 
     rows: NDArray[np.int32]
     weights: NDArray[np.float64]
     with_bot: bool = False
+    since_pause: NDArray[np.int32] = _NO_ROWS
 
 
-NO_TALK = TalkLines(np.empty(0, np.int32), np.empty(0))
+NO_TALK = TalkLines(_NO_ROWS, np.empty(0))
 
 
 def talk_with_bot(
@@ -64,20 +72,17 @@ def talk_with_bot(
     """The lines of asker and bot that the question goes on from; none unless the two are talking."""
     since = max(0, len(replies.rows) - LOOKED_BACK)
     rows = replies.rows[since:]
-    by_bot = view.role[rows] == _ASSISTANT
     people = view.people.index
     bots = [people[user_id] for user_id in self_ids if user_id in people]
-    for bot in bots:
-        by_bot |= view.columns.author[rows] == bot
+    by_bot = _by_bot(view, rows, bots)
     asker = people.get(asker_id, _NOBODY) if asker_id else _NOBODY
     if asker == _NOBODY or not by_bot.any():
         return NO_TALK
     authors = view.columns.author[rows]
     surely = (replies.together[since:] - TOGETHER) / (1.0 - TOGETHER)
     own = authors == asker
-    answered = (
-        own[:-1] & by_bot[1:]
-    )  # a bot speaks when it is spoken to, which the model does not know
+    # A bot speaks when it is spoken to, which the model does not know.
+    answered = own[:-1] & by_bot[1:]
     surely[:-1][answered] = np.maximum(surely[:-1], surely[1:])[answered]
     counts = (by_bot | own) & (surely > 0.0)
     if not view.all_live:
@@ -88,7 +93,27 @@ def talk_with_bot(
         return NO_TALK
     places = places[places >= _begin(view, rows, asked_at_ms)]
     weights = surely[places] * FADING ** np.arange(len(places))
-    return TalkLines(rows[places], weights, with_bot=True)
+    since_pause = _since_pause(view, int(rows[-1]) + 1, asker, bots, asked_at_ms)
+    return TalkLines(rows[places], weights, True, since_pause)
+
+
+def _by_bot(view: ChannelView, rows: NDArray[np.int32], bots: list[int]) -> NDArray[np.bool_]:
+    """bool[k]: the bot's rows, by role or by one of its users."""
+    by_bot: NDArray[np.bool_] = view.role[rows] == _ASSISTANT
+    for bot in bots:
+        by_bot |= view.columns.author[rows] == bot
+    return by_bot
+
+
+def _since_pause(
+    view: ChannelView, end: int, asker: int, bots: list[int], asked_at_ms: int
+) -> NDArray[np.int32]:
+    """The rows below `end` of asker and bot since their last pause."""
+    rows = np.arange(max(0, end - SINCE_PAUSE_ROWS), end, dtype=np.int32)
+    rows = rows[_by_bot(view, rows, bots) | (view.columns.author[rows] == asker)]
+    rows = rows[-MOST_SINCE_PAUSE:]
+    since: NDArray[np.int32] = rows[_begin(view, rows, asked_at_ms) :]
+    return since
 
 
 def _begin(view: ChannelView, rows: NDArray[np.int32], asked_at_ms: int) -> int:

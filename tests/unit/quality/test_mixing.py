@@ -76,13 +76,18 @@ def test_channels_are_paired_in_turn():
 
 def test_a_set_is_mixed_with_itself_channel_by_channel():
     chats = a_set("x", *(channel(name, [0, 10]) for name in "abc"))
-    rooms = mixed(chats, chats)
+    rooms = mixed(chats, None)
     assert [ids(rooms, name)[1] for name in "abc"] == ["mixed-in/b0", "mixed-in/c0", "mixed-in/a0"]
     assert rooms.note == "next channel mixed in"
-    part = a_set("x", chats.groups["b"], chats.groups["c"])
-    assert ids(mixed(part, chats), "c")[1] == "mixed-in/b0"
     with pytest.raises(DataError, match="x: has one channel only"):
-        mixed(a_set("x", channel("a", [0, 10])), chats)
+        mixed(a_set("x", channel("a", [0, 10])), None)
+
+
+def test_sets_whose_channels_have_the_same_names_are_two():
+    first, other = a_set("x", channel("g", [0, 10])), a_set("y", channel("g", [0, 10]))
+    rooms = mixed(first, other)
+    assert len(rooms.groups["g"]) == 4
+    assert rooms.note == "y mixed in"
 
 
 def test_a_question_is_asked_at_its_place_in_the_room():

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from backscroll.v1.context_pb2 import Source
 from backscroll_bench.quality import LiveServer, Misjudged, find_set, judge, lived, read_set
 from backscroll_bench.quality.data import SELF_ID
 from backscroll_bench.quality.run import BATCH_LINES
@@ -26,7 +25,7 @@ class FakeClient:
     ready: bool = True
     calls: list = field(default_factory=list)
     links: list = field(default_factory=list)
-    sources: tuple[int, ...] = ()
+    scored_by: tuple[str, ...] = ()
     asked_as: list = field(default_factory=list)
     roles: list = field(default_factory=list)
 
@@ -44,9 +43,13 @@ class FakeClient:
         self.links.append(("asked", more["reply"], [one.user_id for one in more["mentions"]]))
         self.calls.append(("ask", question, asker.id, asked_at, profile, overrides.max_context))
         self.asked_as.append((more["trigger_message_id"], more["self_ids"]))
-        items = [SimpleNamespace(rank=rank, message=SimpleNamespace(id=one), sources=self.sources)
+        items = [SimpleNamespace(rank=rank, message=SimpleNamespace(id=one))
                  for rank, one in enumerate(self.answer, start=1)]  # fmt: skip
-        return SimpleNamespace(items=items[::-1], degradations=self.degradations)
+        told = [SimpleNamespace(scored_by=one) for one in self.scored_by if more.get("explain")]
+        explanation = SimpleNamespace(candidates=told)
+        return SimpleNamespace(
+            items=items[::-1], degradations=self.degradations, explanation=explanation
+        )
 
 
 def chats(folder, queries):
@@ -112,17 +115,17 @@ def test_links_and_mentions_are_sent_as_the_set_has_them(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("sources", "share"),
+    ("scored_by", "share"),
     [
         ((), 0.0),
-        ((Source.SOURCE_RECENT, Source.SOURCE_ASKER), 0.0),
-        ((Source.SOURCE_RECENT, Source.SOURCE_LEXICAL), 1.0),
-        ((Source.SOURCE_SEMANTIC,), 1.0),
-        ((Source.SOURCE_RECALL,), 1.0),
+        (("link", "conversation", "score"), 0.0),
+        (("link", "memory"), 1.0),
+        (("meaning",), 1.0),
     ],
 )
-def test_what_was_found_in_the_whole_history_tells_that_it_was_searched(tmp_path, sources, share):
-    recency, one = judge(chats(tmp_path, [REPLY]), LiveServer(FakeClient(sources=sources)), ["a"])
+def test_a_score_of_the_history_tells_that_it_was_ranked(tmp_path, scored_by, share):
+    client = FakeClient(scored_by=scored_by)
+    recency, one = judge(chats(tmp_path, [REPLY]), LiveServer(client), ["a"])
     assert one.scores[0].values["history_share"] == share
     assert "history_share" not in recency.scores[0].values
 
