@@ -19,7 +19,7 @@ from .lexical import K1, B, Matches, PostingsView
 
 BITS = 64
 KEPT_SHARE = 64
-"""Rows of a term are kept as bits where one row in so many has it: then they take twice what its postings take at
+"""Rows of a term are kept as bits where one row in so many has it: then they take 2.5 times what its postings take at
 most. Of a rarer one they are read each time, at some 4 ns each."""
 STEPS = (0.35, 0.7)
 """A term of less than such shares of the rarest one's weight counts a quarter, or half of what that counts."""
@@ -111,12 +111,17 @@ class LongHistory:
                 used += 1
         self._planes, self._terms = planes[:used], known[:used]
 
-    def having(self, terms: Int32, *, keep: bool = False) -> UInt64:
-        """uint64[w]: the rows that have one of the terms. Without `keep` only what many have is kept."""
+    def having(self, terms: Int32, kept_as: str = "") -> UInt64:
+        """uint64[w]: the rows that have one of the terms.
+
+        They are kept for the next question under a name, or where many rows have them.
+        """
         postings = self._postings
-        keep |= int(postings.counts[terms].sum()) * KEPT_SHARE >= self.count
+        key: str | bytes = kept_as
+        if not key and int(postings.counts[terms].sum()) * KEPT_SHARE >= self.count:
+            key = terms.tobytes()
         return postings.bits.having(
-            postings.pool, postings.rows, postings.tail[terms], terms, self._words, keep=keep
+            postings.pool, postings.rows, postings.tail[terms], terms, self._words, key
         )
 
     def packed(self, marks: UInt8) -> UInt64:
@@ -177,7 +182,7 @@ class LongHistory:
     def few(self, rows: Int32) -> Few:
         """The rows, those that count, with what stands beside them."""
         bits = np.zeros(self._words, np.uint64)
-        kernels_bits.set_around(rows, self.count, 0, bits)
+        kernels_bits.set_rows(rows, self.count, bits)
         bits &= self.asked
         places = np.empty(GAP * kernels_bits.count_both(bits, bits), np.int32)
         chosen = np.empty(len(places), np.uint8)

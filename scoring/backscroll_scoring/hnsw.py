@@ -138,7 +138,10 @@ class Graph:
         """
         graph = Graph(dims)
         with open(path, "rb") as file:  # noqa: PTH123
-            codes, scales, lowest, upper, labels = (_read(file) for _ in range(5))
+            try:
+                codes, scales, lowest, upper, labels = (_read(file) for _ in range(5))
+            except EOFError:
+                raise ValueError("the file ends early") from None
         empty = _Arrays.of(len(labels), -(-dims // BLOCK))
         arrays = _Arrays(codes, scales, lowest, upper, empty.bases, labels)
         for name in _Arrays._fields:

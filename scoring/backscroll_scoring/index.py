@@ -24,6 +24,8 @@ SIGN_RERANK_LEAST = 256
 GRAPH_FIRST = 64
 GRAPH_WORTH = 4
 """A graph is asked for this many rows at first, and not for more than a quarter of all."""
+GRAPH_MOST = 2_048
+"""Nor for more than these: a look at all rows is quicker."""
 
 
 def normalised(vectors: Float32) -> Float32:
@@ -254,7 +256,13 @@ class GraphIndex:
     rest: ScanIndex
 
     def search(self, query: Float32, limit: int, seqs: Int64) -> tuple[Int32, Float32, bool]:
-        """See `VectorIndex`. Asks for more and more until enough of what is found was asked about."""
+        """See `VectorIndex`. Asks for more and more until enough of what is found was asked about.
+
+        Where few rows are asked about, so that many had to be found, each of them is looked at.
+        """
+        count = (GRAPH_FIRST + 2 * limit) * len(self.covered) // max(1, len(seqs))
+        if count > GRAPH_MOST:
+            return self.rest.search(query, limit, seqs)
         place_of = np.full(len(self.covered), -1, np.int32)  # by row; the last entry: of no row
         place_of[self._rows_of(seqs)] = np.arange(len(seqs), dtype=np.int32)
         place_of[-1] = -1
@@ -263,10 +271,9 @@ class GraphIndex:
         enough = min(limit, int(np.count_nonzero(is_asked)) - len(tail))
         if not (np.isfinite(query).all() and query.any()):
             raise ValueError("the question is zero or not finite")
-        count = GRAPH_FIRST + 2 * limit
         near = tail[:0]
         while enough:
-            if count * GRAPH_WORTH > len(self.graph):
+            if count > GRAPH_MOST or count * GRAPH_WORTH > len(self.graph):
                 return self.rest.search(query, limit, seqs)
             found = self._rows_of(self.graph.search(query, count))
             near = place_of[found[self.covered[found]]]

@@ -26,10 +26,10 @@ from .compile import (
 )
 from .intrinsics import bit_count
 from .layout import BESIDE
-from .status import BAD_POSTINGS, OK
+from .status import BAD_POSTINGS, NOT_KEPT, OK
 
 BITS = 64
-ONE, ALL = np.uint64(1), np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+ONE = np.uint64(1)
 HEADER = -2
 """As in `kernels_lexical`: what a header of a chunk of postings holds."""
 TOGETHER = 64
@@ -40,19 +40,23 @@ PARTS = 3
 
 @kernel(nb.intp(READ_I32, READ_I32, nb.intp, nb.intp, U64), nogil=True)
 def set_postings(pool: Int32, rows: Int32, newest: int, known: int, bits: UInt64) -> int:
-    """Set the bits of a term's rows, from the place of its newest posting back to the one that is known already."""
-    place, capacity = newest, bits.shape[0] * BITS
+    """Set the bits of a term's rows, from the place of its newest posting back to the one that is known already.
+
+    `NOT_KEPT` where some of them came after `rows` or `bits` were made: these bits are not all there is.
+    """
+    place, capacity, status = newest, bits.shape[0] * BITS, OK
     while place != known and place > 0:
         if place >= pool.shape[0]:
             return BAD_POSTINGS
         entry = pool[place]
-        row = rows[entry] if entry < rows.shape[0] else np.int32(-1)
-        if 0 <= row < capacity:
-            bits[row // BITS] |= ONE << np.uint64(row % BITS)
+        if entry >= rows.shape[0] or rows[entry] >= capacity:
+            status = NOT_KEPT
+        elif rows[entry] >= 0:
+            bits[rows[entry] // BITS] |= ONE << np.uint64(rows[entry] % BITS)
         place -= 1
         if pool[place] < 0:
             place = HEADER - pool[place]
-    return OK
+    return status
 
 
 @kernel(nb.void(READ_I32, nb.intp, nb.intp, nb.intp, U64), nogil=True)
@@ -234,11 +238,11 @@ def highest(sums: UInt64, asked: UInt64, rows: Int32, values: Int32) -> int:
     return rows.shape[0] - at
 
 
-@kernel(nb.void(READ_I32, nb.intp, nb.intp, U64), nogil=True)
-def set_around(rows: Int32, count: int, distance: int, bits: UInt64) -> None:
-    """Set the bits of rows, and of those below `count` up to so many rows before and behind each."""
-    for centre in rows:
-        for row in range(max(0, centre - distance), min(count, centre + distance + 1)):
+@kernel(nb.void(READ_I32, nb.intp, U64), nogil=True)
+def set_rows(rows: Int32, count: int, bits: UInt64) -> None:
+    """Set the bits of those of the rows that are from 0 to `count`."""
+    for row in rows:
+        if 0 <= row < count:
             bits[row // BITS] |= ONE << np.uint64(row % BITS)
 
 

@@ -1,6 +1,6 @@
 """The compiled graph over vectors: hierarchical navigable small worlds (Malkov, Yashunin 2018) over int8 rows.
 
-A node is a slot of the rows it is made over: the graph holds links and no vectors. Every 16th slot stands on the layer
+A node is a slot of the rows it is made over. Every 16th slot stands on the layer
 above, too, and every 16th of these on the next: arrival says nothing of meaning, so that is as good as by lot, and
 needs no table. One writer; any number of readers meanwhile: a row of links that is just written to is at worst an odd
 set of neighbours.
@@ -35,6 +35,8 @@ ONE = np.uint64(1)
 KEPT_SHARE = 4
 """A full node keeps all but a quarter of its links: so few additions find it full again."""
 QUERY_STEPS = np.float32(32_767)
+FARTHEST = np.float32(-4.0)
+"""Less than any cosine: what was taken out is no answer, and no better way than any other node."""
 
 
 @helper
@@ -81,6 +83,15 @@ def _put(near: Int32, values: Float32, found: int, slot: int, value: np.float32)
 
 
 @helper
+def _is_gone(scales: Float32, slot: int) -> bool:
+    """Whether a row was taken out: nothing is left of it."""
+    left = np.float32(0.0)
+    for block in range(scales.shape[1]):
+        left = max(left, scales[slot, block])
+    return left == 0.0
+
+
+@helper
 def _walk(
     codes: Int8,
     scales: Float32,
@@ -119,6 +130,8 @@ def _walk(
         for i in range(n_fresh):
             other = fresh[i]
             value = dot(codes, scales, other, query, query_scales)
+            if value == 0.0 and _is_gone(scales, other):
+                value = FARTHEST
             at = _put(near, values, found, other, value)
             if at >= 0:
                 found = min(found + 1, near.shape[0])
@@ -238,7 +251,7 @@ def insert(
     end: int,
     breadth: int,
 ) -> None:
-    """Add the slots from `first` to `end`; those before are in the graph. See `hnsw.Links` for the arrays.
+    """Add the slots from `first` to `end`; those before are in the graph. See `search` for the arrays.
 
     `breadth`: how many slots are looked at for links (efConstruction).
     """

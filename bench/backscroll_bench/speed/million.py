@@ -43,7 +43,7 @@ from backscroll_sidecar.models.bundled_model import BUNDLED_DIMS, BUNDLED_ID
 from backscroll_sidecar.store.opening import open_store
 from backscroll_sidecar.strategies.memory import MemoryQuestion, rank_memory, seek
 from backscroll_sidecar.vectors.files import IndexFiles
-from backscroll_sidecar.vectors.service import Vectors
+from backscroll_sidecar.vectors.service import GRAPH_ROWS, Vectors
 
 SMALL, COUNT = 10_000, 1_000_000
 QUICK_SMALL, QUICK_COUNT = 1_000, 3_000
@@ -120,6 +120,8 @@ async def _measure(bench: Bench) -> Long:
             questions = await _questions(served.call(BUILD), small, count)
             rate = await _append_rate(bench, served)
             await settled(running.pid)
+            if count >= GRAPH_ROWS and not _has_graph(bench.directory / database):
+                raise Wrong("no graph was made of the long channel")
             given, plain = [await _rounds(bench, each) for each in questions]
             rss = resident_bytes(running.pid)
     recall = await _recall(bench.directory / database, questions[0][0])
@@ -180,6 +182,11 @@ def _asked(channel: str, small: int, last_ms: int, number: int) -> Request:
     request = chats.build_request(channel, said, "balanced")
     request.asked_at_ms = last_ms + max(0, said.sent_at_ms - last.sent_at_ms)
     return request
+
+
+def _has_graph(database: Path) -> bool:
+    """Whether a graph was made and saved."""
+    return any(Path(f"{database}-indexes").iterdir())
 
 
 async def _questions(call: Call, small: int, count: int) -> list[tuple[Questions, Questions]]:

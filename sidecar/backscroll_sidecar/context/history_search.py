@@ -38,6 +38,7 @@ from backscroll_sidecar.strategies.history_router import (
     sounds_long_ago,
     talk_before,
 )
+from backscroll_sidecar.strategies.long_history import LONG_ROWS
 from backscroll_sidecar.strategies.memory import (
     Memory,
     MemoryQuestion,
@@ -67,8 +68,8 @@ SEEK_US_PER_ROW, SEEK_US_PER_MARKED_ROW = 0.0001, 0.0003
 partial or recalled, or of another thread, so that marks are made of states first (110 to 210)."""
 RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.008, 0.05
 """The same of ranking the whole history."""
-RANK_LONG_US = 2_000.0
-"""The same of a long history, by its candidates, however many rows it has."""
+PROPOSE_LONG_US, RANK_LONG_US = 1_000.0, 2_000.0
+"""The same of a long history, however many rows it has: who are its candidates, and ranking them."""
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
 
@@ -203,6 +204,8 @@ def look_up_us(
     said = _said(lexicon.postings.counts, numbers)
     row_us = SEEK_US_PER_MARKED_ROW if query.excluded is None else SEEK_US_PER_ROW
     plain_us = SEEK_US + SEEK_TEXT * question.read_us + query.end * row_us
+    if query.end >= LONG_ROWS:
+        return plain_us, PROPOSE_LONG_US if said else 0.0
     return plain_us, SEEK_US_PER_POSTING * said + SEEK_US_PER_CHUNK * min(said, query.end / CHUNK)
 
 

@@ -123,7 +123,7 @@ class Nearby(Protocol):
         """int32[<= limit]: about the least similar ones of those that count."""
 
     def cosines(self, places: NDArray[np.int32]) -> NDArray[np.float32]:
-        """float32[k]: how similar these are, exactly; NaN for one without a vector."""
+        """float32[k]: how similar these, each once, are, exactly; NaN for one without a vector."""
 
 
 class Comparison(NamedTuple):

@@ -108,13 +108,15 @@ def with_meaning(
     """
     history, rows, points = proposed
     near, least = nearby.nearest(MEANING_ROWS, eligible), nearby.least(FOOT_ROWS, eligible)
-    some = nearby.cosines(_sample(eligible))
-    some = some[~np.isnan(some)]
-    ends = nearby.cosines(np.concatenate((least[:1], near[:1])))
-    low, high = (ends[0], ends[-1]) if len(ends) else (0.0, 1.0)
-    usual = some.mean() if len(some) else low
-    similar = np.nan_to_num(nearby.cosines(rows), nan=usual)
-    points = points + np.float32(_MEANING / max(high - low, 1e-6)) * similar
+    # Walking to the least similar rows may miss them: the least of all that are looked at is what is little.
+    looked_at = rows, least, near, _sample(eligible)
+    similar = [nearby.cosines(some) for some in looked_at]
+    every = np.concatenate(similar)
+    low, high = np.fmin.reduce(every, initial=1.0), np.fmax.reduce(every, initial=-1.0)
+    least = np.concatenate(looked_at)[every == low]
+    some = similar[-1][~np.isnan(similar[-1])]
+    of_rows = np.nan_to_num(similar[0], nan=some.mean() if len(some) else low)
+    points = points + np.float32(_MEANING / max(high - low, 1e-6)) * of_rows
     best = rows[_best(points, BEST_ROWS)]
     beside = (near[:BESIDE_THESE, None] + _BESIDE).ravel()
     few = history.few(np.concatenate((best, _beside_best(proposed), near, beside, least, more)))

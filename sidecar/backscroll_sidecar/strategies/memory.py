@@ -517,13 +517,13 @@ def _bits_having(
     """uint64[w] twice: the rows that have a word of time, and a number; None where the question asks for none."""
     lowered, ids = sought.question.text.lower(), view.lexicon.term_ids
 
-    def having(*terms: NDArray[np.int32]) -> NDArray[np.uint64]:
-        return history.having(np.concatenate(terms), keep=True)
-
-    return (
-        having(ids(TIME_WORDS)) if asks_when(lowered) else None,
-        having(ids(NUMBER_WORDS), view.lexicon.numbers) if asks_how_many(lowered) else None,
-    )
+    has_time = has_number = None
+    if asks_when(lowered):
+        has_time = history.having(ids(TIME_WORDS), "time")
+    if asks_how_many(lowered):
+        numbers = np.concatenate((ids(NUMBER_WORDS), view.lexicon.numbers))
+        has_number = history.having(numbers, "number")
+    return has_time, has_number
 
 
 def _bits_naming(

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.domain import Category
 from backscroll_sidecar.strategies.base import NOTHING, Messages, StrategyQuery, StrategyResult
-from backscroll_sidecar.strategies.memory import MemoryQuestion, best_by_words, rank_memory, seek
+from backscroll_sidecar.strategies.memory import (
+    MemoryQuestion,
+    Sought,
+    best_by_words,
+    rank_memory,
+    seek,
+)
 
 RANK_US_PER_ROW = 0.075
 """Ranking the whole history: 10,000 rows take .3 to .9 ms."""
@@ -39,14 +48,21 @@ class Recall:
 def _by_words(query: StrategyQuery) -> StrategyResult:
     sought = seek(query.view, _question(query), query.eligible)
     rows, scores = best_by_words(sought, query.recall_limit)
-    return Messages(Category.RECENT, rows, scores=scores) if len(rows) else NOTHING
+    return _messages(sought, rows, scores)
 
 
 def _by_memory(query: StrategyQuery) -> StrategyResult:
     sought = seek(query.view, _question(query), query.eligible)
     memory = rank_memory(query.view, sought, limit=query.recall_limit)
-    rows, scores = memory.rows, memory.scores
-    return Messages(Category.RECENT, rows, scores=scores) if len(rows) else NOTHING
+    return _messages(sought, memory.rows, memory.scores)
+
+
+def _messages(
+    sought: Sought, rows: NDArray[np.int32], scores: NDArray[np.float64]
+) -> StrategyResult:
+    if not len(rows):
+        return NOTHING
+    return Messages(Category.RECENT, rows, scores=scores, exhaustive=not sought.is_long)
 
 
 def _question(query: StrategyQuery) -> MemoryQuestion:

@@ -235,22 +235,21 @@ class VectorBlock:
 
         return work
 
-    def covered_by(self, graph: Graph) -> NDArray[np.bool_] | None:
-        """bool[n]: which slots a loaded graph has as they are; None when it has a message that has no vector here."""
+    def covered_by(self, graph: Graph) -> tuple[NDArray[np.bool_], list[int]]:
+        """bool[n]: which slots a loaded graph has as they are; the messages that it has otherwise."""
         labels, rows = graph.rows()
         known = np.flatnonzero(labels != GONE)
         slots = self.slots_of(labels[known])
-        if (slots == NO_SLOT).any():
-            return None
-        covered = np.zeros(self._count, np.bool_)
+        covered, same = np.zeros(self._count, np.bool_), slots != NO_SLOT
         for start in range(0, len(known), PART_ROWS):
             part = slice(start, start + PART_ROWS)
-            same = (rows.codes[known[part]] == self._codes[slots[part]]).all(axis=(1, 2))
-            covered[slots[part][same]] = True
-        return covered
+            alike = (rows.codes[known[part]] == self._codes[slots[part]]).all(axis=(1, 2))
+            same[part] &= alike
+            covered[slots[part][same[part]]] = True
+        return covered, labels[known[~same]].tolist()
 
-    def take_graph(self, graph: Graph | None, covered: NDArray[np.bool_]) -> None:
-        """Search by this graph from now on; what it does not cover is looked at exactly. None: by no graph."""
+    def take_graph(self, graph: Graph, covered: NDArray[np.bool_]) -> None:
+        """Search by this graph from now on; what it does not cover is looked at exactly."""
         self._graph, self._covered = graph, covered
         self._holes = np.flatnonzero(~covered & self._live[: len(covered)]).astype(np.int32)
 

@@ -11,7 +11,8 @@ from backscroll_scoring.index import VectorIndex
 
 MORE = 4
 """So many times as many are asked for where too few of those that were found count."""
-MOST_ASKED = 4_096
+MOST_ASKED = 2_048
+"""A graph takes the longer for each, the more are asked for: from there on a look at all that count is quicker."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,9 +31,10 @@ class Looking:
 
     def nearest(self, limit: int, counts: NDArray[np.bool_]) -> NDArray[np.int32]:
         """int32[<= limit]: about the most similar rows of those that count, bool[n], best first."""
-        asked = limit + limit // 4
+        counted = int(np.count_nonzero(counts))
+        asked = (limit + limit // 4) * len(counts) // max(1, counted)
         while True:
-            found = self.index.near(self.query, asked)
+            found = self.index.near(self.query, asked) if asked <= MOST_ASKED else None
             if found is None:
                 rows = np.flatnonzero(counts).astype(np.int32)
                 places, _, _ = self.index.search(self.query, limit, self.seqs[rows])
@@ -40,7 +42,7 @@ class Looking:
             near, tail = found
             rows = self._rows_of(near)
             rows = rows[counts[rows]]
-            if len(rows) >= limit or asked >= min(MOST_ASKED, len(self.seqs)):
+            if len(rows) >= limit:
                 break
             asked *= MORE
         rows = rows[:limit]
@@ -56,7 +58,7 @@ class Looking:
         return Looking(self.index, -self.query, self.seqs).nearest(limit, counts)
 
     def cosines(self, rows: NDArray[np.int32]) -> NDArray[np.float32]:
-        """float32[k]: how similar rows are, exactly, NaN without a vector."""
+        """float32[k]: how similar rows, each once, are, exactly; NaN without a vector."""
         values: NDArray[np.float32] = self.index.exact(self.query, self.seqs[rows])
         return values
 

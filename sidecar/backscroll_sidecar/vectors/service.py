@@ -45,6 +45,8 @@ IndexKind = Literal["auto", "exact", "hnsw"]
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 GRAPH_ROWS = 100_000
 """From here on a graph is made: signs take some 3 us for 1,000 rows, a graph .2 ms for any number."""
+SAVED_AGAIN = 1.05
+"""Times as many rows as its file has: then a graph is saved again. What the file lacks is put in after a start."""
 GRAPH_TAIL_ROWS = 256
 """So many rows are left beside a graph before they come into it."""
 SIGN_ROWS = 2_000
@@ -65,9 +67,9 @@ class _Channel:
     work: asyncio.Task[None] | None = None
     """Makes a graph; searches go on without it."""
     gone: list[int] = field(default_factory=list)
-    """What was taken back and the graph may still have."""
-    unsaved: bool = False
-    """Whether the graph is another one than its file's."""
+    """What was taken back or edited, and the graph may still have as it was."""
+    saved_rows: int = 0
+    """Rows of the graph in its file; 0 without one."""
 
 
 class Vectors(ChannelCache[_Channel]):
@@ -130,13 +132,14 @@ class Vectors(ChannelCache[_Channel]):
     def _take(self, key: ChannelKey, kept: _Channel, applied: Applied) -> bool:
         if applied.is_erasure:
             return False
-        block = kept.block
+        block, has_graph = kept.block, kept.block.has_graph or kept.work is not None
         for stored in applied.stored:
+            if stored.state is MessageState.RECALLED or stored.revision:
+                block.drop(stored.seq)
+                if has_graph:
+                    kept.gone.append(stored.seq)
             if stored.state is MessageState.RECALLED:
-                block.drop(stored.seq)
-                kept.gone.append(stored.seq)
-            elif stored.revision:
-                block.drop(stored.seq)
+                kept.saved_rows = 0  # its file is removed
         block.add([k.vector for k in applied.vectors if k.embedder_id == self._embedder_id])
         kept.index = None
         self._improve(key, kept)
@@ -215,11 +218,10 @@ class Vectors(ChannelCache[_Channel]):
         channel = _Channel(block)
         if self._files is not None and self._wants_graph(channel):
             graph = self._files.load(key, self._embedder_id, record, dims)
-            covered = None if graph is None else block.covered_by(graph)
-            if covered is not None:
+            if graph is not None:
+                covered, channel.gone = block.covered_by(graph)
                 block.take_graph(graph, covered)
-            elif graph is not None:
-                self._files.remove(key, self._embedder_id)
+                channel.saved_rows = len(graph)
         return channel
 
     # --- indexes -----------------------------------------------------------------------------------
@@ -269,7 +271,7 @@ class Vectors(ChannelCache[_Channel]):
         try:
             while self._wants_graph(channel):
                 await self._improve_graph(channel)
-                if not self._wants_graph(channel) and channel.unsaved:
+                if not self._wants_graph(channel) and self._is_worth_saving(channel):
                     await self._save_graph(key, channel)
         except BackscrollError as error:
             log.warning("the index of a channel is kept in memory only: %s", error.message)
@@ -285,7 +287,12 @@ class Vectors(ChannelCache[_Channel]):
         work = block.graph_work(gone)
         graph, covered = await loop.run_in_executor(self._builder, work)
         block.take_graph(graph, covered)
-        channel.index, channel.unsaved = None, True
+        channel.index = None
+
+    def _is_worth_saving(self, channel: _Channel) -> bool:
+        """Whether much would have to be made again without another file: it is as large as all vectors are."""
+        graph = channel.block.graph
+        return graph is not None and len(graph) >= SAVED_AGAIN * channel.saved_rows
 
     async def _save_graph(self, key: ChannelKey, channel: _Channel) -> None:
         """Save it, if nothing is taken back meanwhile. A channel that was dropped keeps nothing on the disk neither."""
@@ -298,7 +305,7 @@ class Vectors(ChannelCache[_Channel]):
         )
         if record is not None and not channel.gone and self._kept.get(key) is channel:
             await self._submit(record.change(key))
-            channel.unsaved = False
+            channel.saved_rows = len(graph)
         else:
             await loop.run_in_executor(self._builder, files.remove, key, self._embedder_id)
 

@@ -62,7 +62,7 @@ def test_bits_and_scores_are_those_of_the_postings(texts, draw):
 def test_runs(rows, count):
     """Each row with all that stands beside it, and nothing between rows that are no neighbours."""
     bits = np.zeros(-(-ROWS // 64), np.uint64)
-    kernels_bits.set_around(np.array(sorted(rows), np.int32), ROWS, 0, bits)
+    kernels_bits.set_rows(np.array(sorted(rows), np.int32), ROWS, bits)
     out, chosen = np.empty(13 * len(rows) + 1, np.int32), np.empty(13 * len(rows) + 1, np.uint8)
     size = kernels_bits.runs(bits, count, out, chosen)
     assert size <= len(out)
@@ -95,7 +95,7 @@ def test_the_highest_sums(values, more, limit):
     for bit in range(6):
         here = np.flatnonzero(totals >> bit & 1).astype(np.int32)
         bits = np.zeros(sums.shape[1], np.uint64)
-        kernels_bits.set_around(here, n, 0, bits)
+        kernels_bits.set_rows(here, n, bits)
         kernels_bits.add_weight(bits, 1 << bit, sums)
     every = np.zeros(sums.shape[1], np.uint64)
     kernels_bits.set_range(0, n, every)
@@ -133,6 +133,23 @@ def test_what_terms_give(texts, steps):
         )
         got = sum((int(level[row // 64]) >> (row % 64) & 1) << n for n, level in enumerate(sums))
         assert got == wanted
+
+
+def test_terms_kept_under_a_name_are_kept_once():
+    """More terms of the same name, as numbers a channel gets, take the place of those before."""
+    texts = [[0], [1], [0, 1], [2]]
+    postings = filled(texts)
+    history, _ = asked(postings, texts, np.ones(4, np.uint8))
+    sizes = []
+    for terms, rows in (
+        ([0], {0, 2}),
+        ([0, 1], {0, 1, 2}),
+        ([0, 1, 2], {0, 1, 2, 3}),
+        ([1], {1, 2}),
+    ):
+        assert set_of(history.having(np.array(terms, np.int32), "number"), 4) == rows
+        sizes.append(postings.view().bits.nbytes)
+    assert len(set(sizes)) == 1
 
 
 def test_bits_take_in_what_comes_and_are_given_up_for_other_numbers(monkeypatch):

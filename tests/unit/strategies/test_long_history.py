@@ -240,3 +240,38 @@ def test_no_vector_at_all():
     with_none, without = rank_memory(view(), few, nearby), rank_memory(view(), few)
     assert with_none.rows.tolist() == without.rows.tolist()
     assert with_none.weights == without.weights
+
+
+def test_where_few_rows_count_all_of_them_are_compared():
+    """A thread's rows among many others: a graph would have to be walked through before it met them."""
+    rng = np.random.default_rng(1)
+    vectors = normalised(rng.normal(size=(6_000, 16)).astype(np.float32))
+    rows, labels = VectorRows.of(vectors), np.arange(6_000, dtype=np.int64)
+    graph = Graph(16)
+    graph.add(rows, labels)
+    scan = ScanIndex(rows, labels.astype(np.int32))
+    index = GraphIndex(graph, np.arange(6_001) < 6_000, labels[:0], scan, scan)
+    counts = np.zeros(6_000, np.bool_)
+    counts[rng.choice(6_000, 80, replace=False)] = True
+    for question in vectors[:5]:
+        found, exact = (Looking(one, question, labels).nearest(60, counts) for one in (index, scan))
+        assert found.tolist() == exact.tolist()
+        places, _, exhaustive = index.search(question, 60, np.flatnonzero(counts))
+        assert exhaustive
+        assert np.flatnonzero(counts)[places].tolist() == exact.tolist()
+
+
+def test_a_row_that_comes_while_a_question_is_embedded_is_not_lost():
+    """The older view reads postings that already have the row: what it kept as read must not leave it out."""
+    said = [say(f"m{n}", text="ubuntu line", ago_ms=1_000_000 - n) for n in range(300)]
+    channel = HotChannel(KEY, PlainCodec(), stored_in_order(said))
+
+    def asked(view):
+        question = MemoryQuestion("ubuntu", NOON_MS)
+        return replace(seek(view, question, np.ones(view.count, np.bool_)), is_long=True)
+
+    first = asked(channel.view())
+    (late,) = stored_in_order([say("late", text="ubuntu line", ago_ms=1)])
+    channel.publish(Applied(stored=(changed(late, seq=301),)))
+    assert len(best_by_words(first, 400)[0]) == 300
+    assert 300 in best_by_words(asked(channel.view()), 400)[0]

@@ -276,11 +276,27 @@ async def test_a_graph_is_loaded_from_its_file(filed: House, tmp_path: Path) -> 
     again = filed.fresh(index="hnsw", files=IndexFiles(tmp_path))
     assert await right_answers(filed, again)
     assert again._kept[ROOM].block.has_graph
-    assert again._kept[ROOM].block.tail_rows == 1
+    await again.settled()
+    assert again._kept[ROOM].block.tail_rows == 0
     assert 9 not in await filed.nearest(9, 5, again)
     assert await filed.nearest(900, 1, again) == [9]
     assert file_of(tmp_path).stat().st_mtime_ns == written
     await again.close()
+
+
+async def test_an_edited_message_stands_in_the_graph_once(filed: House) -> None:
+    await filed.apply(edit("m7", "new"))
+    fresh = MessageVector("m7", 1, direction(7).tobytes())
+    await filed.apply(VectorsChange(ROOM, "e1", (fresh,)))
+    await filed.apply(append(*(said(f"x{n}", 5_000 + n) for n in range(300))))
+    await filed.vectors.settled()
+    assert await right_answers(filed, filed.vectors)
+    graph = filed.vectors._kept[ROOM].block.graph
+    assert graph is not None
+    assert np.count_nonzero(graph.labels() == 7) == 1
+    found = await filed.nearest(7, 5)
+    assert found[0] == 7
+    assert len(set(found)) == 5
 
 
 def damaged(kind: str, whole: bytes) -> bytes | None:
