@@ -3,7 +3,7 @@
 Five signs: how likely the message starts something new (the reply model's word), the pause before it, how it sounds
 and what the history has of its words, whether there is a talk at all, and whether that is with the bot. A pause alone
 is not enough: people ask about long ago in the middle of a talk, and go on with it an hour later. A wrong call must
-cost little: who is unsure takes turns, and no list ever has all the places (decision 0007).
+cost little: who is unsure takes turns, and the history never has more than ten places in a row (decision 0007).
 """
 
 from __future__ import annotations

@@ -42,13 +42,15 @@ def lines():
     ]
 
 
-async def answers(database, index):
+async def answers(database, index, profile="balanced"):
     async with served(database, embedder=FakeEmbedder(), vector_index=index) as (client, app):
         found = []
         for question, _ in ASKED:
             context = await client.build_context("room", question, asker="u1", asked_at=NOON)
             await app.embedding.vectors.settled()
-            context = await client.build_context("room", question, asker="u1", asked_at=NOON)
+            context = await client.build_context(
+                "room", question, asker="u1", asked_at=NOON, profile=profile
+            )
             assert not context.raw.degradations
             found.append(
                 (
@@ -77,3 +79,8 @@ async def test_a_long_channel_is_answered_as_a_short_one(tmp_path, monkeypatch):
         assert not exhaustive
     assert all(exhaustive for _, exhaustive in scanned)
     assert [set(ids) for ids, _ in found] == [set(ids) for ids, _ in scanned]
+    for (ids, exhaustive), (_, line) in zip(
+        await answers(database, "auto", "memory"), ASKED, strict=True
+    ):
+        assert f"m{PLACES[line]}" in ids
+        assert not exhaustive
