@@ -526,6 +526,19 @@ def _turns(
 
 
 @helper
+def _repeating(rows: Int32, repeating: Int32, identifier: Float64) -> int:
+    """Mark the rows that repeat an error text as those of an identifier; the place of the newest of all, `NO` none."""
+    newest, k = NO, 0
+    for j in range(rows.shape[0]):
+        while k < repeating.shape[0] and repeating[k] < rows[j]:
+            k += 1
+        if k < repeating.shape[0] and repeating[k] == rows[j]:
+            identifier[j] = 1.0
+        newest = j if identifier[j] > 0.0 else newest
+    return newest
+
+
+@helper
 def _words(
     offsets: Int64, ids: Int32, rows: Int32, asked: Int32, identifiers: Int32, shared: Float64, share: Float64,
     weight: Float64, rarest_shared: Float64, identifier: Float64,
@@ -808,13 +821,7 @@ def link_columns(
     best_weight = _words(
         keyword_offsets, keyword_ids, rows, q_words, identifiers, shared, share, weight, rarest, identifier
     )  # fmt: skip
-    newest_identifier, k = NO, 0
-    for j in range(m):
-        while k < repeating.shape[0] and repeating[k] < rows[j]:
-            k += 1
-        if k < repeating.shape[0] and repeating[k] == rows[j]:
-            identifier[j] = 1.0
-        newest_identifier = j if identifier[j] > 0.0 else newest_identifier
+    newest_identifier = _repeating(rows, repeating, identifier)
     newest, last, gaps = _lately(who, alike, at, n_crowd)
     q = Facts(
         m, asker, q_called, q_flags, q_type == TYPE_QUESTION or (q_flags & Q_MARK) != 0, my_newest, naming_me, not_mine,
