@@ -35,6 +35,7 @@ from .lexical import (
     count_rows,
     in_use,
     rows_alike,
+    rows_of_pairs,
     rows_with,
 )
 from .line_table import LineTable, Pieces, add_up, key_of, take_fitting
@@ -102,6 +103,7 @@ __all__ = [
     "reciprocal_rank_fusion",
     "roots",
     "rows_alike",
+    "rows_of_pairs",
     "rows_with",
     "score_memory",
     "score_only",

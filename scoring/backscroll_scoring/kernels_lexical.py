@@ -111,40 +111,108 @@ def _newest(tail: Int32, term: int) -> int:
     return int(tail[term]) if term >= 0 else -1
 
 
-@kernel(nb.intp(POSTINGS, READ_I32, READ_U8, nb.intp, I32), nogil=True)
-def count_rows(postings: Postings, terms: Int32, eligible: UInt8, most: int, out: Int32) -> int:
+@kernel(nb.intp(POSTINGS, READ_I32, READ_U8, nb.intp, nb.intp, I32), nogil=True)
+def count_rows(
+    postings: Postings, terms: Int32, eligible: UInt8, most: int, walked: int, out: Int32
+) -> int:
     """See `lexical.count_rows`."""
     pool, tail, rows = postings
     for i in range(terms.shape[0]):
         if terms[i] >= tail.shape[0]:
             return BAD_POSTINGS
-        place, out[i] = _newest(tail, terms[i]), 0
+        place, out[i], steps = _newest(tail, terms[i]), 0, 0
         while 0 < place < pool.shape[0] and out[i] < most:
+            steps += 1
+            if steps > walked:
+                out[i] = most
+                break
             row = _row(rows, pool[place])
             out[i] += 0 <= row < eligible.shape[0] and eligible[row] != 0
             place = _before(pool, place)
     return OK
 
 
+@helper
+def _is_among(word: int, words: Int32, first: int, end: int) -> bool:
+    """Whether a word is among ``words[first:end]``, ascending."""
+    while first < end:
+        middle = (first + end) >> 1
+        if words[middle] < word:
+            first = middle + 1
+        elif words[middle] > word:
+            end = middle
+        else:
+            return True
+    return False
+
+
 @kernel(
-    nb.intp(POSTINGS, READ_I32, READ_F32, READ_U8, nb.intp, nb.intp, nb.intp, nb.float64, I32),
+    nb.intp(POSTINGS, READ_I32, READ_I64, READ_I32, READ_U8, nb.intp, I32, I32, I32), nogil=True
+)
+def rows_of_pairs(
+    postings: Postings, terms: Int32, offsets: Int64, ids: Int32, eligible: UInt8, walked: int, counts: Int32,
+    found: Int32, n_found: Int32,
+) -> int:  # fmt: skip
+    """See `lexical.rows_of_pairs`; OK or BAD_POSTINGS. ``found`` has as many rows for each pair as fit."""
+    pool, tail, rows = postings
+    n = eligible.shape[0]
+    for i in range(terms.shape[0]):
+        if terms[i] >= tail.shape[0]:
+            return BAD_POSTINGS
+        place, steps, counts[i] = _newest(tail, terms[i]), 0, 0
+        while 0 < place < pool.shape[0] and steps < walked:
+            row = _row(rows, pool[place])
+            counts[i] += 0 <= row < n and eligible[row] != 0
+            place = _before(pool, place)
+            steps += 1
+        if 0 < place < pool.shape[0]:
+            counts[i] = -1
+    most = found.shape[0] // max(1, n_found.shape[0])
+    for i in range(n_found.shape[0]):
+        n_found[i] = 0
+        rare, other = i, i + 1
+        if counts[rare] < 0 or 0 <= counts[other] < counts[rare]:
+            rare, other = other, rare
+        if counts[rare] <= 0 or counts[other] == 0:
+            continue
+        place = _newest(tail, terms[rare])
+        while 0 < place < pool.shape[0]:
+            row = _row(rows, pool[place])
+            if (
+                0 <= row < n
+                and eligible[row] != 0
+                and _is_among(terms[other], ids, offsets[row], offsets[row + 1])
+            ):
+                if n_found[i] == most:
+                    n_found[i] = 0
+                    break
+                found[i * most + n_found[i]] = row
+                n_found[i] += 1
+            place = _before(pool, place)
+    return OK
+
+
+@kernel(
+    nb.intp(POSTINGS, READ_I32, READ_F32, READ_U8, *(nb.intp,) * 5, I32),
     nogil=True,
 )
 def rows_alike(
     postings: Postings, terms: Int32, boosts: Float32, eligible: UInt8, cut: int, common: int, newest: int,
-    least: float, out: Int32,
+    walked: int, among: int, out: Int32,
 ) -> int:  # fmt: skip
     """See `lexical.rows_alike`; how many rows were found, -1 for a term that is outside the postings."""
     pool, tail, rows = postings
     n, count = eligible.shape[0], 0
+    least = math.log(max(n, among) + 1.0)
     found = np.empty(terms.shape[0] * newest, np.int64)
     worth = np.empty(terms.shape[0] * newest, np.float64)
     for i in range(terms.shape[0]):
         if terms[i] >= tail.shape[0]:
             return -1
         place = _newest(tail, terms[i])
-        often, end = 0, count
-        while 0 < place < pool.shape[0] and often < common:
+        often, end, steps = 0, count, 0
+        while 0 < place < pool.shape[0] and often < common and steps <= walked:
+            steps += 1
             row = _row(rows, pool[place])
             if 0 <= row < n and eligible[row] != 0:
                 often += 1
@@ -152,7 +220,7 @@ def rows_alike(
                     found[end] = row
                     end += 1
             place = _before(pool, place)
-        if often < common:  # who has a common word is like nobody by it
+        if often < common and steps <= walked:  # who has a common word is like nobody by it
             for k in range(count, end):
                 worth[k] = boosts[i] * math.log((n + 1.0) / often)
             count = end

@@ -243,7 +243,9 @@ CHANNEL = nb.types.Tuple(  # LinkArrays
         READ_I32, READ_I32, READ_I32, nb.int64,
     )
 )  # fmt: skip
-ASKED = nb.types.Tuple((*[nb.int64] * 6, READ_I32, READ_I32, nb.int64, READ_I32))  # LinkQuestion
+ASKED = nb.types.Tuple(
+    (*[nb.int64] * 6, READ_I32, READ_I32, nb.int64, READ_I32, READ_I32)
+)  # LinkQuestion
 Channel: TypeAlias = tuple[Any, ...]
 Question: TypeAlias = tuple[Any, ...]
 MODEL = nb.types.Tuple(
@@ -524,6 +526,19 @@ def _turns(
 
 
 @helper
+def _repeating(rows: Int32, repeating: Int32, identifier: Float64) -> int:
+    """Mark the rows that repeat an error text as those of an identifier; the place of the newest of all, `NO` none."""
+    newest, k = NO, 0
+    for j in range(rows.shape[0]):
+        while k < repeating.shape[0] and repeating[k] < rows[j]:
+            k += 1
+        if k < repeating.shape[0] and repeating[k] == rows[j]:
+            identifier[j] = 1.0
+        newest = j if identifier[j] > 0.0 else newest
+    return newest
+
+
+@helper
 def _words(
     offsets: Int64, ids: Int32, rows: Int32, asked: Int32, identifiers: Int32, shared: Float64, share: Float64,
     weight: Float64, rarest_shared: Float64, identifier: Float64,
@@ -771,7 +786,7 @@ def link_columns(
     ]
     message_type, tokens = channel[7:9]
     q_time, asker, q_type, q_flags, q_called = question[:5]
-    q_shortened, q_names, q_words, q_tokens, identifiers = question[5:]
+    q_shortened, q_names, q_words, q_tokens, identifiers, repeating = question[5:]
     m = rows.shape[0]
     who, flags = np.empty(m, np.int32), np.zeros(m, np.int32)
     called, shortened = np.full(m, NO, np.int32), np.full(m, NO, np.int32)
@@ -806,9 +821,7 @@ def link_columns(
     best_weight = _words(
         keyword_offsets, keyword_ids, rows, q_words, identifiers, shared, share, weight, rarest, identifier
     )  # fmt: skip
-    newest_identifier = NO
-    for j in range(m):
-        newest_identifier = j if identifier[j] > 0.0 else newest_identifier
+    newest_identifier = _repeating(rows, repeating, identifier)
     newest, last, gaps = _lately(who, alike, at, n_crowd)
     q = Facts(
         m, asker, q_called, q_flags, q_type == TYPE_QUESTION or (q_flags & Q_MARK) != 0, my_newest, naming_me, not_mine,
@@ -981,7 +994,7 @@ def reply_links(
         question = (
             time_ms[row], np.int64(author[row]), np.int64(message_type[row]), np.int64(flags[cue]),
             np.int64(called), np.int64(shortened), names[:n_names], words, np.int64(tokens[row]),
-            words[:0],
+            words[:0], words[:0],
         )  # fmt: skip
         link_columns(channel, rows[:m], extra, question, x, start, weights[:1], scores)
         for j in range(m):

@@ -25,8 +25,11 @@ COMMON = 64
 """A word of so many rows tells no two rows to be about the same."""
 NEWEST_ALIKE = 16
 """So many rows of a rare word are compared."""
-LEAST_ALIKE = 8.0
-"""What rows must have in common: two words that a fiftieth of all have, or one of 3,000 rows."""
+WALKED = 1_024
+"""Postings of a word that are read: one that has more is common, or hardly any of its rows are eligible."""
+AMONG = 1_000
+"""What rows have in common must be as rare as a word that one row has, of so many at least: it grows with the history,
+and in a short one everyday words are said once."""
 
 _MIN_CAPACITY = 64
 _MIN_POOL = 1_024
@@ -375,6 +378,8 @@ def rows_with(
 def count_rows(postings: PostingsView, terms: Int32, eligible: UInt8, most: int) -> Int32:
     """Return how many eligible rows have each term, int32[k], counted up to ``most``. No row has a negative term.
 
+    `most` as well for a term of more than `WALKED` postings that were read before so many rows were found.
+
     Raises
     ------
     ValueError
@@ -382,8 +387,48 @@ def count_rows(postings: PostingsView, terms: Int32, eligible: UInt8, most: int)
     """
     out = np.empty(len(terms), np.int32)
     found = (postings.pool, postings.tail, postings.rows)
-    check(kernels_lexical.count_rows(found, terms, eligible, most, out))
+    check(kernels_lexical.count_rows(found, terms, eligible, most, WALKED, out))
     return out
+
+
+def rows_of_pairs(
+    postings: PostingsView,
+    terms: Int32,
+    offsets: Int64,
+    ids: Int32,
+    eligible: UInt8,
+    most: int,
+) -> tuple[Int32, list[Int32]]:
+    """How many eligible rows have each of a text's terms, and which have one and the next: O(terms).
+
+    Parameters
+    ----------
+    terms : int32[k]
+        In the order of the text; an unknown one is -1.
+    offsets : int64[>= n + 1], ids : int32[]
+        The terms of each row, ascending: of row r ``ids[offsets[r] : offsets[r + 1]]``.
+    eligible : uint8[n]
+
+    Returns
+    -------
+    int32[k], list of int32[m]
+        -1 for a term of more than `WALKED` postings: it is common. For each term but the last the rows that have it
+        and the next one; none where more than `most` do, or where both terms are common.
+
+    Raises
+    ------
+    ValueError
+        A term outside the postings.
+    """
+    counts, pairs = np.empty(len(terms), np.int32), max(0, len(terms) - 1)
+    found, n_found = np.empty(pairs * most, np.int32), np.empty(pairs, np.int32)
+    lists = (postings.pool, postings.tail, postings.rows)
+    check(
+        kernels_lexical.rows_of_pairs(
+            lists, terms, offsets, ids, eligible, WALKED, counts, found, n_found
+        )
+    )
+    return counts, [found[i * most :][:count] for i, count in enumerate(n_found.tolist())]
 
 
 def rows_alike(
@@ -392,8 +437,10 @@ def rows_alike(
     """Return the rows before ``cut`` that have the rarest of the terms, ascending, at most ``most``.
 
     A row is worth the sum over its terms of ``boost * log((n + 1) / df)``, where ``df`` counts eligible rows. It must
-    be worth `LEAST_ALIKE`; of equal ones the newest are taken. A term that `COMMON` rows have does not count,
-    and of the others the `NEWEST_ALIKE` newest rows before the cut are looked at: O(terms), whatever the history.
+    be worth ``log(max(n, AMONG) + 1)``; of equal ones the newest are taken. A term that `COMMON` rows have does not
+    count, nor does one of which `WALKED` postings did not tell; of the others the `NEWEST_ALIKE` newest rows before the
+    cut are looked at. O(terms), whatever the history: at most `WALKED` postings a term, of which each takes some
+    10 nanoseconds.
 
     Parameters
     ----------
@@ -411,7 +458,7 @@ def rows_alike(
     out = np.empty(most, np.int32)
     count = kernels_lexical.rows_alike(
         (postings.pool, postings.tail, postings.rows), terms, boosts, eligible, cut, COMMON, NEWEST_ALIKE,
-        LEAST_ALIKE, out,
+        WALKED, AMONG, out,
     )  # fmt: skip
     if count < 0:
         raise ValueError("a term outside the postings")

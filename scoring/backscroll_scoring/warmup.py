@@ -21,6 +21,7 @@ from .lexical import (
     count_rows,
     in_use,
     rows_alike,
+    rows_of_pairs,
     rows_with,
 )
 from .line_table import LineTable, Pieces, add_up, take_fitting
@@ -64,6 +65,7 @@ def warm() -> None:
     rows_with(postings.view(), ids[:1], eligible)
     count_rows(postings.view(), ids[:1], eligible, 1)
     rows_alike(postings.view(), ids[:1], np.ones(1, np.float32), eligible, 1, 1)
+    rows_of_pairs(postings.view(), ids, one_a_row, ids, eligible, 1)
     in_use(postings.view(), ids[:1], eligible)
     matches = bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible)
     bound_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
@@ -153,7 +155,7 @@ def _warm_links() -> None:
         nobody,
         nobody,
     )
-    question = LinkQuestion(2, 0, 1, 0, -1, -1, ids[:1], ids[:1], 1, ids[:1])
+    question = LinkQuestion(2, 0, 1, 0, -1, -1, ids[:1], ids[:1], 1, ids[:1], ids[:1])
     allowed, links = np.ones(2, np.uint8), new_links(0)
     extend_links(arrays, allowed, 0, links, 0, 2, shipped())
     candidates(arrays, 2, allowed, 0, question)

@@ -21,7 +21,7 @@ def rows_of(view, term):
     return out
 
 
-def rows_alike(texts, terms, boosts, eligible, cut, most, common, newest, least):
+def rows_alike(texts, terms, boosts, eligible, cut, most, common, newest, among):
     """The rows before a cut with the rarest of the terms: each is worth what its terms are, of equal ones the later."""
     n, worth = len(eligible), {}
     for term, boost in zip(terms, boosts, strict=True):
@@ -29,8 +29,9 @@ def rows_alike(texts, terms, boosts, eligible, cut, most, common, newest, least)
         if len(rows) < common:
             for row in [row for row in rows if row < cut][-newest:]:
                 worth[row] = worth.get(row, 0.0) + boost * math.log((n + 1.0) / len(rows))
-    enough = [row for row in worth if worth[row] >= least]
-    return sorted(sorted(enough, key=lambda row: (-round(worth[row], 9), -row))[:most])
+    least = math.log(max(n, among) + 1.0)
+    alike = [row for row in worth if worth[row] >= least]
+    return sorted(sorted(alike, key=lambda row: (-round(worth[row], 9), -row))[:most])
 
 
 def bm25(texts, terms, boosts, eligible):

@@ -14,9 +14,12 @@ that has the same segmenter.
 
 from __future__ import annotations
 
+import errno
 import re
+import signal
 import unicodedata
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -29,9 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 MAX_KEYWORD_CHARS = 64
-"""Longer words are cut here, longer wholes left out: a pasted key or blob must not fill an index."""
+"""Longer words are cut here, of longer wholes a digest stands for the rest: no pasted blob may fill an index."""
+_DIGEST_BYTES = 8
 
 _CACHED_TOKENS = 65_536
+_SHORTEST_OF_TWO = 4
 _CACHED_TOKEN_CHARS = 24
 
 _MARKS = "".join(chr(c) for c in range(0x300, 0xE00) if unicodedata.category(chr(c))[0] == "M")
@@ -59,7 +64,12 @@ _STARTS_UNSPACED = re.compile(rf"[{UNSPACED}]")
 _IS_KANA = re.compile(rf"[{HIRAGANA}{KATAKANA}]")
 _IS_VERSION = re.compile(r"v?\d[\w+\-]*(?:\.\d[\w+\-]*)+")
 _IS_IDENTIFIER = re.compile(r"(?=.*[_/]|(?:[^0-9]*[0-9]){3})(?![0-9]{1,5}$)[!-~]{4,}")
-_MAY_IDENTIFY = re.compile(r"[_/0-9]|[a-z0-9][A-Z]")
+_MAY_IDENTIFY = re.compile(r"[_/0-9]|[a-z0-9][A-Z]|[A-Z]{5}")
+_CAPITALS = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]{4,}(?![A-Za-z0-9_])")
+_CODES = frozenset(errno.errorcode.values()).union(
+    signal.Signals.__members__, ("NXDOMAIN", "SERVFAIL")
+)
+"""What systems call errors, signals and failed look-ups: by its form alone a word in capitals may be a shout."""
 _TERM = re.compile(r"(?<![!-~])[A-Za-z]{4,}(?![!-~])")
 _UNSPACED_RUN = re.compile(rf"[{HAN}{UNSPACED}]")
 _CAMEL_CASE = re.compile(
@@ -93,8 +103,53 @@ def identifiers(text: str, keywords: Sequence[str]) -> frozenset[str]:
     found = {word for word in keywords if _IS_IDENTIFIER.fullmatch(word)}
     if not is_ascii and _UNSPACED_RUN.search(text):
         found.update(_word(term.lower()) for term in _TERM.findall(text))
-    camel = {_word(name.lower()) for name in _CAMEL_CASE.findall(text)}
-    return frozenset((found | camel).intersection(keywords))
+    named = _CAMEL_CASE.findall(text) + [word for word in _CAPITALS.findall(text) if word in _CODES]
+    found.update(_word(name.lower()) for name in named)
+    return frozenset(found.intersection(keywords))
+
+
+def in_order(text: str) -> tuple[str, list[tuple[str, int, int]]]:
+    """The text as phrases are compared (`as_compared`), and its words: keyword, begin, end there. No stop words.
+
+    No two overlap: an address or a path is one word, and so is a Han word unless shorter ones make it up. O(n).
+    """
+    text, found = as_compared(text), list[tuple[str, int, int]]()
+    for token in _TOKEN.finditer(text):
+        at = token.start()
+        for part in _parts(token.group()):
+            if word := max(_known_or_expanded(part), key=len, default=""):
+                found.append((word, at, at + len(part)))
+            at += len(part)
+    return text, found
+
+
+def as_compared(text: str) -> str:
+    """The text normalised by NFKC, in lower case, single spaces for white space."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).replace("\u2019", "'")
+    return " ".join(text.lower().split())
+
+
+def _parts(token: str) -> Sequence[str]:
+    """A token cut into words that follow each other: of scripts without spaces there are several."""
+    if token.isascii() or not _UNSPACED_RUN.match(token):
+        return (token,)
+    if not _STARTS_HAN.match(token) or _segmenter() is _bigrams:
+        return [token[i : i + 2] for i in range(0, len(token), 2)]
+    import rjieba  # noqa: PLC0415 - the segmenter has it
+
+    return [
+        part
+        for word in rjieba.cut(token)
+        for part in ((word,) if len(word) < _SHORTEST_OF_TWO else _halves(word))
+    ]
+
+
+@lru_cache(maxsize=_CACHED_TOKENS)
+def _halves(word: str) -> tuple[str, ...]:
+    """The shorter words that make up a Han word, else that."""
+    inside = [one for one in _segmenter()(word) if one != word]
+    return tuple(inside) if "".join(inside) == word else (word,)
 
 
 def segmenter_name() -> str:
@@ -158,11 +213,18 @@ def _word(token: str) -> str:
 
 def _whole_and_parts(token: str) -> Iterator[str]:
     """A path or dotted name as it is, then its words without bare numbers and single letters."""
-    if len(token) <= MAX_KEYWORD_CHARS:
-        yield token
+    yield _whole(token)
     for part in _PART.findall(token):
         if len(part) > 1 and not part.isdigit() and (word := _word(part)):
             yield word
+
+
+def _whole(token: str) -> str:
+    """The token, at most `MAX_KEYWORD_CHARS` long: two that begin alike stay two."""
+    if len(token) <= MAX_KEYWORD_CHARS:
+        return token
+    digest = blake2b(token.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
+    return f"{token[: MAX_KEYWORD_CHARS - len(digest) - 1]}#{digest}"
 
 
 def _url(token: str) -> Iterator[str]:

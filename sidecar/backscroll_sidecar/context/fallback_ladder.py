@@ -43,8 +43,9 @@ from backscroll_sidecar.strategies.recall import Lexical
 
 log = structlog.get_logger(__name__)
 
-RANK_REPLIES_US = 300.0
-"""What ranking by the reply model costs at most when its links are known: less time left, and it is skipped."""
+RANK_REPLIES_US = 400.0
+"""What ranking by the reply model costs at most when its links are known, but for reading the question once more: less
+time left, and it is skipped."""
 
 Ranker = Callable[[ChannelView, Question, Gathered, Profile], Ranked]
 _RANKED = Rung.RANKED
@@ -201,7 +202,7 @@ class Picker:
         deadline: Deadline,
     ) -> tuple[Ranking, Reach, HistoryHits | None]:
         """The reply model's ranking of the newest rows and these, how far the question reaches, and what is there."""
-        if not deadline.allows(RANK_REPLIES_US):
+        if not deadline.allows(RANK_REPLIES_US + question.read_us):
             raise OutOfTime
         looking = _looked(query, question, rows, profile)
         replies, reach, sought = await deadline.bound(looking)

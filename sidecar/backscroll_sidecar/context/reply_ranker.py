@@ -31,6 +31,7 @@ from backscroll_sidecar.analyze.reply_cues import NamesLately, flags_of, names_c
 from backscroll_sidecar.channels import BLANK, LIVE, RECALLED, ChannelView
 from backscroll_sidecar.channels.reply_cache import LinkState
 from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.repeated_phrases import Repeated, repeated_phrase
 
 CALLED_AMONG = 100
 """Rows before a message whose authors it may call by name."""
@@ -146,7 +147,7 @@ def older_of_speakers(view: ChannelView) -> NDArray[np.int32]:
     newest_first = dict.fromkeys(view.columns.author[seen_from:end][::-1].tolist())
     arrays, older = _arrays(view, state), set[int]()
     for user in list(newest_first)[:LATELY_SPOKE]:
-        asked = LinkQuestion(0, user, 0, 0, NOBODY, NOBODY, NO_ROWS, NO_ROWS, 0, NO_ROWS)
+        asked = LinkQuestion(0, user, 0, 0, NOBODY, NOBODY, NO_ROWS, NO_ROWS, 0, NO_ROWS, NO_ROWS)
         rows, count = candidates(arrays, end, live, seen_from, asked)
         older.update(rows[:count].tolist())
     return np.array(sorted(older), np.int32)
@@ -169,7 +170,8 @@ def rank_replies(
     if not view.all_live:
         eligible = eligible & (view.state[:end] == LIVE)
         more = more[view.state[more] == LIVE]
-    asked = link_question(view, question, eligible)
+    repeated = repeated_phrase(view, question.read, eligible)
+    asked = link_question(view, question, eligible, repeated)
     return rank(
         _arrays(view, state),
         state.links,
@@ -178,7 +180,7 @@ def rank_replies(
         eligible[search_from(end) :].view(np.uint8),
         shipped(),
         more=more,
-        alike=alike_rows(view, asked, eligible) if by_words else NO_ROWS,
+        alike=alike_rows(view, asked, eligible, repeated) if by_words else NO_ROWS,
         parent=question.explicit_parent_row,
         sizes=state.sizes,
     )
@@ -188,8 +190,10 @@ def alike_rows(
     view: ChannelView,
     question: LinkQuestion,
     eligible: NDArray[np.bool_],
+    repeated: Repeated,
 ) -> NDArray[np.int32]:
-    """int32[k]: rows before the window with the question's rare words, identifiers before all; ascending. Some 10 us.
+    """int32[k]: rows before the window with the question's rare words, identifiers before all, and those that repeat a
+    phrase of it; ascending. Some 10 us.
 
     Rows behind `eligible` are not looked at.
     """
@@ -200,9 +204,11 @@ def alike_rows(
     boosts = np.ones(len(terms), np.float32)
     if len(question.identifiers):
         boosts[np.isin(terms, question.identifiers)] = IDENTIFIER
-    return rows_alike(
+    alike = rows_alike(
         view.lexicon.postings, terms, boosts, eligible.view(np.uint8), cut, MOST_ALIKE
     )
+    repeating = repeated.rows[repeated.rows < cut]
+    return np.union1d(alike, repeating) if len(repeating) else alike
 
 
 def rare_identifiers(
@@ -223,9 +229,9 @@ def rare_identifiers(
 
 
 def link_question(
-    view: ChannelView, question: Question, eligible: NDArray[np.bool_]
+    view: ChannelView, question: Question, eligible: NDArray[np.bool_], repeated: Repeated
 ) -> LinkQuestion:
-    """A question as the reply model sees it: what it sees of a stored message, and its rare identifiers."""
+    """A question as the reply model sees it: what it sees of a stored message, its rare identifiers and error text."""
     people, columns, end = view.people.index, view.columns, question.end
     asker = people.get(question.asker.id, NOBODY) if question.asker else NOBODY
     names = names_before(view, end)
@@ -252,6 +258,7 @@ def link_question(
         asked_at_ms, asker, int(question.message_type), flags_of(question.text), called, shortened,
         np.array(named, np.int32) if named else NO_ROWS, question.keyword_ids(), question.token_count,
         rare_identifiers(view, question.read, question.keywords, question.numbers(), eligible),
+        repeated.rows if repeated.is_error else NO_ROWS,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import backscroll_sidecar.analyze.keywords  # noqa: F401 - the name of the module is that of its function
 from backscroll_sidecar.analyze import keywords, segmenter_name
-from backscroll_sidecar.analyze.keywords import identifiers
+from backscroll_sidecar.analyze.keywords import as_compared, identifiers, in_order
 from tests.unit.analyze.texts import ANY_TEXT
 
 MODULE = sys.modules["backscroll_sidecar.analyze.keywords"]
@@ -92,7 +92,18 @@ def test_a_file_and_its_path_meet():
 
 def test_a_blob_is_cut_short():
     assert keywords("q" * 100) == ("q" * 64,)
-    assert keywords("/srv/" + "q" * 100) == ("srv", "q" * 64)
+    whole, *parts = keywords("/srv/" + "q" * 100)
+    assert len(whole) == 64
+    assert parts == ["srv", "q" * 64]
+
+
+def test_long_addresses_that_begin_alike_are_two():
+    one, other = (f"https://example.org/{'a' * 60}/{end}" for end in ("first", "second"))
+    (host, whole, *_), (_, another, *_) = keywords(one), keywords(other)
+    assert host == "example.org"
+    assert whole != another
+    assert keywords(f"so {one}?")[1] == whole
+    assert whole in identifiers(one, keywords(one))
 
 
 def test_order_is_that_of_appearance_without_repeats():
@@ -164,8 +175,34 @@ def test_a_long_hostile_text_takes_linear_time(unit):
         ("v3.18.2 在哪里", {"v3.18.2"}), ("the commit 4be1f7c29d", {"4be1f7c29d"}),
         ("max_wal_senders and retryWithBackoff", {"max_wal_send", "retrywithbackoff"}), ("ORA-01555", {"ora-01555"}),
         ("又报 connection reset by peer", {"connect", "reset", "peer"}),
+        ("open says EACCES!", {"eacc"}), ("SIGSEGV, again", {"sigsegv"}), ("又报 EACCES", {"eacc"}),
+        ("why HTTP_404 here", {"http_404"}), ("PLEASE HELP with that", set()), ("it is NOT GOING to work", set()),
+        ("THANKS", set()), ("the USA", set()),
         ("ext3 in 2008, Sunday at 10", set()), ("a plain line. Another one", set()), ("今天去哪儿？", set()),
     ],
 )  # fmt: skip
 def test_what_is_an_identifier(text, expected):
     assert identifiers(text, keywords(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Ping:  Temporary failure in name\nresolution", ["ping", "temporary", "failure", "name", "resolution"]),
+        ("the apt-get's broken", ["apt-get's", "broken"]), ("一连就提示连接被拒绝", ["一连", "提示", "连接", "拒绝"]),
+        ("又说内存不足", ["内存", "不足"]), ("数据库超时", ["数据库", "超时"]), ("カタカナ", ["カタ", "カナ"]),
+        ("see https://a.example/b ＦＵＬＬ", ["see", "https://a.example/b", "full"]), ("is the 的 了", []), ("", []),
+    ],
+)  # fmt: skip
+def test_words_in_the_order_of_the_text(text, words):
+    said, found = in_order(text)
+    assert said == as_compared(text)
+    assert [said[begin:end] for _, begin, end in found] == words
+
+
+@given(st.text())
+def test_words_in_order_are_keywords_and_do_not_overlap(text):
+    said, found = in_order(text)
+    assert {word for word, _, _ in found} <= set(keywords(text))
+    ends = [0, *(place for _, begin, end in found for place in (begin, end)), len(said)]
+    assert ends == sorted(ends)

@@ -1,5 +1,7 @@
 """The inverted index and BM25: what is found, readers beside a writer. Also run with the JIT off."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,10 +16,11 @@ from backscroll_scoring import (
     count_rows,
     in_use,
     rows_alike,
+    rows_of_pairs,
     rows_with,
 )
 from backscroll_scoring.layout import BESIDE, CHUNK
-from backscroll_scoring.lexical import COMMON, LEAST_ALIKE, NEWEST_ALIKE
+from backscroll_scoring.lexical import AMONG, COMMON, NEWEST_ALIKE, WALKED
 from tests.reference import lexical as reference
 
 TWINS = settings(deadline=None, max_examples=100)
@@ -114,7 +117,7 @@ def test_rows_with_the_same_rare_terms(seed):
         for most in (1, 4):
             found = rows_alike(postings.view(), terms, boosts, eligible, cut, most)
             assert found.tolist() == reference.rows_alike(
-                rows, terms, boosts, eligible, cut, most, COMMON, NEWEST_ALIKE, LEAST_ALIKE
+                rows, terms, boosts, eligible, cut, most, COMMON, NEWEST_ALIKE, AMONG
             )
     counts = [
         sum(term in one for one, may in zip(rows, eligible, strict=True) if may)
@@ -125,6 +128,56 @@ def test_rows_with_the_same_rare_terms(seed):
         assert counted.tolist() == [min(most, count) for count in counts]
 
 
+@TWINS
+@given(runs, st.lists(st.integers(-1, TERMS - 1), max_size=8), st.integers(1, 4), st.data())
+def test_rows_of_words_and_their_neighbours(rows, terms, most, data):
+    n = data.draw(st.integers(0, len(rows)))
+    eligible = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), np.uint8)
+    ids = np.array([term for row in rows for term in sorted(row)], np.int32)
+    counts, pairs = rows_of_pairs(
+        filled(rows).view(), np.array(terms, np.int32), offsets_of(rows), ids, eligible, most
+    )
+    having = [{row for row in range(n) if eligible[row] and term in rows[row]} for term in terms]
+    assert counts.tolist() == [len(found) for found in having]
+    both = [one & other for one, other in pairwise(having)]
+    assert [sorted(found.tolist()) for found in pairs] == [
+        sorted(found) if len(found) <= most else [] for found in both
+    ]
+
+
+def test_of_a_word_that_is_everywhere_a_bounded_number_of_postings_is_read():
+    """Where few rows are eligible and all have it, it would be read to its end."""
+    rows = [[0, 1, 2 + row % 2] for row in range(WALKED)]
+    for n in (WALKED, WALKED + 1):
+        postings, (eligible, terms) = (
+            filled(rows),
+            (np.zeros(n, np.uint8), np.arange(2, dtype=np.int32)),
+        )
+        eligible[:3] = 1
+        offsets, ids = offsets_of(rows), np.array([term for row in rows for term in row], np.int32)
+        counts, pairs = rows_of_pairs(postings.view(), terms, offsets, ids, eligible, 4)
+        alike = rows_alike(postings.view(), terms, np.ones(2, np.float32), eligible, n, 4)
+        is_read = n <= WALKED
+        assert counts.tolist() == ([3, 3] if is_read else [-1, -1])
+        assert sorted(pairs[0].tolist()) == ([0, 1, 2] if is_read else [])
+        assert alike.tolist() == ([0, 1, 2] if is_read else [])
+        assert count_rows(postings.view(), terms, eligible, 5).tolist() == (
+            [3, 3] if is_read else [5, 5]
+        )
+        rows.append([0, 1])
+
+
+@pytest.mark.parametrize("n", [AMONG, 20_000])
+def test_one_word_that_no_other_row_has_is_enough(n):
+    """However long the history; one that two rows have is not, nor is any in a short one."""
+    postings = filled([[0], [1], [1], *[[]] * (n - 3)])
+    eligible, one = np.ones(n, np.uint8), np.ones(1, np.float32)
+    assert rows_alike(postings.view(), np.array([0], np.int32), one, eligible, n, 4).tolist() == [0]
+    assert not len(rows_alike(postings.view(), np.array([1], np.int32), one, eligible, n, 4))
+    short = eligible[: AMONG - 1]
+    assert not len(rows_alike(postings.view(), np.array([0], np.int32), one, short, len(short), 4))
+
+
 def test_terms_outside_the_postings_are_refused():
     view, outside = filled([[0]]).view(), np.array([10_000], np.int32)
     one = np.ones(1, np.uint8)
@@ -132,6 +185,8 @@ def test_terms_outside_the_postings_are_refused():
         rows_alike(view, outside, np.ones(1, np.float32), one, 1, 1)
     with pytest.raises(ValueError, match="postings"):
         count_rows(view, outside, one, 1)
+    with pytest.raises(ValueError, match="postings"):
+        rows_of_pairs(view, outside, np.zeros(2, np.int64), outside, one, 1)
     with pytest.raises(ValueError, match="at most"):
         rows_alike(view, outside, np.ones(2, np.float32), one, 1, 1)
 

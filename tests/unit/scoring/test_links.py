@@ -75,6 +75,7 @@ def asked(seed, people=9):
         10_000_000 if seed % 3 else 0, int(rng.integers(-1, people)), int(rng.integers(1, 6)),
         int(rng.integers(0, 2**17)), int(users[0]) if len(users) else -1, int(rng.integers(-1, people)),
         users, words, int(rng.integers(1, 80)), words[::2].copy(),
+        np.flatnonzero(rng.random(400) < 0.05).astype(np.int32),
     )  # fmt: skip
 
 
@@ -180,7 +181,7 @@ def expected_links(arrays, allowed, row, model):
     question = LinkQuestion(
         int(arrays.time_ms[row]), int(arrays.author[row]), int(arrays.message_type[row]), int(arrays.flags[row]),
         int(arrays.called[row]), int(arrays.shortened[row]), np.array(sorted(named), np.int32), words,
-        int(arrays.tokens[row]), words[:0],
+        int(arrays.tokens[row]), words[:0], words[:0],
     )  # fmt: skip
     rows, n_extra = plain.candidates(arrays, row, lambda r: bool(allowed[r]), question)
     if not rows:
@@ -350,6 +351,7 @@ def test_what_an_answer_looks_like():
         np.array([1], np.int32),
         np.empty(0, np.int32),
         8,
+        np.empty(0, np.int32),
         np.empty(0, np.int32),
     )
     links = new_links(0)
