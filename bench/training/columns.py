@@ -22,8 +22,8 @@ from backscroll_scoring.links import (
     with_rows,
 )  # fmt: skip
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.repeated_phrases import repeated_phrase
 from backscroll_sidecar.context.reply_ranker import alike_rows, line_cues, rare_identifiers
+from backscroll_sidecar.context.shared_errors import rows_of_same_error
 from bench.training.data import Ask, Chat
 
 
@@ -86,13 +86,12 @@ def question_at(
             named.append(user)
     numbers = arrays.keyword_ids[arrays.keyword_offsets[row] : arrays.keyword_offsets[row + 1]]
     words = [view.keyword_ids.word(number) for number in numbers.tolist()]
-    repeated = repeated_phrase(view, view.texts[row], allowed[:row].view(np.bool_))
     return LinkQuestion(
         int(arrays.time_ms[row]), author, int(arrays.message_type[row]), int(arrays.flags[row]),
         int(arrays.called[row]), int(arrays.shortened[row]), np.array(named, np.int32),
         numbers, int(arrays.tokens[row]),
         rare_identifiers(view, view.texts[row], words, numbers.tolist(), allowed[:row].view(np.bool_)),
-        repeated.rows if repeated.is_error else repeated.rows[:0],
+        rows_of_same_error(view, view.texts[row], allowed[:row].view(np.bool_)),
     )  # fmt: skip
 
 
@@ -116,9 +115,7 @@ def _candidates(
 ) -> tuple[NDArray[np.int32], int]:
     """What a question at a row is ranked with, and how many of them stand before the window."""
     rows, n_older = candidates(arrays, end, allowed, 0, question)
-    eligible = allowed[:end].view(np.bool_)
-    repeated = repeated_phrase(chat.view, chat.view.texts[end], eligible)
-    alike = alike_rows(chat.view, question, eligible, repeated)
+    alike = alike_rows(chat.view, question, allowed[:end].view(np.bool_))
     found = with_rows(rows, alike)
     return found, int((found < rows[n_older]).sum()) if n_older < len(rows) else len(found)
 

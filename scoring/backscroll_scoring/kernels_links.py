@@ -526,13 +526,13 @@ def _turns(
 
 
 @helper
-def _repeating(rows: Int32, repeating: Int32, identifier: Float64) -> int:
+def _of_same_error(rows: Int32, same_error: Int32, identifier: Float64) -> int:
     """Mark the rows that repeat an error text as those of an identifier; the place of the newest of all, `NO` none."""
     newest, k = NO, 0
     for j in range(rows.shape[0]):
-        while k < repeating.shape[0] and repeating[k] < rows[j]:
+        while k < same_error.shape[0] and same_error[k] < rows[j]:
             k += 1
-        if k < repeating.shape[0] and repeating[k] == rows[j]:
+        if k < same_error.shape[0] and same_error[k] == rows[j]:
             identifier[j] = 1.0
         newest = j if identifier[j] > 0.0 else newest
     return newest
@@ -786,7 +786,7 @@ def link_columns(
     ]
     message_type, tokens = channel[7:9]
     q_time, asker, q_type, q_flags, q_called = question[:5]
-    q_shortened, q_names, q_words, q_tokens, identifiers, repeating = question[5:]
+    q_shortened, q_names, q_words, q_tokens, identifiers, same_error = question[5:]
     m = rows.shape[0]
     who, flags = np.empty(m, np.int32), np.zeros(m, np.int32)
     called, shortened = np.full(m, NO, np.int32), np.full(m, NO, np.int32)
@@ -821,7 +821,7 @@ def link_columns(
     best_weight = _words(
         keyword_offsets, keyword_ids, rows, q_words, identifiers, shared, share, weight, rarest, identifier
     )  # fmt: skip
-    newest_identifier = _repeating(rows, repeating, identifier)
+    newest_identifier = _of_same_error(rows, same_error, identifier)
     newest, last, gaps = _lately(who, alike, at, n_crowd)
     q = Facts(
         m, asker, q_called, q_flags, q_type == TYPE_QUESTION or (q_flags & Q_MARK) != 0, my_newest, naming_me, not_mine,

@@ -193,7 +193,7 @@ class LinkQuestion(NamedTuple):
     `names` are the people it names (mentions, who is called first, the author of the message it replies to), without
     repeats; `words` its keywords, ascending, unknown ones negative; `tokens` counts the text and a newline.
     `identifiers` are those of the words that are addresses, codes or names in programs and that hardly any row has,
-    ascending; `repeating` are the rows, ascending, that have an error text of it as hardly any row does.
+    ascending; `same_error` are the rows, ascending, that have an error text of it as hardly any row does.
     Of a stored message neither is told.
     """
 
@@ -207,4 +207,4 @@ class LinkQuestion(NamedTuple):
     words: Int32
     tokens: int
     identifiers: Int32
-    repeating: Int32
+    same_error: Int32

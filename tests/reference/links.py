@@ -163,7 +163,7 @@ def link_columns(a, q, rows, n_extra):
     mean_words = sum(map(len, row_words)) / max(1, m)
     idf = {w: _idf(m, sum(w in found for found in row_words)) for w in words}
     identifiers = [words & found & set(q.identifiers.tolist()) for found in row_words]
-    said_alike = set(q.repeating.tolist())
+    said_alike = set(q.same_error.tolist())
     identifiers = [found or row in said_alike for found, row in zip(identifiers, rows, strict=True)]
     newest_identifier = max((j for j in range(m) if identifiers[j]), default=-1)
     weight = [_bm25([idf[w] for w in words & found], len(found), mean_words) for found in row_words]

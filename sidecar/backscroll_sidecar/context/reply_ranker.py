@@ -31,7 +31,7 @@ from backscroll_sidecar.analyze.reply_cues import NamesLately, flags_of, names_c
 from backscroll_sidecar.channels import BLANK, LIVE, RECALLED, ChannelView
 from backscroll_sidecar.channels.reply_cache import LinkState
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.repeated_phrases import Repeated, repeated_phrase
+from backscroll_sidecar.context.shared_errors import rows_of_same_error
 
 CALLED_AMONG = 100
 """Rows before a message whose authors it may call by name."""
@@ -170,8 +170,8 @@ def rank_replies(
     if not view.all_live:
         eligible = eligible & (view.state[:end] == LIVE)
         more = more[view.state[more] == LIVE]
-    repeated = repeated_phrase(view, question.read, eligible)
-    asked = link_question(view, question, eligible, repeated)
+    same_error = rows_of_same_error(view, question.read, eligible)
+    asked = link_question(view, question, eligible, same_error)
     return rank(
         _arrays(view, state),
         state.links,
@@ -180,7 +180,7 @@ def rank_replies(
         eligible[search_from(end) :].view(np.uint8),
         shipped(),
         more=more,
-        alike=alike_rows(view, asked, eligible, repeated) if by_words else NO_ROWS,
+        alike=alike_rows(view, asked, eligible) if by_words else NO_ROWS,
         parent=question.explicit_parent_row,
         sizes=state.sizes,
     )
@@ -190,10 +190,9 @@ def alike_rows(
     view: ChannelView,
     question: LinkQuestion,
     eligible: NDArray[np.bool_],
-    repeated: Repeated,
 ) -> NDArray[np.int32]:
-    """int32[k]: rows before the window with the question's rare words, identifiers before all, and those that repeat a
-    phrase of it; ascending. Some 10 us.
+    """int32[k]: rows before the window with the question's rare words, identifiers before all, and those with the same
+    error text; ascending. Some 10 us.
 
     Rows behind `eligible` are not looked at.
     """
@@ -207,8 +206,8 @@ def alike_rows(
     alike = rows_alike(
         view.lexicon.postings, terms, boosts, eligible.view(np.uint8), cut, MOST_ALIKE
     )
-    repeating = repeated.rows[repeated.rows < cut]
-    return np.union1d(alike, repeating) if len(repeating) else alike
+    same_error = question.same_error[question.same_error < cut]
+    return np.union1d(alike, same_error) if len(same_error) else alike
 
 
 def rare_identifiers(
@@ -229,7 +228,10 @@ def rare_identifiers(
 
 
 def link_question(
-    view: ChannelView, question: Question, eligible: NDArray[np.bool_], repeated: Repeated
+    view: ChannelView,
+    question: Question,
+    eligible: NDArray[np.bool_],
+    same_error: NDArray[np.int32],
 ) -> LinkQuestion:
     """A question as the reply model sees it: what it sees of a stored message, its rare identifiers and error text."""
     people, columns, end = view.people.index, view.columns, question.end
@@ -258,7 +260,7 @@ def link_question(
         asked_at_ms, asker, int(question.message_type), flags_of(question.text), called, shortened,
         np.array(named, np.int32) if named else NO_ROWS, question.keyword_ids(), question.token_count,
         rare_identifiers(view, question.read, question.keywords, question.numbers(), eligible),
-        repeated.rows if repeated.is_error else NO_ROWS,
+        same_error,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Which messages say several words in a row as a question does: error texts, titles, names of several words. Pure."""
+"""Which messages say the same error text as a question: words in a row that tell that something went wrong. Pure."""
 
 from __future__ import annotations
 
@@ -29,21 +29,6 @@ UNLIKELY = 2.0
 """How unlikely it is that a row has a phrase's words by chance: one in e to the power of this."""
 
 
-class Repeated(NamedTuple):
-    """What a question has in common with a few rows.
-
-    Attributes
-    ----------
-    rows : int32[k]
-        The rows that say it, ascending.
-    is_error : bool
-        It may be an error text: that tells which row is meant as an identifier does. A name or a saying does not.
-    """
-
-    rows: NDArray[np.int32] = NO_ROWS
-    is_error: bool = False
-
-
 class Run(NamedTuple):
     """Words of a question from `first` to `last` that follow each other in a row, too, and what they are worth."""
 
@@ -52,10 +37,12 @@ class Run(NamedTuple):
     last: int
 
 
-def repeated_phrase(view: ChannelView, text: str, eligible: NDArray[np.bool_]) -> Repeated:
-    """The rarest phrase that rows have in common with a text, error texts before others. Some 100 us.
+def rows_of_same_error(
+    view: ChannelView, text: str, eligible: NDArray[np.bool_]
+) -> NDArray[np.int32]:
+    """int32[k], ascending: rows with the rarest error text of a text. Some 100 us, where it tells of an error at all.
 
-    A phrase is two or more words that stand next to each other, stop words between them the same, in at most `RARE`
+    Such a text is two or more words that stand next to each other, stop words between them the same, in at most `RARE`
     rows. It is worth the sum of ``log((n + 1) / df)`` of its words, and must be worth ``log(n + 1) + UNLIKELY``: that
     many rows have such words by chance, ``exp(-UNLIKELY)``, however long the history.
 
@@ -64,10 +51,13 @@ def repeated_phrase(view: ChannelView, text: str, eligible: NDArray[np.bool_]) -
     eligible : bool[n]
         Other rows count nowhere.
     """
+    n = len(eligible)
+    if not (n and tells_error(text)):
+        return NO_ROWS
     said, words = in_order(text)
-    words, n = words[-MOST_WORDS:], len(eligible)
-    if len(words) < 2 or not n:
-        return Repeated()
+    words = words[-MOST_WORDS:]
+    if len(words) < 2:
+        return NO_ROWS
     numbers = view.keyword_ids.numbers([word for word, _, _ in words])
     columns = view.columns
     counts, pairs = rows_of_pairs(
@@ -86,7 +76,7 @@ def repeated_phrase(view: ChannelView, text: str, eligible: NDArray[np.bool_]) -
     for _, row in likely:
         lines[row] = line = as_compared(ends_of(view.texts[row], QUESTION_CHARS))
         held[row] = [i for i in together[row] if said[words[i][1] : words[i + 1][2]] in line]
-    best, found = (False, 0.0), NO_ROWS
+    best, found = 0.0, NO_ROWS
     for row, places in held.items():
         run = _best(places, worth)
         if run.worth < least:
@@ -95,12 +85,11 @@ def repeated_phrase(view: ChannelView, text: str, eligible: NDArray[np.bool_]) -
         behind = words[run.last + 1][1] if run.last + 1 < len(words) else len(said)
         inner = slice(words[run.first][1], words[run.last][2])
         phrase = _grown(said, inner, slice(before, behind), lines[row])
-        telling = (tells_error(phrase), run.worth)
-        if telling > best:
+        if run.worth > best and tells_error(phrase):
             having = [other for other, line in lines.items() if phrase in line]
             if 0 < len(having) <= RARE:
-                best, found = telling, np.array(sorted(having), np.int32)
-    return Repeated(found, best[0])
+                best, found = run.worth, np.array(sorted(having), np.int32)
+    return found
 
 
 def _grown(said: str, inner: slice, outer: slice, line: str) -> str:

@@ -1,10 +1,10 @@
-"""Old lines that say several words in a row as a question does, and whether these may be an error text."""
+"""Old lines that say an error text as a question does."""
 
 import numpy as np
 import pytest
 
 from backscroll_sidecar.channels import HotChannel
-from backscroll_sidecar.context.repeated_phrases import RARE, repeated_phrase
+from backscroll_sidecar.context.shared_errors import RARE, rows_of_same_error
 from tests.kit.chats import ANN, BEN, KEY, SECOND_MS, PlainCodec, say, stored_in_order
 
 COUNT, PLACES = 300, (20, 60, 100, 140, 180)
@@ -29,10 +29,8 @@ def view_with(*old):
 
 
 def found(view, text, eligible=None):
-    rows, is_error = repeated_phrase(
-        view, text, np.ones(COUNT, np.bool_) if eligible is None else eligible
-    )
-    return rows.tolist(), is_error
+    every = np.ones(COUNT, np.bool_)
+    return rows_of_same_error(view, text, every if eligible is None else eligible).tolist()
 
 
 @pytest.mark.parametrize(
@@ -48,37 +46,34 @@ def found(view, text, eligible=None):
 )  # fmt: skip
 def test_an_error_text_is_found_wherever_it_stands(old, question):
     view = view_with(old)
-    assert found(view, question) == ([PLACES[0]], True)
+    assert found(view, question) == [PLACES[0]]
     without = np.ones(COUNT, np.bool_)
     without[PLACES[0]] = False
-    assert found(view, question, without) == ([], False)
+    assert found(view, question, without) == []
 
 
 def test_a_name_of_several_words_is_no_error():
-    assert found(
-        view_with("I liked Purple Mountain Lodge"), "is the purple mountain lodge open?"
-    ) == (
-        [PLACES[0]],
-        False,
-    )
+    view = view_with("I liked Purple Mountain Lodge")
+    assert found(view, "is the purple mountain lodge open?") == []
+    assert found(view, "is the purple mountain lodge not open?") == []
 
 
 def test_the_line_must_say_what_went_wrong_as_the_question_does():
     view = view_with("put it next to the blue toolbox drawer")
-    assert found(view, "there is no blue toolbox drawer") == ([PLACES[0]], False)
+    assert found(view, "there is no blue toolbox drawer") == []
 
 
 def test_the_same_words_in_another_order_are_no_phrase():
-    assert found(view_with("the pipe is what was broken"), "a broken pipe?") == ([], False)
+    assert found(view_with("the pipe is what was broken"), "a broken pipe?") == []
 
 
 def test_what_many_rows_say_is_a_saying():
     old = ["a wobbly flange error"] * (RARE + 1)
     question = "the wobbly flange error?"
-    assert found(view_with(*old[:RARE]), question) == (list(PLACES[:RARE]), True)
-    assert found(view_with(*old), question) == ([], False)
+    assert found(view_with(*old[:RARE]), question) == list(PLACES[:RARE])
+    assert found(view_with(*old), question) == []
 
 
 @pytest.mark.parametrize("text", ["", "pipe", "?!", "nobody ever wrote these"])
 def test_nothing_in_common(text):
-    assert found(view_with(), text) == ([], False)
+    assert found(view_with(), text) == []
