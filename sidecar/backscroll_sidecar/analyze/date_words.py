@@ -122,16 +122,16 @@ YEAR_EN = (
 DAY_EN = r"(?P<day>\d{1,2})(?P<ordinal>st|nd|rd|th)?\b"
 DAY_PART_EN = r"(?:(?:'s)? (?:in the )?(?P<day_part>morning|afternoon|evening|night)\b)?"
 _NUMBER = rf"\d{{1,3}}|{'|'.join(COUNTS)}"
-COUNT = rf"(?P<count>half an?|(?:{_NUMBER})(?:(?: or | to |-)(?:{_NUMBER}))?|an?|(?:a )?(?:couple(?: of)?|few)|several)"
+COUNT = rf"(?P<count>half(?: an?)?|(?:{_NUMBER})(?:(?: or | to |-)(?:{_NUMBER}))?|an?|(?:a )?(?:couple(?: of)?|few)|several)"
 WEEKDAY = (
     r"(?P<weekday>mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:rs?(?:day)?)?|fri(?:day)?|sat(?:urday)?"
     r"|sun(?:day)?|weekend)"
 )
 SEASON = "(?P<season>spring|summer|autumn|fall|winter)"
 WEEK_EN = r"(?:last|this|next) week|(?:the )?week before last"
-PART_EN = (
-    r"\b(?P<part>early|mid|late|beginning|start|middle|end|first half|second half"
-    r"|(?:first|second|third|fourth) quarter|q[1-4])(?: of| in|-)?(?: the)?[ -]?\b"
+PART_EN = r"\b(?P<part>early|mid|late|beginning|start|middle|end|first half|second half)(?: of| in|-)?(?: the)?[ -]?\b"
+PART_OF_YEAR_EN = PART_EN.replace(
+    "|first half", "|(?:first|second|third|fourth) quarter|q[1-4]|first half"
 )
 EDGE_EN = (
     rf"\b(?P<edge>first|last) (?:(?P<edge_count>\d{{1,2}}|{'|'.join(COUNTS)}) )?"

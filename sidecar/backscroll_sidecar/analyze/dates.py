@@ -39,6 +39,7 @@ from backscroll_sidecar.analyze.date_words import (
     OPEN_BEFORE,
     OPENINGS,
     PART_EN,
+    PART_OF_YEAR_EN,
     PART_ZH,
     PARTS,
     SEASON,
@@ -499,7 +500,7 @@ def _recurring(
         yield ((whole[0], max(whole[1], span[1])), span)
     elif before == "last" or given.get("count") or given.get("before_last"):
         counts = counts_of((given.get("count") or "one").lower()) or (1, 1)
-        least, most = (2, 2) if given.get("before_last") else counts
+        least, most = (2, 2) if given.get("before_last") else (max(1, n) for n in counts)
         over = [
             span
             for span in map(span_of, range(now.year - most - 1, now.year + 1))
@@ -539,9 +540,9 @@ def _read_weekday(found: re.Match[str], asked: _Asked) -> Iterator[_Spans] | Non
     """Last Friday, this Monday, on the weekend."""
     which, name = (found["which"] or "").lower(), found["weekday"].lower()
     week = (found["week"] or found["week_before"] or "").lower()
-    if which in ANY_DAY or (name == "weekend" and which not in BEFORE_WEEKEND and not week):
-        if not found["before_last"]:
-            return None
+    is_told = bool(week or found["before_last"])
+    if which in ANY_DAY or (name == "weekend" and which not in BEFORE_WEEKEND and not is_told):
+        return None
     is_short = name not in {*WEEKDAYS, "weekend"}
     if is_short and (
         which not in {"last", "this", "on", "past", "since"} or found["weekday"] in LOWER_WORDS
@@ -760,7 +761,8 @@ _RULES = (
     _rule("年", r"(?<![\d每学學少青中老成])年(?P<part>[初底末])", _read_year),
     _rule(
         "half early beginning start middle mid late end quarter q1 q2 q3 q4 first last",
-        rf"(?:{PART_EN}|{EDGE_EN}(?:the )?)(?:{YEAR_NUMBER}\b|(?P<year_word>last year|this year|next year|(?<=the )year)\b)",
+        rf"(?:{PART_OF_YEAR_EN}|{EDGE_EN}(?:the )?)"
+        rf"(?:{YEAR_NUMBER}\b|(?P<year_word>last year|this year|next year|(?<=the )year)\b)",
         _read_year,
     ),
     _rule(
@@ -778,7 +780,8 @@ _RULES = (
     ),
     _rule(
         "week month year quarter",
-        rf"(?:{PART_EN}|{EDGE_EN}|\b{DAY_EN} (?:of|in) )?\b(?P<which>last|this|next) (?P<unit>week|month|year|quarter)\b(?! of\b)",
+        rf"(?:{PART_EN}|{EDGE_EN}|\b{DAY_EN} (?:of|in) )?"
+        r"\b(?P<which>last|this|next) (?P<unit>week|month|year|quarter)\b(?! of\b)",
         _read_unit,
     ),
     _rule(
