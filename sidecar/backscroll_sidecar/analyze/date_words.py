@@ -122,7 +122,10 @@ YEAR_EN = (
 DAY_EN = r"(?P<day>\d{1,2})(?P<ordinal>st|nd|rd|th)?\b"
 DAY_PART_EN = r"(?:(?:'s)? (?:in the )?(?P<day_part>morning|afternoon|evening|night)\b)?"
 _NUMBER = rf"\d{{1,3}}|{'|'.join(COUNTS)}"
-COUNT = rf"(?P<count>half(?: an?)?|(?:{_NUMBER})(?:(?: or | to |-)(?:{_NUMBER}))?|an?|(?:a )?(?:couple(?: of)?|few)|several)"
+COUNT = (
+    rf"(?P<count>half(?: an?)?|(?:{_NUMBER})(?:(?: or | to |-)(?:{_NUMBER}))?|an?"
+    "|(?:a )?(?:couple(?: of)?|few)|several)"
+)
 WEEKDAY = (
     r"(?P<weekday>mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:rs?(?:day)?)?|fri(?:day)?|sat(?:urday)?"
     r"|sun(?:day)?|weekend)"

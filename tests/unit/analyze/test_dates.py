@@ -202,7 +202,7 @@ def test_open_spans_end_and_begin_with_what_they_name(day, form):
 
 PIECE_WORDS = """
 last May ago the of week month year before Friday fri first half quarter q1 to since until christmas summer winter two
-few 15th end next this and between 2024 国庆 最后 去年 暑假
+few 15th end next this and between 2024 国庆 最后 去年 暑假 2024-05-07 昨晚 八月底
 """
 PIECES = (*"0123456789年月日前天周-/.,个上末早半两三底以来号第季度到", *PIECE_WORDS.split())
 
