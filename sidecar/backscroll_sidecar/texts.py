@@ -22,8 +22,10 @@ class Language(StrEnum):
     ZH = "zh"
 
 
-_MONTH_FIRST = frozenset(("", "US", "AS", "GU", "MP", "PR", "UM", "VI"))
-"""Where English writes the month before the day: the United States, and a tag without a region, as in CLDR."""
+_MONTH_FIRST = frozenset(("", "US", "AS", "BI", "GU", "MH", "MP", "PH", "PR", "UM", "VI"))
+"""Where English writes the month before the day, in the short dates of CLDR; without a region it is of the US."""
+_DAY_FIRST_ZH = frozenset(("HK", "MO", "SG"))
+"""Where Chinese writes the day before the month, in the short dates of CLDR; elsewhere year, month, day."""
 
 
 class LanguageTag(NamedTuple):
@@ -34,7 +36,9 @@ class LanguageTag(NamedTuple):
 
     @property
     def is_day_first(self) -> bool:
-        """Whether 01/02/2024 is the first of February. Chinese says the month first wherever it is written."""
+        """Whether 01/02/2024 is the first of February."""
+        if self.language is Language.ZH:
+            return self.region in _DAY_FIRST_ZH
         return self.language is Language.EN and self.region not in _MONTH_FIRST
 
 

@@ -591,7 +591,8 @@ def _spans(view: ChannelView, sought: Sought) -> tuple[NDArray[np.int32], NDArra
     asked = sought.question
     if not len(times):
         return NO_CUES.date_spans, NO_CUES.date_values
-    spans = date_spans(asked.text, asked.asked_at_ms, times.item(0), asked.dates)
+    # a member may be called April
+    spans = date_spans(sought.named.rest, asked.asked_at_ms, times.item(0), asked.dates)
     if not spans:
         return NO_CUES.date_spans, NO_CUES.date_values
     bounds = np.array([(span.start_ms, span.end_ms) for span in spans], np.int64).ravel()

@@ -179,7 +179,8 @@ def test_forgeries_hold_the_titles_of_every_language():
 @pytest.mark.parametrize(
     ("language", "first"),
     [("", "m0"), ("en", "m0"), ("en-US", "m0"), ("zh-Hans-CN", "m0"), ("en-GB", "m1"), ("en_au", "m1"),
-     ("en-001", "m1")],
+     ("en-001", "m1"), ("en-PH", "m0"), ("en-MH", "m0"), ("en-BI", "m0"), ("zh-TW", "m0"), ("zh-HK", "m1"),
+     ("zh-Hant-MO", "m1"), ("zh-SG", "m1")],
 )  # fmt: skip
 async def test_the_region_of_a_tag_orders_day_and_month(language, first):
     """A date that can be read in two ways; explain says which line it is of."""

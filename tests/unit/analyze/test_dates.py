@@ -1,6 +1,7 @@
 """The spans of time a question names, in two languages."""
 
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -84,6 +85,9 @@ def test_the_table_is_in_two_languages():
         "周末愉快", "早上周期", "上周期的数据", "本周刊", "一月一次", "一个月一次", "三个月没见", "五月亮了",
         "周一到周五", "二十三月", "目前天气如何", "从前年轻", "提前天数", "5号线怎么走", "3.5元",
         "第一月台", "半年", "满月酒在哪",
+        "五月天的演唱会", "四月是你的谎言", "Monday.com board", "every other Friday", "隔周五开会", "五三天前",
+        "the cat sat there", "he last sat there", "he last saw the sun", "the Christmas tree", "on the 15th floor",
+        "人民路15号", "3号楼", "神舟十五号", "出发前两天", "the day before Christmas", "the night before 7 May",
         "周六、周日都开门", "夏天很热", "十几年前的歌",
     ],
 )  # fmt: skip
@@ -156,26 +160,74 @@ def test_yesterday_is_the_askers():
     assert spans("yesterday", **auckland) == [("2026-11-19T11", "2026-11-20T11", 1.0)]
 
 
+def at(day):
+    return int(datetime.combine(day, datetime.min.time(), UTC).timestamp() * 1000)
+
+
+DAY_MS = 86_400_000
+
+
 @pytest.mark.parametrize(
-    "text", ["last winter", "去年冬天", "last summer", "on Friday", "年底", "上半年", "last March"]
-)
+    ("text", "is_over", "most_days"),
+    [
+        ("last winter", True, 366), ("last summer", True, 366), ("last March", True, 366), ("on Friday", True, 7),
+        ("last Christmas", True, 366), ("年底", False, 366), ("上半年", False, 366), ("第三季度", False, 366),
+        ("月底", False, 31), ("15号谁来了", False, 31),
+    ],
+)  # fmt: skip
 @given(day=st.dates(date(2024, 1, 1), date(2026, 12, 31)))
-def test_nothing_lies_ahead(text, day):
-    asked = datetime.combine(day, datetime.min.time(), UTC)
-    [*_, found] = date_spans(text, int(asked.timestamp() * 1000), FIRST_MS)
-    assert found.start_ms <= asked.timestamp() * 1000
+def test_it_is_the_latest_that_is_over_or_has_begun(text, is_over, most_days, day):
+    """The next one would lie ahead, or be the present one."""
+    asked_ms = at(day)
+    [*_, found] = date_spans(text, asked_ms, FIRST_MS)
+    is_since_ms = found.end_ms if is_over else found.start_ms
+    assert is_since_ms <= asked_ms < is_since_ms + most_days * DAY_MS
+
+
+@pytest.mark.parametrize("text", ["this winter", "this summer"])
+@given(day=st.dates(date(2024, 1, 1), date(2026, 12, 31)))
+def test_this_season_is_near_or_ahead(text, day):
+    for found in date_spans(text, at(day), FIRST_MS):
+        assert found.start_ms <= at(day) < found.end_ms + 200 * DAY_MS
+
+
+@given(DAYS, st.sampled_from(FORMS))
+def test_open_spans_end_and_begin_with_what_they_name(day, form):
+    told = form.format(d=day)
+    until_now = [(str(day), "2026-11-21", 1.0)]
+    assert spans(f"what was said since {told}?") == until_now
+    before = [("2023-01-01", str(day), 1.0)] if day > date(2023, 1, 1) else []
+    assert spans(f"what was said before {told}?") == before
+
+
+PIECE_WORDS = """
+last May ago the of week month year before Friday fri first half quarter q1 to since until christmas summer winter two
+few 15th end next this and between 2024 国庆 最后 去年 暑假 2024-05-07 昨晚 八月底
+"""
+PIECES = (*"0123456789年月日前天周-/.,个上末早半两三底以来号第季度到", *PIECE_WORDS.split())
 
 
 @given(
-    st.text(st.sampled_from("0123456789年月日前天周last May-/. ago个上末早半"), max_size=30),
+    st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(("", " "))), max_size=14).map(
+        lambda pieces: "".join("".join(piece) for piece in pieces)
+    ),
     st.integers(0, 253_402_214_400_000),
     st.sampled_from(["UTC", "Pacific/Kiritimati", "America/Los_Angeles"]),
 )
 def test_any_text(text, asked_at_ms, zone):
-    """It never raises, and the values of a date add up to 1 a year."""
-    for span in date_spans(text, asked_at_ms, 0, DateStyle(ZoneInfo(zone))):
-        assert span.start_ms < span.end_ms
-        assert 0 < span.value <= 1
+    """It never raises; each reading is spans within spans whose values add up to 1, and no year has two."""
+    found = date_spans(text, asked_at_ms, 0, DateStyle(ZoneInfo(zone)))
+    readings = []
+    while found:
+        count = round(1 / found[0].value)
+        reading, found = found[:count], found[count:]
+        assert sum(span.value for span in reading) == pytest.approx(1)
+        for outer, inner in pairwise(reading):
+            assert outer.start_ms <= inner.start_ms
+            assert inner.end_ms <= outer.end_ms
+        readings.append(reading[-1])
+    assert all(one.start_ms < one.end_ms and one.start_ms <= asked_at_ms for one in readings)
+    assert all(b.start_ms - a.start_ms > 360 * DAY_MS for a, b in pairwise(readings))
 
 
 def test_what_is_asked_for():

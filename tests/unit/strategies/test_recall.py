@@ -176,6 +176,21 @@ def test_dates():
         assert {60 - row for row in rows.tolist()} <= days
 
 
+def test_a_member_named_like_a_month_is_no_date():
+    """Of a member called April the question names a person, and no line is preferred for its day."""
+    april = Author("u-april", "April")
+    view = channel(["the hotel was fine"] * 60, (april,), 5 * DAY_MS)
+    memory = ranked_when_asked(view, "what did April say about the hotel")
+    assert not memory.shares[:, memory.factors.index("date")].any()
+    memory = ranked_when_asked(view, "what did April say about the hotel in October")
+    assert memory.shares[:, memory.factors.index("date")].any()
+
+
+def ranked_when_asked(view, question):
+    asked = MemoryQuestion(question, NOON_MS)
+    return rank_memory(view, seek(view, asked, np.ones(view.count, np.bool_)), limit=view.count)
+
+
 def test_similarity_joins_in():
     """N-03: with similarities a line without a shared word can come first; without them nothing fails."""
     view = channel(["the feline sleeps", *NOISE])
