@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from backscroll_sidecar.analyze import cues
 from backscroll_sidecar.analyze.keywords import keywords
 from backscroll_sidecar.analyze.memo import remembered
 
@@ -61,6 +62,7 @@ _CHINESE_DEICTIC = re.compile("[你您它这這那]|谢谢|謝謝|好的|是的|
 _OPENING = re.compile(
     r"(?:so|and|but|hey|ok|btw|also)?[,\s]*(?:what|which|who|whom|whose|where|when|why|how|did|was|were|has|have|had|does|is)\b"
 )
+_CHINESE_ENDING = re.compile(r"(?:吗|嗎|呢|么|来着)[啊呀]?[^\w]*$")
 _CHINESE_OPENING = re.compile(".{0,6}?(?:什么|什麼|谁|誰|哪|怎么|怎麼|几|多少|为啥|何时)")
 
 _TIME_TEXT = """
@@ -111,18 +113,35 @@ def speaks_of_nobody_else(text: str) -> bool:
 def recall_signs(text: str) -> float:
     """How much the words of `text` point to a question about long ago, -.3 to .8. O(n).
 
-    .3 for a question mark, .2 if it opens with a question word or a verb that asks, .3 for two question words or words
-    of the past; less .3 for words that refer to the talk at hand: "you", "it", "thanks", 你, 这.
+    .3 for a question mark, or for asking plainly without one, .2 if it opens with a question word or a verb that asks,
+    .3 for two question words or words of the past; less .3 for words that refer to the talk at hand: "you", "it",
+    "thanks", 你, 这. "Do you remember" and 你还记得 do not.
     """
     words, text = lowered_words(text), text.lower()
     asking = sum(map(_ASKING_OR_PAST.__contains__, words))
     if "last " in text or "back then" in text or "used to" in text:
         asking += len(_PAST_PHRASE.findall(text))
     has_mark, opens = "?" in text, _OPENING.match(text) is not None
-    points_here = not _DEICTIC_WORDS.isdisjoint(words)
     if not text.isascii():
         asking += len(_CHINESE_ASKING.findall(text)) + len(_CHINESE_PAST.findall(text))
         has_mark = has_mark or "\uff1f" in text
         opens = opens or _CHINESE_OPENING.match(text) is not None
-        points_here = points_here or _CHINESE_DEICTIC.search(text) is not None
+    has_mark = has_mark or _asks_without_mark(text)
+    points_here = _points_here(text) and _points_here(_REMEMBER_PHRASE.sub(" ", text))
     return 0.3 * has_mark + 0.2 * opens + 0.3 * (asking >= 2) - 0.3 * points_here
+
+
+def _asks_without_mark(text: str) -> bool:
+    """Whether it asks plainly though no mark says so. `text` in lower case."""
+    if text.isascii():
+        return cues.QUESTION_START_EN.match(text) is not None
+    return _CHINESE_ENDING.search(text) is not None or (
+        cues.QUESTION_ZH.search(text) is not None and cues.NOT_QUESTION_ZH.search(text) is None
+    )
+
+
+def _points_here(text: str) -> bool:
+    """Whether it refers to the talk at hand. `text` in lower case."""
+    if not _DEICTIC_WORDS.isdisjoint(lowered_words(text)):
+        return True
+    return not text.isascii() and _CHINESE_DEICTIC.search(text) is not None

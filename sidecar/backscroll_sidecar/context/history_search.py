@@ -25,7 +25,7 @@ from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Comparison
-from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
+from backscroll_sidecar.strategies import SourceFailed, StrategyQuery, long_history
 from backscroll_sidecar.strategies.history_router import (
     ASKS_PLAINLY,
     SITTING_ROWS,
@@ -38,16 +38,16 @@ from backscroll_sidecar.strategies.history_router import (
     sounds_long_ago,
     talk_before,
 )
-from backscroll_sidecar.strategies.long_history import LONG_ROWS
 from backscroll_sidecar.strategies.memory import (
     Memory,
     MemoryQuestion,
     Sought,
+    own_words,
     rank_memory,
     seek,
     talk_words,
 )
-from backscroll_sidecar.strategies.names import named_in
+from backscroll_sidecar.strategies.names import Named, named_in
 from backscroll_sidecar.strategies.talk import NO_TALK, TalkLines, talk_with_bot
 
 log = structlog.get_logger(__name__)
@@ -70,6 +70,8 @@ RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.008, 0.05
 """The same of ranking the whole history."""
 PROPOSE_LONG_US, RANK_LONG_US = 1_000.0, 2_000.0
 """The same of a long history, however many rows it has: who are its candidates, and ranking them."""
+WORDS_OF_ITS_OWN = 2
+"""A question of fewer keywords does not stand by itself in a talk."""
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
 
@@ -130,7 +132,8 @@ async def look_up(
     plain_us, scored_us = look_up_us(query, question, numbers, talk)
     asked = _asked(view, question, numbers, talk)
     if not is_gated:
-        if said_of_long_ago(asked.text, speaks_of=False) >= ASKS_PLAINLY:
+        named = named_in(asked.text, view.people.by_name_part)
+        if not _leans_on_talk(asked, named, said_of_long_ago(asked.text, speaks_of=False)):
             asked = replace(asked, talk=NO_TALK)
         return _FAR, await run(plain_us + scored_us, partial(seek, view, asked, query.eligible))
     looking = partial(_look_up, query, asked, replies.starts_new)
@@ -162,7 +165,7 @@ def _look_up(
     to_bot = asked.calls_bot or with_bot
     far = reaches(starts_new, talk, said, to_bot=to_bot)
     score = decisive_score(talk.pause_ms, said, calls_bot=to_bot)
-    if most_long_ago(said) >= score and not (with_bot and said < ASKS_PLAINLY):
+    if most_long_ago(said) >= score and not (with_bot and _leans_on_talk(asked, named, said)):
         alone = replace(asked, talk=NO_TALK) if with_bot else asked
         sought = seek(view, alone, eligible, named)
         found = sounds_long_ago(sought, said, score if old_rows else math.inf)
@@ -175,6 +178,11 @@ def _look_up(
     if far is _NEAR:
         return far, None
     return far, sought or seek(view, asked, eligible, named)
+
+
+def _leans_on_talk(asked: MemoryQuestion, named: Named, said: float) -> bool:
+    """Whether a line of a talk says little without it: it asks nothing plainly, or has too few words ("when was it?")."""
+    return said < ASKS_PLAINLY or len(own_words(asked, named)) < WORDS_OF_ITS_OWN
 
 
 def _all_count_lately(query: StrategyQuery) -> bool:
@@ -204,7 +212,7 @@ def look_up_us(
     said = _said(lexicon.postings.counts, numbers)
     row_us = SEEK_US_PER_MARKED_ROW if query.excluded is None else SEEK_US_PER_ROW
     plain_us = SEEK_US + SEEK_TEXT * question.read_us + query.end * row_us
-    if query.end >= LONG_ROWS:
+    if query.end >= long_history.LONG_ROWS:
         return plain_us, PROPOSE_LONG_US if said else 0.0
     return plain_us, SEEK_US_PER_POSTING * said + SEEK_US_PER_CHUNK * min(said, query.end / CHUNK)
 

@@ -129,10 +129,10 @@ def reaches(starts_new: float, talk: Talk, said: float, *, to_bot: bool = False)
     after_pause = talk.pause_ms >= PAUSE_MS
     if after_pause and talk.scattered:
         return _FAR
-    if starts_new > SURE:
+    asks = said >= ASKS
+    if starts_new > SURE and asks:
         return _MOSTLY_FAR
-    begins = starts_new > UNSURE and said >= ASKS
-    if begins or talk.scattered or (after_pause and to_bot):
+    if (starts_new > UNSURE and asks) or talk.scattered or (after_pause and to_bot):
         return _TURNS
     return _HARDLY_FAR if after_pause else _NEAR
 

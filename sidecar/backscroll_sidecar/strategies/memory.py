@@ -259,9 +259,8 @@ def seek(
         mask[talk.since_pause] = 0
     if named is None:
         named = named_in(question.text, view.people.by_name_part)
-    words, numbers = question.keywords, question.numbers
-    if words is None or named.rest != question.text:
-        words = keywords(named.rest)
+    words, numbers = own_words(question, named), question.numbers
+    if words is not question.keywords:
         numbers = _numbers(view, words, question)
     elif numbers is None:
         numbers = view.lexicon.ids.numbers(words)
@@ -277,6 +276,13 @@ def seek(
     return Sought(
         question, named, terms, boosts, mask, index, offsets, view, is_long, talk_terms, said
     )
+
+
+def own_words(question: MemoryQuestion, named: Named) -> Sequence[str]:
+    """The keywords of a question without the names in it."""
+    if question.keywords is not None and named.rest == question.text:
+        return question.keywords
+    return keywords(named.rest)
 
 
 def talk_words(view: ChannelView, talk: TalkLines) -> dict[int, float]:
