@@ -8,13 +8,14 @@ from backscroll_sidecar.analyze.asking import (
     TIME_WORDS,
     asks_how_many,
     asks_when,
+    only_asks,
     recall_signs,
     speaks_of_nobody_else,
     speaks_of_self,
 )
 from backscroll_sidecar.analyze.dates import PLAIN_DATES, DateSpan, DateStyle, date_spans
 from backscroll_sidecar.analyze.going_on import asks_to_go_on
-from backscroll_sidecar.analyze.keywords import keywords, segmenter_name
+from backscroll_sidecar.analyze.keywords import identifiers, keywords, segmenter_name
 from backscroll_sidecar.analyze.mentions import Roster, StaticRoster, mention_ids
 from backscroll_sidecar.analyze.same_question import is_same_question
 from backscroll_sidecar.analyze.sanitise import clean_text, has_nul
@@ -50,11 +51,13 @@ __all__ = [
     "date_spans",
     "exact_tokens",
     "has_nul",
+    "identifiers",
     "is_addressed",
     "is_same_question",
     "is_stop_word",
     "keywords",
     "mention_ids",
+    "only_asks",
     "recall_signs",
     "repeated_tokens",
     "segmenter_name",

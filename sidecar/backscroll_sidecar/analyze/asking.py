@@ -131,6 +131,13 @@ def recall_signs(text: str) -> float:
     return 0.3 * has_mark + 0.2 * opens + 0.3 * (asking >= 2) - 0.3 * points_here
 
 
+def only_asks(word: str) -> bool:
+    """Whether a keyword, in lower case, asks or points to the past and names nothing itself: "when", 哪天, 来着."""
+    if word in _ASKING_OR_PAST:
+        return True
+    return not word.isascii() and bool(_CHINESE_ASKING.search(word) or _CHINESE_PAST.search(word))
+
+
 def _asks_without_mark(text: str) -> bool:
     """Whether it asks plainly though no mark says so. `text` in lower case."""
     if text.isascii():

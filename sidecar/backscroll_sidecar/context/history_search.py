@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from backscroll_scoring import MAX_QUERY_TERMS
 from backscroll_scoring.layout import CHUNK
 from backscroll_scoring.links import Ranking
+from backscroll_sidecar.analyze import only_asks
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.concurrency.deadline import Deadline
@@ -71,7 +72,7 @@ RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.008, 0.05
 PROPOSE_LONG_US, RANK_LONG_US = 1_000.0, 2_000.0
 """The same of a long history, however many rows it has: who are its candidates, and ranking them."""
 WORDS_OF_ITS_OWN = 2
-"""A question of fewer keywords does not stand by itself in a talk."""
+"""A question of fewer keywords that name something does not stand by itself in a talk."""
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
 
@@ -181,8 +182,10 @@ def _look_up(
 
 
 def _leans_on_talk(asked: MemoryQuestion, named: Named, said: float) -> bool:
-    """Whether a line of a talk says little without it: it asks nothing plainly, or has too few words ("when was it?")."""
-    return said < ASKS_PLAINLY or len(own_words(asked, named)) < WORDS_OF_ITS_OWN
+    """Whether a line of a talk says little without it: it asks nothing plainly, or little else ("when was it?")."""
+    if said < ASKS_PLAINLY:
+        return True
+    return sum(not only_asks(word) for word in own_words(asked, named)) < WORDS_OF_ITS_OWN
 
 
 def _all_count_lately(query: StrategyQuery) -> bool:

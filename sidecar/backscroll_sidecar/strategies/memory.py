@@ -34,6 +34,7 @@ from backscroll_sidecar.analyze import (
     asks_how_many,
     asks_when,
     date_spans,
+    identifiers,
     is_stop_word,
     keywords,
     speaks_of_nobody_else,
@@ -52,6 +53,8 @@ UNSAID_ASKER = 0.5
 CHARACTER_BOOST = 0.5
 """A word that no row has is searched by its characters, each at half its weight."""
 
+IDENTIFIER_BOOST, RARE_ROWS = 3.0, 4
+"""What an identifier counts for that at most so many rows have."""
 TALK = "talk"
 """The factor of words that only the talk has."""
 TALK_BOOST = 0.3
@@ -265,6 +268,7 @@ def seek(
     elif numbers is None:
         numbers = view.lexicon.ids.numbers(words)
     terms, boosts = _terms(view, words, numbers, mask)
+    boosts = _by_identifiers(view, named.rest, words, terms, boosts)
     talk_terms, said = 0, ()
     if len(talk.rows):
         own = len(terms)
@@ -444,6 +448,24 @@ def _terms(
     return terms[:MAX_QUERY_TERMS], boosts[:MAX_QUERY_TERMS]
 
 
+def _by_identifiers(
+    view: ChannelView,
+    text: str,
+    words: Sequence[str],
+    terms: NDArray[np.int32],
+    boosts: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    """The weights, higher for an address, a code or another identifier that few rows have: it tells which is meant."""
+    found = identifiers(text, words)
+    if not found:
+        return boosts
+    counts = view.lexicon.postings.counts
+    ids = view.lexicon.term_ids(found)
+    ids = ids[ids < len(counts)]
+    rare = ids[counts[ids] <= RARE_ROWS]
+    return np.where(np.isin(terms, rare), IDENTIFIER_BOOST * boosts, boosts).astype(np.float32)
+
+
 def _characters(lost: Sequence[str], words: frozenset[str]) -> list[str]:
     """The characters of longer words without spaces, each once, that are not sought as words themselves."""
     apart = [word for word in lost if not word.isascii() and len(word) > 1 and is_unspaced(word)]
@@ -459,10 +481,14 @@ def _about_asker(view: ChannelView, sought: Sought) -> float:
     question, users = sought.question, sought.named.users
     if not (question.asker_id and users <= {_asker(view, sought)}):
         return 0.0
-    lowered = question.text.lower()
+    lowered, surely = question.text.lower(), 0.0
     if speaks_of_self(lowered):
-        return 1.0
-    return UNSAID_ASKER if speaks_of_nobody_else(lowered) else 0.0
+        surely = 1.0
+    elif speaks_of_nobody_else(lowered):
+        surely = UNSAID_ASKER
+    return (
+        surely / 2 if (sought.boosts > 1.0).any() else surely
+    )  # what an identifier stands in may be anybody's
 
 
 def _cues(
