@@ -112,6 +112,8 @@ def with_meaning(
     looked_at = rows, least, near, _sample(eligible)
     similar = [nearby.cosines(some) for some in looked_at]
     every = np.concatenate(similar)
+    if np.isnan(every).all():
+        return by_words(proposed, more), None
     low, high = np.fmin.reduce(every, initial=1.0), np.fmax.reduce(every, initial=-1.0)
     least = np.concatenate(looked_at)[every == low]
     some = similar[-1][~np.isnan(similar[-1])]
@@ -123,9 +125,7 @@ def with_meaning(
     dense = np.full(len(few.rows), np.nan, np.float32)
     places = few.beside(1)
     dense[places] = nearby.cosines(few.rows[places])
-    known = np.concatenate((some, dense[~np.isnan(dense)][:1]))
-    if not len(known):
-        return few, None
+    known = some if len(some) else dense[~np.isnan(dense)]
     dense[np.isnan(dense) & (few.chosen != 0)] = known.mean()
     return few, dense
 

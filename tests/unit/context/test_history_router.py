@@ -47,7 +47,7 @@ def by_words(said: float, score: float, pause_ms: int = 5_000, was: Reach = Reac
         (reach(0.1), Reach.NEAR),
         (reach(0.75), Reach.TURNS),
         (reach(0.75, said=0.0), Reach.NEAR),
-        (reach(0.95, said=0.0), Reach.MOSTLY_FAR),
+        (reach(0.95, said=0.0), Reach.NEAR),
         (reach(0.95), Reach.MOSTLY_FAR),
         (reach(0.1, PAUSE_MS), Reach.HARDLY_FAR),
         (reach(0.1, PAUSE_MS, to_bot=True), Reach.TURNS),

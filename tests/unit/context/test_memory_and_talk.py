@@ -13,7 +13,7 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Comparison, ModelFault, Similarities
 from backscroll_sidecar.strategies import Semantic
-from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, NOON_MS, SECOND_MS, say
+from tests.kit.chats import ANN, BEN, BOT, CAT, DAY_MS, HOUR_MS, MINUTE_MS, NOON_MS, SECOND_MS, say
 from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.rooms import Room, ids, ids_by_rank
 
@@ -342,3 +342,62 @@ def test_a_threshold_of_the_request_holds_for_every_place():
 
 def score_of_left_out(built) -> list[float]:
     return [one.score for one in built.explanation.candidates if one.fate is Fate.THRESHOLD]
+
+
+WEDDING = (
+    "my sister's wedding is on the fifth, in Lisbon",
+    ("I have to book flights to Lisbon", "Tell me more.", "it is my sister's wedding", "How nice!"),
+)
+WEDDING_ZH = (
+    "我姐姐的婚礼在五号，在厦门",
+    ("要订去厦门的机票了", "嗯，说说。", "是姐姐的婚礼", "恭喜你姐姐！"),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [("when?", WEDDING), ("which day was that?", WEDDING), ("哪天来着", WEDDING_ZH)],
+)
+def test_a_question_of_no_words_of_its_own_is_read_with_the_talk(question: str, told):
+    """What is asked for stands in the talk: it finds the line of three months ago."""
+    line, lines = told
+    wedding = say("wedding", ANN, line, 90 * DAY_MS)
+    talk = [
+        say(f"w{n}", (ANN, BOT)[n % 2], text, (90 - 20 * n) * SECOND_MS)
+        for n, text in enumerate(lines)
+    ]
+    room = Room([wedding, *PAST, *NOISE, *talk])
+    built = room.build_now(question, ANN, profile="balanced", self_ids=(BOT.id,))
+    assert ids_by_rank(built).index("wedding") < 5
+
+
+def test_the_lines_of_a_long_talk_are_no_history():
+    """However long asker and bot have been talking, what was said before keeps its place."""
+    old = say("old", ANN, "I moved to Bergen for the fishery job and cooked alone", 50 * DAY_MS)
+    said = [(ANN, BOT)[n % 2] for n in range(60)]
+    talk = [
+        say(
+            f"w{n:02}",
+            who,
+            f"rain in Bergen, the fishery job on day {n}",
+            (61 - n) * 15 * SECOND_MS,
+        )
+        for n, who in enumerate(said)
+    ]
+    built = Room([old, *NOISE, *talk]).build_now(
+        "I felt so lonely then", ANN, profile="balanced", self_ids=(BOT.id,)
+    )
+    assert ids_by_rank(built).index("old") < 5
+
+
+def test_an_identifier_outweighs_whose_line_it_is():
+    """ "We" prefers the asker's own lines, not before the only one with the code."""
+    code = say("code", BEN, "if you get E4031 on startup delete the lock file", 40 * DAY_MS)
+    own = [
+        say(f"own{n}", ANN, f"ok so number {n} is fixed now", 30 * DAY_MS - n * MINUTE_MS)
+        for n in range(30)
+    ]
+    room = Room([code, *own, *NOISE, *TALK])
+    for profile in ("memory", "balanced"):
+        built = room.build_now("how did we fix E4031?", ANN, profile=profile)
+        assert ids_by_rank(built).index("code") < 2
