@@ -99,7 +99,7 @@ def test_warm_compiles_nothing_new():
     assert [len(kernel.signatures) for kernel in KERNELS] == before
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_without_the_compiler():
     """The kernels' Python, not compiled, passes the same tests: so coverage means something."""
     done = subprocess.run(
