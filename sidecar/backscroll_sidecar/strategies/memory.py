@@ -486,9 +486,9 @@ def _about_asker(view: ChannelView, sought: Sought) -> float:
         surely = 1.0
     elif speaks_of_nobody_else(lowered):
         surely = UNSAID_ASKER
-    return (
-        surely / 2 if (sought.boosts > 1.0).any() else surely
-    )  # what an identifier stands in may be anybody's
+    if (sought.boosts > 1.0).any():
+        surely /= 2  # what has an identifier may be anybody's line
+    return surely
 
 
 def _cues(
