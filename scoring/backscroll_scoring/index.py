@@ -25,7 +25,7 @@ GRAPH_FIRST = 64
 GRAPH_WORTH = 4
 """A graph is asked for this many rows at first, and not for more than a quarter of all."""
 GRAPH_MOST = 2_048
-"""Nor for more than these: a look at all rows is quicker."""
+"""Nor for more than these: it takes the longer for each, the more are asked for, and a look at all is quicker."""
 
 
 def normalised(vectors: Float32) -> Float32:

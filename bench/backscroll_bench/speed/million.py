@@ -186,7 +186,7 @@ def _asked(channel: str, small: int, last_ms: int, number: int) -> Request:
 
 def _has_graph(database: Path) -> bool:
     """Whether a graph was made and saved."""
-    return any(Path(f"{database}-indexes").iterdir())
+    return any(Path(f"{database}-indexes").glob("*"))
 
 
 async def _questions(call: Call, small: int, count: int) -> list[tuple[Questions, Questions]]:

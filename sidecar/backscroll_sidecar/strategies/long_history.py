@@ -19,9 +19,9 @@ QUESTION = np.uint8(MessageType.QUESTION)
 """A plain integer: comparing a column with an enum member takes ten times as long."""
 
 LONG_ROWS = 100_000
-"""From here on candidates are scored, below it every row. Measured on shipped chats, in a busy process, microseconds of
-every row and of candidates: by words 10,000 rows 75 and 190, 100,000 rows 450 and 380; with meaning 10,000
-rows 105 and 450, 100,000 rows 880 and 800, a million 17,000 and more, and 4,000 to 5,500."""
+"""From here on candidates are scored, below it every row. Microseconds of every row and of candidates, on shipped
+chats, by words: 10,000 rows 90 and 600, 100,000 rows 550 and 740. With meaning: 10,000 rows 140 and 1,300, 100,000
+rows 850 and 1,600, a million 17,000 and 2,100."""
 WORDS_ROWS, BEST_ROWS = 1_024, 384
 """How many candidates are scored exactly: by words alone, and by words and meaning."""
 MEANING_ROWS = 96

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring.index import VectorIndex
+from backscroll_scoring.index import GRAPH_MOST, VectorIndex
 
 MORE = 4
 """So many times as many are asked for where too few of those that were found count."""
-MOST_ASKED = 2_048
-"""A graph takes the longer for each, the more are asked for: from there on a look at all that count is quicker."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +32,7 @@ class Looking:
         counted = int(np.count_nonzero(counts))
         asked = (limit + limit // 4) * len(counts) // max(1, counted)
         while True:
-            found = self.index.near(self.query, asked) if asked <= MOST_ASKED else None
+            found = self.index.near(self.query, asked) if asked <= GRAPH_MOST else None
             if found is None:
                 rows = np.flatnonzero(counts).astype(np.int32)
                 places, _, _ = self.index.search(self.query, limit, self.seqs[rows])

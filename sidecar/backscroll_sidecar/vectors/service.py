@@ -44,7 +44,8 @@ IndexKind = Literal["auto", "exact", "hnsw"]
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 GRAPH_ROWS = 100_000
-"""From here on a graph is made: signs take some 3 us for 1,000 rows, a graph .2 ms for any number."""
+"""From here on a graph is made. Signs take some 3 us for 1,000 rows, a graph .35 ms at a million. A search for the
+nearest makes tables of all rows beside, .6 ms at 100,000."""
 SAVED_AGAIN = 1.05
 """Times as many rows as its file has: then a graph is saved again. What the file lacks is put in after a start."""
 GRAPH_TAIL_ROWS = 256

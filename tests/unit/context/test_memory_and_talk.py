@@ -390,6 +390,22 @@ def test_the_lines_of_a_long_talk_are_no_history():
     assert ids_by_rank(built).index("old") < 5
 
 
+def test_what_is_embedded_of_a_long_talk_begins_with_the_question():
+    """An embedder reads the beginning of a long text: two questions in one talk are two."""
+    talk = [
+        say(
+            f"w{n}", (ANN, BOT)[n % 2], f"the garden of {n} years, " * 12, (40 - n) * 15 * SECOND_MS
+        )
+        for n in range(20)
+    ]
+    room, embedder = meaning([*PAST, *NOISE, *talk])
+    for question in ("I felt so lonely then", "it made me so happy"):
+        room.build_now(question, ANN, profile="balanced", self_ids=(BOT.id,))
+        (asked,) = [call.texts for call in embedder.calls if call.is_query][-1]
+        assert asked.startswith(question)
+        assert "the garden of 19 years" in asked[:300]
+
+
 def test_an_identifier_outweighs_whose_line_it_is():
     """ "We" prefers the asker's own lines, not before the only one with the code."""
     code = say("code", BEN, "if you get E4031 on startup delete the lock file", 40 * DAY_MS)
