@@ -233,7 +233,10 @@ def _second(found: list[Example], steps: int) -> Fitted:
 
 
 def _tail(found: list[Example], second: Fitted, steps: int) -> Fitted:
-    """Order by a listwise fit and a little of the link; scale and constant by a logistic fit: a probability."""
+    """Order by a listwise fit and a little of the link; scale and constant by a logistic fit: a probability.
+
+    The likeliest links are shown with their own probability, so the scale is that of the others.
+    """
     parts = [one.both[one.judged] for one in found]
     x = np.concatenate(parts)
     means, scales = _standardised(x)
@@ -248,10 +251,20 @@ def _tail(found: list[Example], second: Fitted, steps: int) -> Fitted:
     ]
     order[flat] = 0.0
     seen = np.concatenate([(x @ order.astype(np.float32))[:, None], x[:, flat]], axis=1)
-    scaled = logistic(seen, gold, np.repeat(weight, np.diff(offsets)), L2, steps)
+    rest = np.concatenate([_behind_links(one, _linear(second))[one.judged] for one in found])
+    repeated = np.repeat(weight, np.diff(offsets))
+    scaled = logistic(seen[rest], gold[rest], repeated[rest], L2, steps)
     weights = order * scaled[0]
     weights[flat] += scaled[1:-1]
     return means, scales, weights, float(scaled[-1])
+
+
+def _behind_links(one: Example, second: Linear) -> NDArray[np.bool_]:
+    """Which candidates are not among the likeliest links."""
+    link = one.both.astype(np.float64) @ second.weights
+    behind = np.ones(len(link), np.bool_)
+    behind[np.lexsort((-one.rows, -link))[:HEAD]] = False
+    return behind
 
 
 def _start(found: list[Example], model: LinkModel) -> Fitted:
