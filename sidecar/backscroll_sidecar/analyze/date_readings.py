@@ -63,6 +63,9 @@ def _part_of(month: Span, given: dict[str, str | None]) -> Spans:
             length = count * (ONE_WEEK if unit == "week" else ONE_DAY)
             at = end - length if is_last else start + length
         return ((max(start, at), end),) if is_last else ((start, min(end, at)),)
+    if (first_day := given.get("first_day")) and (day := given["day"]):
+        begin, last_day = (start.replace(day=number_of(one)) for one in (first_day, day))
+        return ((begin, last_day + ONE_DAY),) if begin < last_day else day_of(last_day, None)
     if day := given.get("day"):
         return day_of(start.replace(day=number_of(day)), given.get("day_part"))
     return ()
@@ -183,7 +186,7 @@ def read_day_and_month(found: re.Match[str], asked: Asked) -> Iterator[Spans] | 
 
 
 def read_day_of_month(found: re.Match[str], asked: Asked) -> Iterator[Spans] | None:
-    """21st of January, Jan 21, May 7th, 2023."""
+    """21st of January, Jan 21, May 7th, 2023, 3 to 7 May."""
     given = found.groupdict()
     name, before = found["name"], (given.get("before") or "").lower()
     is_sure = bool(found["ordinal"] or found["year"] or found["year_word"] or before)

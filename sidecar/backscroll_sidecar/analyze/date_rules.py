@@ -40,6 +40,8 @@ from backscroll_sidecar.analyze.date_words import (
     EDGE_EN,
     EDGE_ZH,
     MONTH,
+    NOT_COUNTED,
+    NOT_NUMBERED_ZH,
     PART_EN,
     PART_OF_YEAR_EN,
     PART_ZH,
@@ -85,10 +87,6 @@ november dec december
 """
 _NUMBERED = r"(?<![\w./:-])"
 _NUMBERED_END = r"(?![-/.:]?[\w/])"
-_NO_YEAR_BEHIND = (
-    r"(?![.,:/-]?\d|[A-Za-z_]|\s*(?:%|[€$£]|(?:px|[kmgt]b|kg|km|ms|m?hz|usd|eur|dollars?|euros?|bucks|people|times|users"
-    r"|words|lines|files|rows|points|miles|years?)\b|[元块人个個次条米万点分秒多号號字行块位]))"
-)
 
 RULES = (
     _rule(
@@ -154,13 +152,15 @@ RULES = (
     _rule(
         _MONTH_WORDS,
         rf"(?:\b(?P<before>on|since|until|till|by|from|before|after)(?: the)? )?"
-        rf"(?<![\w.,:/-]){DAY_EN}(?: of)? {MONTH}{YEAR_EN}",
+        r"(?<![\w.,:/-])"
+        r"(?:(?P<first_day>\d{1,2})(?:st|nd|rd|th)?(?: to | till | until | through | and |-|–)(?:the )?)?"
+        rf"{DAY_EN}(?: of)? {MONTH}{YEAR_EN}",
         read_day_of_month,
     ),
     _rule(
         _MONTH_WORDS,
         rf"(?:\b(?P<before>on|since|until|till|by|from|before|after|of) )?"
-        rf"\b{MONTH}\.? (?:the )?{DAY_EN}(?![.:/-]\d){YEAR_EN}",
+        rf"\b{MONTH}\.? (?:the )?{DAY_EN}(?![.:/]\d|-\d{{3}}){YEAR_EN}",
         read_day_of_month,
     ),
     _rule(
@@ -246,7 +246,7 @@ RULES = (
     _rule("月", r"(?<![\d一二三四五六七八九十几幾半个個每上下这這本])月(?P<part>[初底末]|[上下]旬)", read_of_month),
     _rule(
         "号 號",
-        rf"{SUBJECT_ZH}{DAY_ZH}(?![线線楼樓房室门門桌位机機车車店院馆台床码碼选選球文电站口厅区仓柱铺公路字]){DAY_PART_ZH}",
+        rf"{SUBJECT_ZH}{DAY_ZH}{NOT_NUMBERED_ZH}{DAY_PART_ZH}",
         read_of_month,
     ),
     _numeric_rule(
@@ -268,7 +268,7 @@ RULES = (
         read_bare_month,
         any_case=False,
     ),
-    _numeric_rule(rf"(?<![\w.,:/$€£#@+-]){YEAR_NUMBER}{_NO_YEAR_BEHIND}", read_bare_year),
+    _numeric_rule(rf"(?<![\w.,:/$€£#@+-]){YEAR_NUMBER}{NOT_COUNTED}", read_bare_year),
 )  # fmt: skip
 
 

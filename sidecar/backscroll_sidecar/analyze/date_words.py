@@ -119,6 +119,11 @@ YEAR_EN = (
     rf"(?:,? (?:of |in )?(?:{YEAR_NUMBER}(?![.:/-]?\d)\b"
     r"|(?P<year_word>last year|this year|next year|the year before last)\b))?"
 )
+NOT_COUNTED = (
+    r"(?![.,:/-]?\d|[A-Za-z_]|\s*(?:%|[€$£]|(?:px|[kmgt]b|kg|km|ms|m?hz|usd|eur|dollars?|euros?|bucks|people|times|users"
+    r"|words|lines|files|rows|points|miles|years?)\b|[元块人个個次条米万点分秒多号號字行块位]))"
+)
+"""Behind a number: it counts nothing."""
 DAY_EN = r"(?P<day>\d{1,2})(?P<ordinal>st|nd|rd|th)?\b"
 DAY_PART_EN = r"(?:(?:'s)? (?:in the )?(?P<day_part>morning|afternoon|evening|night)\b)?"
 _NUMBER = rf"\d{{1,3}}|{'|'.join(COUNTS)}"
@@ -150,7 +155,13 @@ EDGE_ZH = r"(?P<edge>最后|最後|头|前)(?P<edge_count>\d|[一二两兩三四
 SUBJECT_ZH = "(?:(?<![\u4e00-\u9fff\\w])|(?<=[我你您他她它们們在是家里裡到于於]))"
 """What stands before a date, rather than a word that it belongs to, as in 出发前两天 or 神舟五号."""
 PART_ZH = "(?P<part>初|上旬|中旬|下旬|底|末)"
-DAY_ZH = r"(?P<day>\d{1,2}|[一二三四五六七八九十]{1,3})\s*[日号號]"
+NOT_NUMBERED_ZH = "(?![线線楼樓房室门門桌位机機车車店院馆台床码碼选選球文电站口厅区仓柱铺公路字])"
+"""A number with 号 before one of these is no day."""
+DAY_ZH = (
+    r"(?P<day>\d{1,2}|[一二三四五六七八九十]{1,3})\s*"
+    r"(?:[日号號]|(?=[到至~—-](?:\d{1,2}|[一二三四五六七八九十]{1,3})[日号號]"
+    rf"{NOT_NUMBERED_ZH}))"
+)
 DAY_PART_ZH = "的?(?:(?P<day_part>凌晨|早(?![就已该])|上午|中午|下午|傍晚|晚|夜)[上晨里间]?)?"
 WEEK_ZH = r"(?<![\d一二两兩三四五六七八九十几幾半每数到至、~—-])(?:[周週]|星期|[礼禮]拜)"
 BEFORE_LAST_ZH = "(?<![早晚网線线路身世以之马])(?:大?上|上{2,3})"

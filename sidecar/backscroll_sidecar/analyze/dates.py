@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from backscroll_sidecar.analyze.date_calendar import ONE_DAY, Asked, Spans
+from backscroll_sidecar.analyze.date_ranges import read_range
 from backscroll_sidecar.analyze.date_rules import NUMERIC, RULES
 from backscroll_sidecar.analyze.date_words import (
     NAMES,
@@ -89,7 +90,10 @@ def _take(taken: bytearray, found: re.Match[str]) -> None:
 
 
 def _opened(found: re.Match[str], readings: Iterator[Spans], asked: Asked) -> Iterator[Spans]:
-    """The readings, or the open span that a word before or behind the date makes of the latest."""
+    """The readings, or the range they begin, or the open span that a word beside the date makes of the latest."""
+    whole = read_range(found, readings, asked)
+    if whole is not None:
+        return whole
     given, text, start = found.groupdict(), found.string, found.start()
     opening = OPENINGS.get((given.get("before") or given.get("which") or "").lower())
     if opening is None and (word := OPEN_BEFORE.search(text, max(0, start - 12), start)):
