@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring.link_columns import COLUMNS, CONVERSATION, FAMILIES, START
 from backscroll_scoring.link_model import WEIGHTS_FILE, Linear, LinkModel
-from backscroll_scoring.links import chances
+from backscroll_scoring.links import FIRST_LINKS, chances
 from bench.training.columns import Example, add_conversations, arrays_of, examples
 from bench.training.data import Group, Variant, chat, load, mixed
 from bench.training.fit import listwise, listwise_all, logistic
@@ -41,7 +41,6 @@ ROOMS_A_GROUP = 4
 """Mixed rooms of each Chinese group: it and an IRC channel; every second time in the channel's time."""
 L2 = 1e-5
 TOP_SECOND = 40
-HEAD = 8
 LINK_IN_TAIL = 0.1
 ABOUT = (
     "Reply model of Backscroll, fitted by bench/training/links.py on Ubuntu IRC conversations "
@@ -263,7 +262,7 @@ def _behind_links(one: Example, second: Linear) -> NDArray[np.bool_]:
     """Which candidates are not among the likeliest links."""
     link = one.both.astype(np.float64) @ second.weights
     behind = np.ones(len(link), np.bool_)
-    behind[np.lexsort((-one.rows, -link))[:HEAD]] = False
+    behind[np.lexsort((-one.rows, -link))[:FIRST_LINKS]] = False
     return behind
 
 
@@ -364,8 +363,8 @@ def order(one: Example, model: LinkModel, parent: int) -> NDArray[np.intp]:
     link[one.rows == parent] = np.inf
     tail = x @ model.tail.weights
     by_link = np.lexsort((-one.rows, -link))
-    rest = by_link[HEAD:]
-    return np.concatenate([by_link[:HEAD], rest[np.lexsort((-one.rows[rest], -tail[rest]))]])
+    rest = by_link[FIRST_LINKS:]
+    return np.concatenate([by_link[:FIRST_LINKS], rest[np.lexsort((-one.rows[rest], -tail[rest]))]])
 
 
 if __name__ == "__main__":
