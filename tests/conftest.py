@@ -42,6 +42,9 @@ structlog.configure(
 KERNELS = Path(__file__).parents[1] / ".pytest_cache" / "d" / "kernels"
 os.environ.setdefault("NUMBA_CACHE_DIR", str(KERNELS))
 
+# The many commands and servers that tests start as processes would each compile all of Python's modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Kernels compile when they are imported, which a list of the tests has no use for.
 IS_LISTING = not {"--co", "--collect-only"}.isdisjoint(sys.argv)
 if IS_LISTING:

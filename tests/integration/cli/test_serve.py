@@ -157,7 +157,7 @@ def test_a_terminal_shows_how_many_kernels_are_compiled(shell, kernels):
 
 
 def test_two_servers_that_compile_at_once_leave_a_whole_cache(shell, kernels):
-    cache = cache_without(shell, kernels, "kernels_score.*.nb[ic]")
+    cache = cache_without(shell, kernels, "kernels_selection.*.nb[ic]")
     with ThreadPoolExecutor(2) as both:
 
         def start(_):
