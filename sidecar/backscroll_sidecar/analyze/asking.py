@@ -62,7 +62,7 @@ _CHINESE_DEICTIC = re.compile("[你您它这這那]|谢谢|謝謝|好的|是的|
 _OPENING = re.compile(
     r"(?:so|and|but|hey|ok|btw|also)?[,\s]*(?:what|which|who|whom|whose|where|when|why|how|did|was|were|has|have|had|does|is)\b"
 )
-_CHINESE_ENDING = re.compile(r"(?:吗|嗎|呢|么|来着)[啊呀]?[^\w]*$")
+_CHINESE_ENDING = re.compile(r"(?:吗|嗎|呢|么|来着|[去在到住]了?哪了?)[啊呀]?[^\w]*$")
 _CHINESE_OPENING = re.compile(".{0,6}?(?:什么|什麼|谁|誰|哪|怎么|怎麼|几|多少|为啥|何时)")
 
 _TIME_TEXT = """

@@ -24,11 +24,12 @@ from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.domain import Degradation
+from backscroll_sidecar.domain import Degradation, MessageType
 from backscroll_sidecar.ports import Comparison
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery, long_history
 from backscroll_sidecar.strategies.history_router import (
     ASKS_PLAINLY,
+    NEAR_ROWS,
     SITTING_ROWS,
     Reach,
     decisive_score,
@@ -47,6 +48,7 @@ from backscroll_sidecar.strategies.memory import (
     rank_memory,
     seek,
     talk_words,
+    tells_old_time,
 )
 from backscroll_sidecar.strategies.names import Named, named_in
 from backscroll_sidecar.strategies.talk import NO_TALK, TalkLines, talk_with_bot
@@ -137,7 +139,8 @@ async def look_up(
         if not _leans_on_talk(asked, named, said_of_long_ago(asked.text, speaks_of=False)):
             asked = replace(asked, talk=NO_TALK)
         return _FAR, await run(plain_us + scored_us, partial(seek, view, asked, query.eligible))
-    looking = partial(_look_up, query, asked, replies.starts_new)
+    is_small_talk = question.message_type is MessageType.CASUAL
+    looking = partial(_look_up, query, asked, replies.starts_new, is_small_talk=is_small_talk)
     # Else who looks for the newest row that has a word may have to pass over all that have it and do not count.
     is_plain = query.excluded is not None and view.count - query.end <= MOST_NEWER_ROWS
     if is_plain and plain_us <= INLINE_US < plain_us + scored_us:
@@ -150,12 +153,17 @@ async def look_up(
 
 
 def _look_up(
-    query: StrategyQuery, asked: MemoryQuestion, starts_new: float, *, old_rows: bool = True
+    query: StrategyQuery,
+    asked: MemoryQuestion,
+    starts_new: float,
+    *,
+    is_small_talk: bool,
+    old_rows: bool = True,
 ) -> tuple[Reach | None, Sought | None]:
     """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on.
 
     In a talk with the bot a question that asks plainly, and of whose own words the history has much, stands by itself.
-    Any other line goes on with the talk, and what the history has of both decides (`settled`).
+    Any other line goes on with the talk, and what the history has of both decides (`settled`); thanks ask for nothing.
     """
     view, eligible, with_bot = query.view, query.eligible, asked.talk.with_bot
     if with_bot and not old_rows:
@@ -169,12 +177,15 @@ def _look_up(
     if most_long_ago(said) >= score and not (with_bot and _leans_on_talk(asked, named, said)):
         alone = replace(asked, talk=NO_TALK) if with_bot else asked
         sought = seek(view, alone, eligible, named)
-        found = sounds_long_ago(sought, said, score if old_rows else math.inf)
+        if tells_old_time(view, sought, len(eligible) - NEAR_ROWS):
+            found = 1.0
+        else:
+            found = sounds_long_ago(sought, said, score if old_rows else math.inf)
         if found >= score:
             if not old_rows:
                 return None, sought
             return reach_by_words(far, talk.pause_ms, said, found), sought
-    if with_bot:
+    if with_bot and not is_small_talk:
         return Reach.IN_TALK if far is not _FAR else far, seek(view, asked, eligible, named)
     if far is _NEAR:
         return far, None

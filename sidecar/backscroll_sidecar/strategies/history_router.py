@@ -43,7 +43,7 @@ SOUNDS_LONG_AGO = 0.65
 SOUNDS_WHEN_CALLED = 0.4
 """The same of a question that calls the bot: people tell each other what was just said, and ask a bot what they forgot.
 Were all of irc_dev's replies such calls it would cost nothing of hit@5 and .005 of conversation recall."""
-SOUNDS_WHEN_PLAIN = 0.5
+SOUNDS_WHEN_PLAIN = 0.45
 """The same of a text that asks plainly; and of any that asks, after a pause, for most of the places: 3 % of irc_dev's
 replies have it when put an hour later, all of locomo_dev's questions."""
 SOUNDS_CLEARLY = 0.7

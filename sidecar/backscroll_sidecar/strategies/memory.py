@@ -48,8 +48,8 @@ from backscroll_sidecar.strategies.long_history import QUESTION, Proposed
 from backscroll_sidecar.strategies.names import Named, named_in
 from backscroll_sidecar.strategies.talk import NO_TALK, TalkLines
 
-UNSAID_ASKER = 0.5
-"""How surely a question that speaks of no person at all is about its asker."""
+UNSAID_ASKER, UNSAID_ASKER_ELSEWHERE = 0.5, 0.2
+"""How surely a question that speaks of no person at all is about its asker; and one whose words others said."""
 CHARACTER_BOOST = 0.5
 """A word that no row has is searched by its characters, each at half its weight."""
 
@@ -485,10 +485,28 @@ def _about_asker(view: ChannelView, sought: Sought) -> float:
     if speaks_of_self(lowered):
         surely = 1.0
     elif speaks_of_nobody_else(lowered):
-        surely = UNSAID_ASKER
+        surely = UNSAID_ASKER_ELSEWHERE if _is_said_by_others(view, sought) else UNSAID_ASKER
     if (sought.boosts > 1.0).any():
         surely /= 2  # what has an identifier may be anybody's line
     return surely
+
+
+def _is_said_by_others(view: ChannelView, sought: Sought) -> bool:
+    """Whether the question's rarest word stands in few lines, and in none of the asker's or with their name.
+
+    Also where no word of it was ever said: "what happened in May?".
+    """
+    own, counts = sought.terms[: len(sought.terms) - sought.talk_terms], sought.postings.counts
+    terms = own[(own >= 0) & (own < len(counts))]
+    terms = terms[counts[terms] > 0]
+    if not len(terms):
+        return len(own) > 0
+    rarest = terms[counts[terms].argmin()]
+    if counts[rarest] > RARE_ROWS:
+        return False
+    rows = rows_with(sought.postings, rarest[None], sought.eligible).nonzero()[0]
+    by_asker = view.columns.author[rows] == _asker(view, sought)
+    return len(rows) > 0 and not (by_asker | (_naming(view, sought)[rows] > 0)).any()
 
 
 def _cues(
@@ -615,6 +633,13 @@ def _naming(view: ChannelView, sought: Sought) -> NDArray[np.uint8]:
     found = rows_with(view.lexicon.postings, terms, sought.eligible)
     names: NDArray[np.uint8] = (found == len(terms)).view(np.uint8)
     return names
+
+
+def tells_old_time(view: ChannelView, sought: Sought, cut: int) -> bool:
+    """Whether the question names a time that is over before row `cut`, and of which there are rows that count."""
+    rows, _ = _spans(view, sought)
+    spans = rows.reshape(-1, 2).tolist()
+    return any(end <= cut and sought.eligible[start:end].any() for start, end in spans)
 
 
 def _spans(view: ChannelView, sought: Sought) -> tuple[NDArray[np.int32], NDArray[np.float32]]:

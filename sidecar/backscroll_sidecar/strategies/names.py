@@ -23,6 +23,7 @@ _ASCII_TOKEN = re.compile(r"\w+(?:[-.|\[\]^`]\w+)*", re.ASCII)
 _UNSPACED_START = re.compile(rf"[{HAN}{UNSPACED}]")
 _CLOSING = " \t\n.!?~\u3002\uff01\uff1f\u2026)"
 _ADDRESSED = tuple(":\uff1a,\uff0c")
+_YOU = tuple("你您妳")
 _POSSESSIVE = re.compile(r"(?:^|(?<=\s))['\u2019]s(?=\s)")
 _INNER = re.compile(r"[-.|\[\]^`_]+")
 _NOBODY: frozenset[int] = frozenset()
@@ -31,7 +32,8 @@ _NOBODY: frozenset[int] = frozenset()
 class Named(msgspec.Struct, frozen=True):
     """The users a text names, and the text without those names.
 
-    `speaks_of`: a name stands inside the text. At either end, or after ``@``, somebody is called instead.
+    `speaks_of`: a name stands inside the text, or begins one without spaces that goes on: 老王生日是哪天. At either
+    end, or after ``@``, somebody is called instead, and so is who is told "you": 老王你几点来.
     """
 
     users: frozenset[int]
@@ -65,12 +67,20 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
             users |= who
             kept.append(text[end : at + start])
             begin, end = at + start, at + stop
-            called = begin == 0 or text[begin - 1] in "@\uff20" or text[end : end + 1] in _ADDRESSED
+            following = text[end : end + 1]
+            called = following in _ADDRESSED or (
+                not _is_subject(following) if begin == 0 else text[begin - 1] in "@\uff20"
+            )
             speaks_of |= not called and end < last
     if not users:
         return Named(_NOBODY, text)
     rest = " ".join([*kept, text[end:]])
     return Named(frozenset(users), _POSSESSIVE.sub(" ", rest), speaks_of)
+
+
+def _is_subject(following: str) -> bool:
+    """Whether a name at the beginning is what a text speaks of, by the character behind it."""
+    return following not in _YOU and _UNSPACED_START.match(following) is not None
 
 
 class _Read(NamedTuple):

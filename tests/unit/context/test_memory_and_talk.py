@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
 from backscroll_sidecar.context.model import Overrides
-from backscroll_sidecar.domain import Category, Fate, Reply, ReplyKind
+from backscroll_sidecar.domain import Author, Category, Fate, Reply, ReplyKind
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Comparison, ModelFault, Similarities
 from backscroll_sidecar.strategies import Semantic
-from tests.kit.chats import ANN, BEN, BOT, CAT, DAY_MS, HOUR_MS, MINUTE_MS, NOON_MS, SECOND_MS, say
+from backscroll_sidecar.strategies.names import named_in
+from tests.kit.chats import (
+    ANN,
+    BEN,
+    BOT,
+    CAT,
+    DAY_MS,
+    HOUR_MS,
+    KEY,
+    MINUTE_MS,
+    NOON_MS,
+    SECOND_MS,
+    say,
+)  # fmt: skip
 from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.rooms import Room, ids, ids_by_rank
 
@@ -417,3 +431,62 @@ def test_an_identifier_outweighs_whose_line_it_is():
     for profile in ("memory", "balanced"):
         built = room.build_now("how did we fix E4031?", ANN, profile=profile)
         assert ids_by_rank(built).index("code") < 2
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("what happened on {month} {day}?", "by the lake with everybody"),
+        ("{month} {day} 号发生了什么", "大家都在湖边"),
+        ("{year}年{number}月{day}日大家去了哪", "大家都在湖边"),
+    ],
+)
+def test_a_time_that_is_over_is_asked_of_the_history(question: str, told: str):
+    """In the middle of a talk, too, with no word of the line; not where nobody wrote then."""
+    day = datetime.fromtimestamp((NOON_MS - 90 * DAY_MS) / 1_000, UTC)
+    old = [say("old", CAT, told, 90 * DAY_MS)]
+    filled = question.format(month=day.strftime("%B"), number=day.month, day=day.day, year=day.year)
+    room = Room([*old, *NOISE, *TALK])
+    built = room.build_now(filled, ANN, profile="balanced")
+    assert ids_by_rank(built).index("old") < 8  # lines of the same numbers come first
+    room = Room([say("older", CAT, told, 120 * DAY_MS), *NOISE, *TALK])
+    nobody = room.build_now(filled, ANN, profile="balanced")
+    assert "older" not in ids_by_rank(nobody)[:8]
+
+
+@pytest.mark.parametrize("profile", ["memory", "balanced"])
+def test_the_only_line_with_the_word_outweighs_whose_it_is(profile: str):
+    """A question that speaks of nobody prefers the asker's lines, unless only others said what it is about."""
+    question = "what was the name of that place with the gnocchi"
+    own = [
+        say(f"own{n}", ANN, f"the weather of day {n} is horrible", 29 * DAY_MS - n * MINUTE_MS)
+        for n in range(30)
+    ]
+    there = say("there", BEN, "we ate at Trattoria Lucca, best gnocchi in town", 30 * DAY_MS)
+    room = Room([there, *own, *NOISE, *TALK])
+    assert ids_by_rank(room.build_now(question, ANN, profile=profile)).index("there") < 2
+
+
+@pytest.mark.parametrize("thanks", ["thanks, that helps", "谢谢你", "ok thanks!"])
+def test_thanks_in_a_talk_with_the_bot_ask_for_nothing(thanks: str):
+    talk = [
+        say("b0", ANN, "good morning", 90 * SECOND_MS),
+        say("b1", ANN, "is the printer in room four working?", 60 * SECOND_MS),
+        say("b2", BOT, "It is broken.", 45 * SECOND_MS),
+    ]
+    room = Room([*PAST, *NOISE, *talk])
+    built = room.build_now(thanks, ANN, profile="balanced", self_ids=(BOT.id,), explain=True)
+    decided = {one.decided_by for one in built.explanation.candidates if one.fate is Fate.SELECTED}
+    assert "memory" not in decided
+
+
+def test_who_is_spoken_of_may_stand_first_where_no_spaces_are():
+    """老王生日是哪天 asks of somebody, 老王你几点来 calls them, and so does a name before a gap."""
+    room = Room([say("m", Author("u9", "老王"), "早", MINUTE_MS)])
+    room.build_now("早")
+    parts = room.channels.hot_view(KEY).people.by_name_part
+    assert named_in("老王生日是哪天", parts).speaks_of
+    for called in ("老王你几点来", "老王，几点来", "老王 几点来", "老王"):
+        named = named_in(called, parts)
+        assert named.users
+        assert not named.speaks_of, called
