@@ -54,6 +54,24 @@ class BuildOptions:
             metavar="TIME", help="When it is asked: milliseconds, or ISO 8601 with an offset."
         ),
     ] = None
+    self_id: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="User id of the bot; may be given several times."),
+    ] = None
+    source: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Source to look in, and no other; may be repeated."),
+    ] = None
+    threshold: Annotated[
+        float | None, typer.Option(help="Least score of a message.", min=0.0, max=1.0)
+    ] = None
+    language: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="en, zh or auto; en-GB reads 01/02 as 1 February."),
+    ] = None
+    time_zone: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of dates, such as Asia/Shanghai.")
+    ] = None
 
 
 AS_SERVED = BuildOptions()
@@ -87,9 +105,16 @@ def context(
             trigger_message_id=how.trigger,
             profile=how.profile,
             layout=how.layout,
-            overrides=Overrides(max_context=how.max_context) if how.max_context else None,
+            overrides=Overrides(
+                max_context=how.max_context,
+                relevance_threshold=how.threshold,
+                sources=how.source or (),
+            ),
             token_budget=how.token_budget,
             asked_at=when,
+            self_ids=how.self_id or (),
+            language=how.language or "",
+            time_zone=how.time_zone or "",
             explain=not payload,
         )
         said = {} if payload or as_json else texts(client, channel, built)

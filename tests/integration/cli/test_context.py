@@ -60,6 +60,26 @@ def test_the_payload_alone_is_a_body_to_post(chat):
     assert QUESTION in body["messages"][0]["content"]
 
 
+def test_what_is_looked_in_and_taken_can_be_said(chat):
+    """Sources, the least score, the bot's ids, language and time zone, as in a request."""
+    recent = chat.json("context", CHANNEL, QUESTION, *ASKED, "--source", "recent")
+    sources = {one for item in recent["explanation"]["candidates"] for one in item["sources"]}
+    assert sources == {"SOURCE_RECENT"}
+    both = chat.json(
+        "context", CHANNEL, QUESTION, *ASKED, "--source", "recent", "--source", "thread",
+        "--threshold", "0.5",
+    )  # fmt: skip
+    assert both["explanation"]["threshold"] == 0.5
+    assert len(both.get("items", ())) < len(recent["items"])
+    for option, value in (
+        ("--time-zone", "Mars/One"), ("--language", "xx"), ("--self-id", "x" * 600),
+    ):  # fmt: skip
+        done = chat.run("context", CHANNEL, QUESTION, *ASKED, option, value)
+        assert done.returncode == 1
+        assert option.strip("-").replace("-", "_") in done.stderr.replace("-", "_")
+    assert chat.run("context", CHANNEL, QUESTION, "--threshold", "2").returncode == 2
+
+
 def test_a_budget_is_kept_and_one_too_small_says_what_would_do(chat):
     built = chat.json("context", CHANNEL, QUESTION, *ASKED, "--token-budget", "100")
     assert built["tokens"]["total"] <= 100
