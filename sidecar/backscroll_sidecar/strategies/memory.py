@@ -130,6 +130,7 @@ class Sought:
     said: tuple[str, ...] = ()
     _matches: Matches | None = field(default=None, init=False, repr=False)
     _proposed: Proposed | None = field(default=None, init=False, repr=False)
+    _about_asker: float | None = field(default=None, init=False, repr=False)
 
     def meant(self, text: str) -> str:
         """What is embedded: the question without the names in it, `text` where nothing is left, and the talk.
@@ -137,6 +138,13 @@ class Sought:
         The question comes first: of a long text an embedder reads the beginning.
         """
         return "\n".join((self.named.rest.strip() or text, *self.said))
+
+    @property
+    def about_asker(self) -> float:
+        """0 to 1: how surely the question is about its asker. Computed on first access."""
+        if self._about_asker is None:
+            self._about_asker = _about_asker(self.view, self)
+        return self._about_asker
 
     @property
     def matches(self) -> Matches:
@@ -361,7 +369,7 @@ def rank_memory(
         assert not isinstance(dense, np.ndarray)
         return _rank_long(view, sought, dense, limit, rows)
     assert dense is None or isinstance(dense, np.ndarray)
-    about_asker = _about_asker(view, sought)
+    about_asker = sought.about_asker
     found = Memory(
         *score_memory(
             sought.matches,
@@ -404,7 +412,7 @@ def _rank_long(
             cues,
             limit=limit,
             rows=None if rows is None else few.places(rows),
-            asker_share=_about_asker(view, sought),
+            asker_share=sought.about_asker,
         )
     )
     if sought.talk_terms:
@@ -543,7 +551,7 @@ def _proposed(view: ChannelView, sought: Sought) -> Proposed:
     history = LongHistory(
         sought.postings, sought.offsets, sought.terms, sought.boosts, sought.eligible
     )
-    about_asker = _about_asker(view, sought)
+    about_asker = sought.about_asker
     rows, values = _spans(view, sought)
     bounds = rows.reshape(-1, 2).tolist()
     has_time, has_number = _bits_having(view, sought, history)
@@ -595,7 +603,7 @@ def _cues_among(
 ) -> MemoryCues:
     """What `_cues` says of all rows, of these few."""
     history, none = sought.proposed.history, NO_CUES
-    is_about_asker = _about_asker(view, sought) > 0.0
+    is_about_asker = sought.about_asker > 0.0
     naming = _bits_naming(view, sought, history) if is_about_asker else None
     has_time, has_number = _bits_having(view, sought, history)
     starts, values = _spans(view, sought)
