@@ -503,13 +503,13 @@ def _about_asker(view: ChannelView, sought: Sought) -> float:
 def _is_said_by_others(view: ChannelView, sought: Sought) -> bool:
     """Whether the question's rarest word stands in few lines, and in none of the asker's or with their name.
 
-    Also where no word of it was ever said: "what happened in May?".
+    Also where no word of it was ever said, and no talk tells what is meant: "what happened in May?".
     """
     own = sought.terms[: len(sought.terms) - sought.talk_terms]
     known = own[(own >= 0) & (own < len(sought.postings.counts))]
     counts = count_rows(sought.postings, known, sought.eligible, RARE_ROWS + 1)
     if not counts.any():
-        return len(own) > 0
+        return len(own) > 0 and not sought.talk_terms
     fewest = counts[counts > 0].min()
     if fewest > RARE_ROWS:
         return False
