@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from backscroll_sidecar.adapters.target import BASE_URLS
 from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.errors import StartRefused
@@ -94,7 +95,8 @@ def _model_options(settings: Settings) -> OpenAIOptions:
     key = settings.model_api_key
     return OpenAIOptions(
         api_key=key.get_secret_value() if key else "",
-        base_url=settings.model_base_url or DEFAULT_BASE_URL,
+        api=settings.model_api,
+        base_url=settings.model_base_url or BASE_URLS[settings.model_api],
         headers={name: one.get_secret_value() for name, one in settings.model_headers.items()},
         query=settings.model_query,
         idle_s=settings.model_idle_seconds,

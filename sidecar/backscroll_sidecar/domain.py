@@ -17,6 +17,8 @@ from backscroll_sidecar.known_names import NameTimes
 
 DEFAULT_TENANT = "default"
 MAX_TEXT_BYTES = 64 * 1024
+MAX_STATE_BYTES = 256 * 1024
+"""Of all provider states of a message together."""
 MAX_ID_BYTES = 512
 MAX_BATCH_ITEMS = 1_000
 MAX_BATCH_BYTES = 4 * 1024 * 1024
@@ -131,7 +133,21 @@ class ToolResultPart(msgspec.Struct, frozen=True):
     is_error: bool = False
 
 
-Part = TextPart | MediaPart | ToolCallPart | ToolResultPart
+class ProviderStatePart(msgspec.Struct, frozen=True):
+    """Something a model's API gave for itself alone, such as a signed thought: kept unread and part of no text.
+
+    It goes back only to who gave it (`adapters.target.Target`). `provider` is the API's address, `api` its format,
+    `data` JSON. One that concerns a single part stands before that part.
+    """
+
+    provider: str
+    api: str
+    model: str
+    kind: str
+    data: bytes
+
+
+Part = TextPart | MediaPart | ToolCallPart | ToolResultPart | ProviderStatePart
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -204,7 +220,10 @@ def mark_word(name: str) -> str:
 
 
 def render_part(part: Part) -> str:
-    """One part as text. Media become ``[image: alt text]``, calls ``[call name {…}]``, results ``[result name: …]``."""
+    """One part as text. Media become ``[image: alt text]``, calls ``[call name {…}]``, results ``[result name: …]``.
+
+    Of what concerns a provider alone there is none.
+    """
     match part:
         case TextPart():
             return part.text
@@ -218,6 +237,8 @@ def render_part(part: Part) -> str:
         case ToolResultPart():
             word = "error" if part.is_error else "result"
             return f"[{word} {mark_word(part.name)}: {part.text}]"
+        case ProviderStatePart():
+            return ""
 
 
 class Analysis(msgspec.Struct, frozen=True):
@@ -337,6 +358,7 @@ class RefusalCode(StrEnum):
     WRONG_CHANNEL = "wrong_channel"
     BAD_EMBEDDING = "bad_embedding"
     UNKNOWN_ENUM = "unknown_enum"
+    BAD_STATE = "bad_state"
 
 
 class AppendResult(msgspec.Struct, frozen=True):
@@ -440,16 +462,40 @@ class Degradation:
 class NeutralMessage(msgspec.Struct, frozen=True):
     """One message for a model, of no vendor. `message_ids` are the stored messages it was made from.
 
-    `name` is the speaker's, `author_id` tells speakers of one name apart.
+    `name` is the speaker's, `author_id` tells speakers of one name apart. `content` is its text; `parts` are what it
+    consists of where that is more than a text, in order, the text among them. ROLE_TOOL has nothing but results.
     """
 
     role: Role
     content: str
     name: str = ""
     message_ids: tuple[str, ...] = ()
-    tool_calls: tuple[ToolCallPart, ...] = ()
-    tool_call_id: str = ""
     author_id: str = ""
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def tool_calls(self) -> tuple[ToolCallPart, ...]:
+        """The calls it makes."""
+        return tuple([one for one in self.parts if isinstance(one, ToolCallPart)])
+
+    @property
+    def tool_results(self) -> tuple[ToolResultPart, ...]:
+        """The results it tells."""
+        return tuple([one for one in self.parts if isinstance(one, ToolResultPart)])
+
+
+def assistant_message(parts: tuple[Part, ...], message_ids: tuple[str, ...] = ()) -> NeutralMessage:
+    """The model's own message of these parts."""
+    text = "".join(one.text for one in parts if isinstance(one, TextPart))
+    return NeutralMessage(Role.ASSISTANT, text, message_ids=message_ids, parts=parts)
+
+
+def result_message(
+    results: tuple[ToolResultPart, ...], message_ids: tuple[str, ...] = ()
+) -> NeutralMessage:
+    """The message that tells what tools gave."""
+    text = "\n".join(one.text for one in results)
+    return NeutralMessage(Role.TOOL, text, message_ids=message_ids, parts=results)
 
 
 @dataclass(frozen=True, slots=True)

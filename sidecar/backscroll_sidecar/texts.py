@@ -109,6 +109,10 @@ FAULTS: Mapping[str, tuple[str, str]] = {
         "BACKSCROLL_MODEL_STREAM_OPTIONS=false leaves stream_options out",
         "设置 BACKSCROLL_MODEL_STREAM_OPTIONS=false 就不再发送 stream_options",
     ),
+    "thoughts": (
+        "thoughts of the model were sent back to it, as other models want it",
+        "模型的思考内容被发回给了它，有的模型要求这样做",
+    ),
     "temperature": (
         "BACKSCROLL_TEMPERATURE=none sends no temperature",
         "设置 BACKSCROLL_TEMPERATURE=none 就不再发送 temperature",

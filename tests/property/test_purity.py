@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from backscroll_sidecar.adapters import OpenAIChat
+from backscroll_sidecar.adapters import OpenAIChat, PayloadOptions
 from backscroll_sidecar.context.compress import CUT_MARK, Limits, SimpleCompressor, cut_text
 from backscroll_sidecar.context.layouts import Parts, StandardAssembler
 from backscroll_sidecar.context.selected_lines import Line, Lines
@@ -104,8 +104,9 @@ def test_the_assembler_is_pure(given_lines, layout, include_system, question):
     named = [id for message in one.payload_messages for id in message.message_ids]
     assert sorted(named) == sorted(line.said.message_id for line in given_lines)
     assert one.payload_messages[-1].content.endswith(question)
-    assert OpenAIChat().payload(one.payload_messages, model="m") == OpenAIChat().payload(
-        other.payload_messages, model="m"
+    options = PayloadOptions("m")
+    assert OpenAIChat().payload(one.payload_messages, options) == OpenAIChat().payload(
+        other.payload_messages, options
     )
 
 

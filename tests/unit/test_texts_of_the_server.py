@@ -32,6 +32,9 @@ TELLS_OPERATORS = re.compile(
 ELSEWHERE = {
     ("context/layouts.py", "System: "): "a mark: the format of a line",
     ("lines/line_format.py", " [bot]"): "a mark: the format of a line",
+    ("adapters/turns.py", "System: "): "a mark: the format of a line",
+    ("adapters/pairing.py", "No result provided"): "a mark: what models know for a missing result",
+    ("adapters/pairing.py", "(no tool output)"): "a mark: what models know for an empty result",
     ("chat/turn_writer.py", "the turn could not be stored"): "an error",
     (
         "chat/turn_writer.py",

@@ -31,7 +31,9 @@ TimeStyleName: TypeAlias = Literal["none", "iso_date", "relative"]
 TokenizerName: TypeAlias = Literal["o200k_base", "chars_4", "bytes_4"]
 StoredSystemRowsName: TypeAlias = Literal["user", "system", "skip"]
 SearchScopeName: TypeAlias = Literal["channel", "user", "tenant"]
-PayloadFormatName: TypeAlias = Literal["openai_chat", "none"]
+PayloadFormatName: TypeAlias = Literal[
+    "openai_chat", "none", "openai_responses", "anthropic_messages", "gemini_contents"
+]
 
 
 class _Value:
@@ -177,6 +179,42 @@ class ToolResult(_Value):
 
 
 @dataclass(frozen=True, slots=True)
+class ProviderState(_Value):
+    """Something a model's API gave for itself alone, such as a signed thought; kept unread.
+
+    Parameters
+    ----------
+    provider
+        The API's address without scheme and path of the call, such as ``api.anthropic.com/v1``.
+    api
+        Its format: ``openai_chat``, ``openai_responses``, ``anthropic_messages``,
+        ``gemini_contents``.
+    model, kind
+        Which model gave it, and the API's own word for it.
+    data
+        As it came, in JSON. One that concerns a single part stands before that part.
+    """
+
+    _kind = message_pb2.ProviderStatePart
+
+    provider: str
+    api: str
+    model: str
+    kind: str
+    data: bytes
+
+    def to_proto(self) -> message_pb2.ProviderStatePart:
+        return encode(
+            message_pb2.ProviderStatePart,
+            provider=self.provider,
+            api=self.api,
+            model=self.model,
+            kind=self.kind,
+            data=self.data,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Embedding(_Value):
     r"""A vector the caller computed; values are numbers, or little-endian float32 as bytes.
 
@@ -198,7 +236,7 @@ class Embedding(_Value):
         return encode(message_pb2.Embedding, embedder_id=self.embedder_id, values=values)
 
 
-Part: TypeAlias = str | Media | ToolCall | ToolResult | message_pb2.Part
+Part: TypeAlias = str | Media | ToolCall | ToolResult | ProviderState | message_pb2.Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +255,7 @@ class Message(_Value):
         When it was sent. 0 is ranked as if sent when it arrives, with a warning. Use the
         platform's time, not the clock: the same id with another time is a conflict.
     parts
-        Media, tool calls, tool results and further texts, in order.
+        Media, tool calls, tool results, provider states and further texts, in order.
     reply_to
         The message it answers: an id, or a `Reply`.
     mentions
@@ -434,6 +472,9 @@ def _part(part: Part) -> message_pb2.Part:
         return message_pb2.Part(tool_call=part.to_proto())
     if isinstance(part, ToolResult):
         return message_pb2.Part(tool_result=part.to_proto())
+    if isinstance(part, ProviderState):
+        return message_pb2.Part(provider_state=part.to_proto())
     raise TypeError(
-        f"a text or part must be text, Media, ToolCall or ToolResult, not {type(part).__name__}"
+        "a text or part must be text, Media, ToolCall, ToolResult or ProviderState, "
+        f"not {type(part).__name__}"
     )

@@ -41,19 +41,29 @@ class Speaker(NamedTuple):
         return self.author_id or self.name
 
 
-class Adapter(Hashable, Protocol):
-    """Translates both ways. Pure.
+class PayloadOptions(NamedTuple):
+    """What a payload has beside its messages.
 
     Attributes
     ----------
-    name : the payload format's.
-    framing : what a payload costs beside its texts.
+    tools_json : a JSON list of tools, in any vendor's form.
+    with_names : speakers' names beside their messages, where the vendor has a place for them.
+    provider : who will get it (`target.provider_of`), the only one that its own states go back to.
+    reply_tokens : the most the answer may take, for vendors that insist on a limit; None: as the adapter likes.
     """
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def framing(self) -> Framing: ...
+    model: str
+    tools_json: str = ""
+    with_names: bool = False
+    provider: str = ""
+    reply_tokens: int | None = None
+
+
+class LineForm(Protocol):
+    """How a payload is put together that is an envelope around its messages, each whatever the others are.
+
+    Then lines can be encoded before anybody asks.
+    """
 
     def envelope(self, model: str, tools_json: str) -> tuple[bytes, bytes]:
         """What a request body has before its messages, which commas part, and behind them."""
@@ -61,24 +71,49 @@ class Adapter(Hashable, Protocol):
     def around(self, role: Role, name: str = "") -> tuple[bytes, bytes]:
         """What a message has before and behind its text, which stands in it as `inside_json` has it."""
 
+
+class Adapter(Hashable, Protocol):
+    """Translates both ways. Pure.
+
+    Attributes
+    ----------
+    name : the payload format's.
+    framing : what a payload costs beside its texts.
+    line_form : None where a message looks otherwise beside others.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def framing(self) -> Framing: ...
+    @property
+    def line_form(self) -> LineForm | None: ...
+
     def names(self, speakers: Sequence[Speaker]) -> list[str]:
         """The name of each as the vendor takes it, told from those of the others; empty where there is none."""
 
     def name_alone(self, speaker: Speaker, *, is_shared: bool = False) -> str:
         """The name that `names` gives somebody whose own nobody else has, or, `is_shared`, somebody else has, too."""
 
-    def payload(
-        self,
-        messages: Sequence[NeutralMessage],
-        *,
-        model: str,
-        tools_json: str = "",
-        with_names: bool = False,
-    ) -> bytes:
-        """A request body to be posted unchanged."""
+    def payload(self, messages: Sequence[NeutralMessage], options: PayloadOptions) -> bytes:
+        """A request body to be posted unchanged. Calls of tools have their results behind them (`pairing.paired`)."""
 
     def parse_reply(self, completion: object) -> ModelReply:
         """The vendor's whole answer, its JSON loaded, as it was written; raises ValueError when it is none."""
+
+
+class Nameless:
+    """What adapters have in common whose vendors have no place for names: they stand in the texts alone."""
+
+    line_form = None
+
+    def names(self, speakers: Sequence[Speaker]) -> list[str]:
+        """None."""
+        return [""] * len(speakers)
+
+    def name_alone(self, speaker: Speaker, *, is_shared: bool = False) -> str:  # noqa: ARG002 - the port's
+        """None."""
+        return ""
 
 
 def speaker_of(message: NeutralMessage) -> Speaker:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -11,9 +11,26 @@ from typing import Any
 import orjson
 
 from backscroll_sidecar.adapters.arguments import object_json
-from backscroll_sidecar.adapters.base import Framing, ModelReply, Speaker, inside_json, speaker_of
+from backscroll_sidecar.adapters.base import (
+    Framing,
+    LineForm,
+    ModelReply,
+    PayloadOptions,
+    Speaker,
+    inside_json,
+    speaker_of,
+)
+from backscroll_sidecar.adapters.names import safe_name, strict_call_name
 from backscroll_sidecar.adapters.openai_reply import parse_completion
-from backscroll_sidecar.domain import NeutralMessage, Role
+from backscroll_sidecar.adapters.pairing import NO_OUTPUT_TEXT, paired
+from backscroll_sidecar.adapters.target import Target, value_of
+from backscroll_sidecar.adapters.tool_schemas import tool_schemas
+from backscroll_sidecar.domain import (
+    NeutralMessage,
+    ProviderStatePart,
+    Role,
+    ToolCallPart,
+)
 
 ROLE_NAME = {
     Role.USER: "user",
@@ -21,9 +38,10 @@ ROLE_NAME = {
     Role.SYSTEM: "system",
     Role.TOOL: "tool",
 }
-_CALL_NAME = re.compile(r"[\w.:/-]{1,128}")
-_NOT_ALLOWED_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]+")
-MAX_NAME_CHARS = 64
+THOUGHT_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
+"""Fields of a message with its thoughts. Some servers want those back that led to calls, others refuse them."""
+CALL_FIELDS = ("extra_content", "thought_signature", "provider_specific_fields")
+"""Fields of a call that only its server can read; Gemini wants its signature back."""
 HASH_BYTES = 6
 _HASHED_NAME = re.compile(rf"u_[0-9a-f]{{{2 * HASH_BYTES}}}")
 
@@ -34,6 +52,11 @@ class OpenAIChat:
     name = "openai_chat"
     framing = Framing(message_tokens=4, name_tokens=1, priming_tokens=3)
     """Three marks and the role; the field; what begins the reply (OpenAI's published count for o200k models)."""
+
+    @property
+    def line_form(self) -> LineForm:
+        """Itself."""
+        return self
 
     def envelope(self, model: str, tools_json: str) -> tuple[bytes, bytes]:
         """``{"model", "messages"}``, and ``"tools"`` where there are any."""
@@ -53,32 +76,43 @@ class OpenAIChat:
         owners: dict[str, set[str]] = {}
         for one in set(speakers):
             if one.key:
-                owners.setdefault(_safe_name(one.name), set()).add(one.key)
+                owners.setdefault(safe_name(one.name), set()).add(one.key)
         shared = {safe for safe, keys in owners.items() if len(keys) > 1}
-        return [_name_of(one.key, one.name, _safe_name(one.name) in shared) for one in speakers]
+        return [_name_of(one.key, one.name, safe_name(one.name) in shared) for one in speakers]
 
     def name_alone(self, speaker: Speaker, *, is_shared: bool = False) -> str:
         """See `names`."""
         return _name_of(speaker.key, speaker.name, is_shared)
 
-    def payload(
-        self,
-        messages: Sequence[NeutralMessage],
-        *,
-        model: str,
-        tools_json: str = "",
-        with_names: bool = False,
-    ) -> bytes:
+    def payload(self, messages: Sequence[NeutralMessage], options: PayloadOptions) -> bytes:
         """All of it."""
-        names = self.names(list(map(speaker_of, messages))) if with_names else [""] * len(messages)
-        opening, closing = self.envelope(model, tools_json)
-        return b"".join((opening, b",".join(map(self._message, messages, names)), closing))
+        shown = paired(messages)
+        names = (
+            self.names(list(map(speaker_of, shown))) if options.with_names else [""] * len(shown)
+        )
+        opening, closing = self.envelope(options.model, options.tools_json)
+        target = Target(options.provider, self.name, options.model)
+        declared = frozenset(one.name for one in tool_schemas(options.tools_json)[0])
+        bodies = [
+            body
+            for message, name in zip(shown, names, strict=True)
+            for body in self._bodies(message, name, target, declared)
+        ]
+        return b"".join((opening, b",".join(bodies), closing))
 
-    def _message(self, message: NeutralMessage, name: str) -> bytes:
-        if message.tool_calls or message.tool_call_id:
-            return orjson.dumps(_with_tools(message, name))
-        head, tail = self.around(message.role, name)
-        return head + inside_json(message.content) + tail
+    def _bodies(
+        self, message: NeutralMessage, name: str, target: Target, declared: Collection[str]
+    ) -> Iterator[bytes]:
+        """A message as some of the payload's; none where nothing would be said."""
+        if message.role is Role.TOOL:
+            for one in message.tool_results:
+                text = one.text or NO_OUTPUT_TEXT
+                yield orjson.dumps({"role": "tool", "content": text, "tool_call_id": one.call_id})
+        elif message.tool_calls:
+            yield orjson.dumps(_with_calls(message, name, target, declared))
+        elif message.content.strip():
+            head, tail = self.around(message.role, name)
+            yield head + inside_json(message.content) + tail
 
     def parse_reply(self, completion: object) -> ModelReply:
         """The first choice of a completion as parts: its text, then its tool calls."""
@@ -87,25 +121,11 @@ class OpenAIChat:
 
 @lru_cache(maxsize=4_096)
 def _name_of(key: str, name: str, is_shared: bool) -> str:
-    safe = _safe_name(name)
+    safe = safe_name(name)
     if not key:
         return ""
     is_own = safe and not is_shared and not _HASHED_NAME.fullmatch(safe)
     return safe if is_own else _hashed_name(key)
-
-
-@lru_cache(maxsize=4_096)
-def _safe_name(name: str) -> str:
-    """Letters, digits, ``_`` and ``-``, at most 64; empty when nothing is left."""
-    return _NOT_ALLOWED_IN_NAME.sub("_", name).strip("_")[:MAX_NAME_CHARS]
-
-
-def _call_name(name: str) -> str:
-    """The name of a tool that a model called, as it said it; what no tool can be called by is made safe.
-
-    Models make names up, and an API that refuses one refuses every later request of the turn.
-    """
-    return name if _CALL_NAME.fullmatch(name) else _safe_name(name) or "tool"
 
 
 def _hashed_name(user_id: str) -> str:
@@ -113,23 +133,28 @@ def _hashed_name(user_id: str) -> str:
     return f"u_{digest.hexdigest()}"
 
 
-def _with_tools(message: NeutralMessage, name: str) -> dict[str, Any]:
-    content = None if message.tool_calls and not message.content.strip() else message.content
+def _with_calls(
+    message: NeutralMessage, name: str, target: Target, declared: Collection[str]
+) -> dict[str, Any]:
+    """A message that calls tools, with what its server said beside that."""
+    content = message.content if message.content.strip() else None
     out: dict[str, Any] = {"role": ROLE_NAME[message.role], "content": content}
     if name:
         out["name"] = name
-    if message.tool_calls:
-        out["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {
-                    "name": _call_name(call.name),
-                    "arguments": object_json(call.arguments_json),
-                },
-            }
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id:
-        out["tool_call_id"] = message.tool_call_id
+    calls: list[dict[str, Any]] = []
+    fields: dict[str, Any] = {}
+    for part in target.own(message.parts):
+        if isinstance(part, ToolCallPart):
+            calls.append(_call(part, declared) | fields)
+            fields = {}
+        elif isinstance(part, ProviderStatePart) and (value := value_of(part)) is not None:
+            (out if part.kind in THOUGHT_FIELDS else fields)[part.kind] = value
+    out["tool_calls"] = calls
     return out
+
+
+def _call(call: ToolCallPart, declared: Collection[str]) -> dict[str, Any]:
+    """A call. Whoever declares a tool knows what its server takes for a name."""
+    name = call.name if call.name in declared else strict_call_name(call.name)
+    function = {"name": name, "arguments": object_json(call.arguments_json)}
+    return {"id": call.id, "type": "function", "function": function}

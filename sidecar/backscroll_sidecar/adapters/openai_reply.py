@@ -5,26 +5,16 @@ Everything here comes from outside: each value is checked.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from backscroll_sidecar.adapters.base import ModelReply
+from backscroll_sidecar.adapters.replies import Usage, count_of, text_of
 from backscroll_sidecar.domain import Part, TextPart, ToolCallPart
 
-MAX_TOKENS_COUNTED = 2**32 - 1
-"""Most tokens that are passed on: a larger count is a vendor's fault, and the contract holds no larger one."""
-_MAX_DEPTH = 8
 _USAGE = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
-
-
-class Usage(NamedTuple):
-    """Tokens as a vendor counted them."""
-
-    prompt_tokens: int
-    completion_tokens: int
 
 
 def parse_completion(completion: object) -> ModelReply:
@@ -119,35 +109,15 @@ def is_refused(said: Mapping[str, Any]) -> bool:
     return not text_of(said.get("content")) and bool(text_of(said.get("refusal")))
 
 
-def text_of(value: object, depth: int = 0) -> str:
-    """A text, or the texts of a list of parts; anything else is none."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and depth < _MAX_DEPTH:
-        return "".join(
-            text_of(one.get("text"), depth + 1) for one in value if isinstance(one, Mapping)
-        )
-    return ""
-
-
 def usage_of(value: object) -> Usage | None:
-    """What was counted, 0 to `MAX_TOKENS_COUNTED`; None where nothing was."""
+    """What was counted; None where nothing was."""
     if not isinstance(value, Mapping):
         return None
-    prompt, completion = (next(filter(_is_count, map(value.get, names)), None) for names in _USAGE)
-    if prompt is None and completion is None:
-        return None
-    return Usage(_clamped(prompt), _clamped(completion))
-
-
-def _is_count(value: object) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _clamped(count: float | None) -> int:
-    return min(max(int(count or 0), 0), MAX_TOKENS_COUNTED)
+    prompt, completion = (
+        next((one for one in map(count_of, map(value.get, names)) if one is not None), None)
+        for names in _USAGE
+    )
+    return Usage.of(prompt, completion)
 
 
 def _mappings(values: object) -> Sequence[Mapping[str, Any]]:

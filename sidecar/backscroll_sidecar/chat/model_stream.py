@@ -21,6 +21,7 @@ from backscroll_sidecar.chat.finish_reasons import Ending, ending_of, error_text
 from backscroll_sidecar.chat.turn_writer import TimeLimits, TurnWriter
 from backscroll_sidecar.chat.turns import ModelReply, Turn
 from backscroll_sidecar.ports import (
+    AnswerParts,
     ChatModel,
     Finished,
     FinishReason,
@@ -133,6 +134,8 @@ class ModelStream:
                             )
                         reply.calls.append(call)
                         yield ToolCalled(call)
+                    case AnswerParts(parts):
+                        reply.parts = parts
                     case UsageDelta(prompt, completion):
                         reply.prompt_tokens, reply.completion_tokens = prompt, completion
                     case Finished(reason, word):
@@ -168,6 +171,7 @@ def _request(turn: Turn) -> ModelRequest:
         max_output_tokens=turn.max_output_tokens,
         extra_body_json=turn.extra_body_json,
         with_names=turn.with_names,
+        api=turn.model_api,
     )
 
 

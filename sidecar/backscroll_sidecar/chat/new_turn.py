@@ -115,6 +115,7 @@ def turn_begun(
         tools_json=context.tools_json,
         max_output_tokens=request.max_output_tokens,
         extra_body_json=request.extra_body_json,
+        model_api=request.model_api or settings.model_api,
         with_names=context.include_names,
         budget=built.tokens.budget,
         reserve=built.tokens.reserve,

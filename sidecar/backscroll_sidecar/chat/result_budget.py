@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from backscroll_sidecar.analyze import TokenCounter, token_counter
 from backscroll_sidecar.chat.turns import Turn
 from backscroll_sidecar.context.budget import Frame, payload_tokens
-from backscroll_sidecar.domain import Layout, NeutralMessage, Role
+from backscroll_sidecar.domain import Layout, NeutralMessage, result_message
 from backscroll_sidecar.errors import BudgetTooSmall
 
 
@@ -27,10 +27,11 @@ def within_budget(turn: Turn, mark: str) -> Turn:
     for place, message in enumerate(messages):
         if excess <= 0:
             break
-        if message.role is Role.TOOL:
-            tokens = counter.count(message.content)
-            text = shortened(message.content, tokens - excess, counter, mark)
-            messages[place] = replace(message, content=text)
+        if len(message.tool_results) == 1:
+            (result,) = message.tool_results
+            tokens = counter.count(result.text)
+            text = shortened(result.text, tokens - excess, counter, mark)
+            messages[place] = result_message((replace(result, text=text),), message.message_ids)
             excess -= tokens - counter.count(text)
     if excess > 0:
         raise BudgetTooSmall(turn.budget, turn.budget + excess)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import structlog
 from msgspec.structs import replace
 
-from backscroll_sidecar.chat.turns import Turn, decode_turn, encode_turn
+from backscroll_sidecar.chat.turns import ModelReply, Turn, decode_turn, encode_turn
 from backscroll_sidecar.domain import (
     MAX_BATCH_BYTES,
     MAX_ID_BYTES,
+    MAX_STATE_BYTES,
     MAX_TEXT_BYTES,
     AppendOutcome,
     AppendResult,
@@ -19,6 +20,7 @@ from backscroll_sidecar.domain import (
     Message,
     MessageState,
     Part,
+    ProviderStatePart,
     RefusalCode,
     Reply,
     Role,
@@ -98,8 +100,10 @@ class TurnStore:
             found.message.author.id == question.author.id and found.message.text == question.text
         )
 
-    async def save_reply(self, turn: Turn, text: str, *, is_partial: bool) -> str:
+    async def save_reply(self, turn: Turn, reply: ModelReply, *, is_partial: bool) -> str:
         """Store the reply, cut to what a row holds, and return its id.
+
+        What only its vendor can read is stored with a text that is whole.
 
         Raises
         ------
@@ -111,11 +115,14 @@ class TurnStore:
         # A partial reply has an id of its own, since its round may be tried again.
         attempt = uuid.uuid4().hex[:12]
         message_id = partial_id(turn.id, attempt) if is_partial else reply_id(turn.id)
+        text = reply.text
+        parts: Sequence[Part] = [one for one in reply.parts if not isinstance(one, ToolCallPart)]
         if len(text.encode()) > MAX_TEXT_BYTES:
             text = _cut(text, MAX_TEXT_BYTES, self._cut_mark(turn))
-        at_ms = self.next_ms(turn)
-        reply = _line(turn, message_id, (TextPart(text),), at_ms, is_partial=is_partial)
-        await self._append(turn, [reply])
+        if is_partial or _texts(parts) != [text] or _state_bytes(parts) > MAX_STATE_BYTES:
+            parts = (TextPart(text),)
+        line = _line(turn, message_id, parts, self.next_ms(turn), is_partial=is_partial)
+        await self._append(turn, [line])
         return message_id
 
     async def reply_of(self, turn: Turn) -> tuple[str, str] | None:
@@ -191,8 +198,11 @@ class TurnStore:
         await self._append(turn, self._round(turn, results))
 
     def _round(self, turn: Turn, results: Sequence[ToolResultPart]) -> list[Message]:
-        said = (TextPart(turn.reply_text),) if turn.reply_text else ()
-        most = min(MAX_TEXT_BYTES, MAX_BATCH_BYTES // (len(results) + 1) - 2 * MAX_ID_BYTES)
+        asked: Sequence[Part] = turn.asked
+        if _state_bytes(asked) > MAX_STATE_BYTES:
+            asked = _without_states(asked)
+        room = MAX_BATCH_BYTES - _state_bytes(asked)
+        most = min(MAX_TEXT_BYTES, room // (len(results) + 1) - 2 * MAX_ID_BYTES)
         mark = self._cut_mark(turn)
         answers = [
             Message(
@@ -208,8 +218,7 @@ class TurnStore:
             )
             for place, one in enumerate(results)
         ]
-        asked = cut_calls((*said, *turn.calls), most, mark)
-        return [_line(turn, turn.calls_id, asked, turn.after_ms), *answers]
+        return [_line(turn, turn.calls_id, cut_calls(asked, most, mark), turn.after_ms), *answers]
 
     def _cut_mark(self, turn: Turn) -> str:
         return self._wordings.by_language(turn.language).cut_mark
@@ -266,20 +275,39 @@ def cut_result(part: ToolResultPart, most: int, mark: str) -> ToolResultPart:
 
 
 def cut_calls(parts: Sequence[Part], most: int, mark: str) -> tuple[Part, ...]:
-    """Text and calls in at most `most` bytes: the longest arguments go first, then text."""
-    cut = list(parts)
-    excess = len("\n".join(map(render_part, parts)).encode()) - most
-    calls = [(place, part) for place, part in enumerate(parts) if isinstance(part, ToolCallPart)]
+    """Text and calls in at most `most` bytes: the longest arguments go first, then text.
+
+    What only their vendor can read stays with what is whole.
+    """
+    excess = len("\n".join(filter(None, map(render_part, parts))).encode()) - most
+    cut = list(parts) if excess <= 0 else _without_states(parts)
+    calls = [(place, part) for place, part in enumerate(cut) if isinstance(part, ToolCallPart)]
     for place, call in sorted(calls, key=lambda one: -len(one[1].arguments_json)):
         gain = len(call.arguments_json.encode()) - len(CUT_ARGUMENTS)
         if excess <= 0 or gain <= 0:
             break
         cut[place] = replace(call, arguments_json=CUT_ARGUMENTS)
         excess -= gain
-    said = parts[0]
-    if excess > 0 and isinstance(said, TextPart):
-        cut[0] = TextPart(_cut(said.text, len(said.text.encode()) - excess, mark))
+    texts = [(place, part) for place, part in enumerate(cut) if isinstance(part, TextPart)]
+    for place, said in sorted(texts, key=lambda one: -len(one[1].text)):
+        if excess <= 0:
+            break
+        less = TextPart(_cut(said.text, len(said.text.encode()) - excess, mark))
+        excess -= len(said.text.encode()) - len(less.text.encode())
+        cut[place] = less
     return tuple(cut)
+
+
+def _texts(parts: Sequence[Part]) -> list[str]:
+    return [one.text for one in parts if isinstance(one, TextPart)]
+
+
+def _state_bytes(parts: Sequence[Part]) -> int:
+    return sum(len(one.data) for one in parts if isinstance(one, ProviderStatePart))
+
+
+def _without_states(parts: Sequence[Part]) -> list[Part]:
+    return [one for one in parts if not isinstance(one, ProviderStatePart)]
 
 
 def turn_not_found() -> NotFound:

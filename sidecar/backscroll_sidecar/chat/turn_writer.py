@@ -124,12 +124,12 @@ class TurnWriter:
                 turn = replace(turn, question_message_id="")  # another question has that id
         finish = WriteOutcome()
         if ending.reason is EndReason.TOOL_CALLS:
-            asked = replace(turn, calls=tuple(reply.calls), reply_text=reply.text)
+            asked = replace(turn, asked=reply.whole)
             finish = await self._keep(asked, finish)
         else:
             text = reply.text
             if text and turn.key.channel:
-                finish, text = await self._save_reply(turn, text, is_partial=not ending.is_whole)
+                finish, text = await self._save_reply(turn, reply, is_partial=not ending.is_whole)
             self._turn_events.ended(turn, ending, reply, finish.message_id)
             if ending.is_whole:
                 ended = replace(
@@ -145,11 +145,12 @@ class TurnWriter:
         return replace(finish, failure=next(filter(None, failures), finish.failure))
 
     async def _save_reply(
-        self, turn: Turn, text: str, *, is_partial: bool
+        self, turn: Turn, reply: ModelReply, *, is_partial: bool
     ) -> tuple[WriteOutcome, str]:
         """Store the reply. The text is what the history now has: an earlier reply's, if there was one."""
+        text = reply.text
         try:
-            message_id = await self._turn_store.save_reply(turn, text, is_partial=is_partial)
+            message_id = await self._turn_store.save_reply(turn, reply, is_partial=is_partial)
             return WriteOutcome(message_id), text
         except Conflict as taken:
             first = await self._turn_store.reply_of(turn)

@@ -16,16 +16,21 @@ from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import (
     ChannelKey,
     NeutralMessage,
+    Part,
     Role,
+    TextPart,
     TokenizerName,
     ToolCallPart,
     ToolResultPart,
+    assistant_message,
+    result_message,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.parts_json import decode_parts, encode_parts
 from backscroll_sidecar.ports import ANY_ERASURE, about_message
 from backscroll_sidecar.texts import NEUTRAL, Language, Wordings
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,7 @@ class ChatSettings:
     temperature : None: a request that names none is sent none.
     wordings : texts that the server adds.
     missing_finish_is_complete : how a stream counts that ends without a reason.
+    model_api : the payload format of the interface that models are called by where a request names none.
     """
 
     temperature: float | None = 0.7
@@ -44,6 +50,7 @@ class ChatSettings:
     wordings: Wordings = NEUTRAL
     missing_finish_is_complete: bool = False
     turn_lifetime_ms: int = 3_600_000
+    model_api: str = "openai_chat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,7 @@ class ChatRequest:
     enable_tools: bool | None = None
     max_output_tokens: int | None = None
     extra_body_json: str = ""
+    model_api: str = ""
     turn_id: str = ""
     tool_results: tuple[ToolResultPart, ...] = ()
     question_message_id: str = ""
@@ -69,7 +77,8 @@ class Turn(msgspec.Struct, frozen=True):
     Attributes
     ----------
     messages : what the model was last sent.
-    calls, reply_text : what it then asked for, and what it said with that.
+    asked : what it then said, with the calls whose results are awaited.
+    reply_text : what it said in the end.
     iteration : model calls so far.
     ended : set once there is a reply. The same `turn_id` then answers `reply_text` and `finish_reason` again.
     budget, reserve, tokenizer : those of the context; no budget: none is kept.
@@ -84,7 +93,7 @@ class Turn(msgspec.Struct, frozen=True):
     model: str
     messages: tuple[NeutralMessage, ...]
     question_message_id: str = ""
-    calls: tuple[ToolCallPart, ...] = ()
+    asked: tuple[Part, ...] = ()
     iteration: int = 0
     max_iterations: int = 10
     temperature: float | None = None
@@ -101,6 +110,7 @@ class Turn(msgspec.Struct, frozen=True):
     since: int = 0
     finish_reason: str = ""
     extra_body_json: str = ""
+    model_api: str = ""
     thread_id: str = ""
     session_id: str = ""
     after_ms: int = 0
@@ -113,6 +123,11 @@ class Turn(msgspec.Struct, frozen=True):
         shown = {message_id for message in self.messages for message_id in message.message_ids}
         ids = sorted({*shown, self.question_message_id} - {""})
         return (ANY_ERASURE, *map(about_message, ids))
+
+    @property
+    def calls(self) -> tuple[ToolCallPart, ...]:
+        """The calls whose results are awaited."""
+        return tuple([one for one in self.asked if isinstance(one, ToolCallPart)])
 
     @property
     def calls_id(self) -> str:
@@ -147,42 +162,37 @@ class Turn(msgspec.Struct, frozen=True):
 
     def continued(self, results: Sequence[ToolResultPart]) -> Turn:
         """The turn with the results of its calls, as `in_order` gives them, for the next model call."""
-        asked = NeutralMessage(
-            Role.ASSISTANT, self.reply_text, "", (self.calls_id,), tool_calls=self.calls
-        )
-        answers = tuple(
-            NeutralMessage(
-                Role.TOOL, one.text, "", (self.result_id(place),), tool_call_id=one.call_id
-            )
-            for place, one in enumerate(results)
-        )
+        asked = assistant_message(self.asked, (self.calls_id,))
+        answers = [
+            result_message((one,), (self.result_id(place),)) for place, one in enumerate(results)
+        ]
         return replace(
             self,
             messages=(*self.messages, asked, *answers),
-            calls=(),
-            reply_text="",
+            asked=(),
             after_ms=self.after_ms + 1,
         )
 
 
 def encode_turn(turn: Turn) -> bytes:
     """The turn as bytes for the store."""
-    return orjson.dumps(
-        {"version": FORMAT_VERSION, "turn": turn},
-        default=_values,
-    )
-
-
-def _values(part: Any) -> dict[str, object]:  # noqa: ANN401 - the turn and the values in it
-    """The fields of a part of a turn."""
-    return part._asdict() if isinstance(part, ChannelKey) else msgspec.structs.asdict(part)
+    fields = msgspec.structs.asdict(turn)
+    fields["key"] = turn.key._asdict()
+    fields["asked"] = encode_parts(turn.asked)
+    fields["messages"] = [
+        msgspec.structs.asdict(one) | {"parts": encode_parts(one.parts)} for one in turn.messages
+    ]
+    return orjson.dumps({"version": FORMAT_VERSION, "turn": fields})
 
 
 def decode_turn(body: bytes) -> Turn:
-    """The turn `encode_turn` was given."""
-    raw: dict[str, Any] = orjson.loads(body)["turn"]
+    """The turn `encode_turn` was given, or a release before this one."""
+    kept: dict[str, Any] = orjson.loads(body)
+    raw: dict[str, Any] = kept["turn"]
+    if kept["version"] == 1:
+        raw = _from_version_1(raw)
     raw["key"] = ChannelKey(**raw["key"])
-    raw["calls"] = _calls(raw["calls"])
+    raw["asked"] = decode_parts(raw["asked"])
     raw["messages"] = tuple(_message(one) for one in raw["messages"])
     raw["ended"] = EndReason(raw["ended"]) if raw["ended"] else None
     raw["language"] = Language(raw.get("language", Language.EN))
@@ -191,27 +201,40 @@ def decode_turn(body: bytes) -> Turn:
 
 
 def _message(raw: dict[str, Any]) -> NeutralMessage:
-    return NeutralMessage(
-        Role(raw["role"]),
-        raw["content"],
-        raw["name"],
-        tuple(raw["message_ids"]),
-        _calls(raw["tool_calls"]),
-        raw["tool_call_id"],
-        raw.get("author_id", ""),
-    )
+    fields = raw | {
+        "role": Role(raw["role"]),
+        "message_ids": tuple(raw["message_ids"]),
+        "parts": decode_parts(raw["parts"]),
+    }
+    return NeutralMessage(**fields)
 
 
-def _calls(raw: list[dict[str, str]]) -> tuple[ToolCallPart, ...]:
-    return tuple(ToolCallPart(**call) for call in raw)
+def _from_version_1(raw: dict[str, Any]) -> dict[str, Any]:
+    """A turn whose calls stood beside the texts: such turns live for an hour, also over an update."""
+    calls = raw.pop("calls")
+    raw["asked"] = _parts_1(raw["reply_text"], calls) if calls else []
+    if calls:
+        raw["reply_text"] = ""
+    for message in raw["messages"]:
+        made, answered = message.pop("tool_calls"), message.pop("tool_call_id")
+        message["parts"] = _parts_1(message["content"], made) if made else []
+        if answered:
+            message["parts"] = encode_parts([ToolResultPart(answered, "", message["content"])])
+    return raw
+
+
+def _parts_1(text: str, calls: list[dict[str, str]]) -> list[list[Any]]:
+    said = [TextPart(text)] if text else []
+    return encode_parts([*said, *(ToolCallPart(**call) for call in calls)])
 
 
 @dataclass(slots=True)
 class ModelReply:
-    """The answer so far."""
+    """The answer so far. `parts`: all of it in the vendor's order, where only the vendor can read some of it."""
 
     texts: list[str] = field(default_factory=list)
     calls: list[ToolCallPart] = field(default_factory=list)
+    parts: tuple[Part, ...] = ()
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     finish_reason: str = ""
@@ -220,3 +243,9 @@ class ModelReply:
     def text(self) -> str:
         """All deltas together."""
         return "".join(self.texts)
+
+    @property
+    def whole(self) -> tuple[Part, ...]:
+        """Its parts."""
+        said = (TextPart(self.text),) if self.text else ()
+        return self.parts or (*said, *self.calls)

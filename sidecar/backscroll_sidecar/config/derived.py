@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from backscroll_sidecar.adapters.target import BASE_URLS, provider_of
 from backscroll_sidecar.chat.turns import ChatSettings
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.moment import PartialReplies
@@ -38,6 +39,7 @@ def context_settings(
         system_text=settings.system_text,
         bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in settings.bots.items()},
         channel_profiles=dict(settings.channel_profiles),
+        provider=provider_of(settings.model_base_url or BASE_URLS[settings.model_api]),
     )
 
 
@@ -48,6 +50,7 @@ def chat_settings(settings: Settings) -> ChatSettings:
         max_tool_iterations=settings.max_tool_iterations,
         wordings=settings.wordings(),
         missing_finish_is_complete=settings.model_missing_finish_is_complete,
+        model_api=settings.model_api,
     )
 
 

@@ -154,10 +154,17 @@ class Settings(_Section):
     default_model: str = Field(
         default="gpt-4o-mini", min_length=1, description="Model in payloads that name none."
     )
+    model_api: Literal[
+        "openai_chat", "openai_responses", "anthropic_messages", "gemini_contents"
+    ] = Field(
+        default="openai_chat",
+        description="The interface that StreamChat and Chat call the model by: OpenAI's and compatible servers' Chat "
+        "Completions, OpenAI's Responses, Anthropic's Messages, Google's generateContent.",
+    )
     model_base_url: str | None = Field(
         default=None,
         description="Where StreamChat and Chat call the model, up to the version: http://127.0.0.1:11434/v1. Unset: "
-        "OpenAI's if there is a key, else an echo answers.",
+        "the vendor's of model_api if there is a key, else an echo answers.",
     )
     model_api_key: SecretStr | None = Field(
         default=None,

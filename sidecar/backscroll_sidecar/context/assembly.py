@@ -31,7 +31,7 @@ from backscroll_scoring.layout import (
     WRITE_ITEMS,
     WRITE_MESSAGES,
 )
-from backscroll_sidecar.adapters import Adapter, inside_json
+from backscroll_sidecar.adapters import Adapter, PayloadOptions, inside_json
 from backscroll_sidecar.context.budget import Fitted, Frame
 from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.layouts import (
@@ -139,9 +139,11 @@ def static_pieces(
     semantic_title: str,
 ) -> Pieces:
     """The pieces that are the same from question to question."""
-    head, tail = adapter.around(Role.USER)
-    system_head, _ = adapter.around(Role.SYSTEM)
-    opening, closing = adapter.envelope(model, tools_json)
+    head = tail = system_head = opening = closing = b""
+    if form := adapter.line_form:
+        head, tail = form.around(Role.USER)
+        system_head, _ = form.around(Role.SYSTEM)
+        opening, closing = form.envelope(model, tools_json)
     pieces = (
         codec.keys, codec.payload, codec.formats[adapter.name], codec.body, codec.text, codec.messages,
         codec.roles[Role.USER], codec.roles[Role.SYSTEM], codec.content,
@@ -177,7 +179,8 @@ def assemble(
     if made is None:
         plan = parts.plan(frame.layout, include_system=frame.include_system)
         program = _program(plan, frame.layout, formats)
-        _, asked_tail = frame.adapter.around(Role.USER, fitted.asked_by)
+        form = frame.adapter.line_form
+        asked_tail = form.around(Role.USER, fitted.asked_by)[1] if form else b""
         more = (asked_tail, parts.question.encode(), inside_json(parts.question))
         if parts.preferences or frame.layout not in QUESTION_APART:
             more += (
@@ -186,9 +189,8 @@ def assemble(
             )
     else:
         program = _own_program(frame.layout, formats, has_text=bool(made.text))
-        body = frame.adapter.payload(
-            made.payload_messages, model=model, tools_json=frame.tools_json, with_names=frame.with_names
-        )  # fmt: skip
+        options = PayloadOptions(model, frame.tools_json, frame.with_names)
+        body = frame.adapter.payload(made.payload_messages, options) if formats else b""
         more = body, made.text.encode(), b"".join(map(codec.message, made.messages))
     lines = parts.lines
     if fitted.dropped:

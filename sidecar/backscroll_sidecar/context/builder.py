@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import structlog
 from msgspec.structs import replace
 
-from backscroll_sidecar.adapters import ADAPTERS, OPENAI_CHAT, Adapter, Speaker
+from backscroll_sidecar.adapters import ADAPTERS, OPENAI_CHAT, Adapter, PayloadOptions, Speaker
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.assembly import assemble, payload_messages
@@ -170,12 +170,13 @@ class ContextBuilder:
         frame = frame_of(request, picked.profile, adapter)
         fitted, lost = await fit_in_stages(parts, frame, picked.profile, deadline)
         watch.lap("fit")
-        times = formats.count(adapter.name)
+        times = formats.count(adapter.name) if adapter.line_form else 0
         content = assemble(fitted, picked, kinds, frame, self._codec, route.model, times)
         not_adapted: tuple[Degradation, ...] = ()
         if times < len(formats):
-            others, not_adapted = self._other_payloads(request, route, fitted, frame)
-            content = np.concatenate((content, np.frombuffer(b"".join(others), np.uint8)))
+            others = [one for one in formats if not times or one != adapter.name]
+            fields, not_adapted = self._payload_fields(others, request, route, fitted, frame)
+            content = np.concatenate((content, np.frombuffer(fields, np.uint8)))
         watch.lap("adapt")
         degradations = (
             *opened.degradations,
@@ -200,29 +201,35 @@ class ContextBuilder:
         self.numbers.tell(built.rung, built.degradations)
         log_built(built)
 
-    def _other_payloads(
-        self, request: BuildRequest, route: Route, fitted: Fitted, frame: Frame
-    ) -> tuple[list[bytes], tuple[Degradation, ...]]:
-        """The fields of the answer for vendors beside the one it was rendered for; a format costs only itself."""
+    def _payload_fields(
+        self,
+        names: Sequence[str],
+        request: BuildRequest,
+        route: Route,
+        fitted: Fitted,
+        frame: Frame,
+    ) -> tuple[bytes, tuple[Degradation, ...]]:
+        """The fields of the answer for payloads that are made of values; a format costs only itself."""
         fields: list[bytes] = []
         lost: tuple[Degradation, ...] = ()
-        for name in self._formats(request):
-            if name == frame.adapter.name:
-                continue
+        options = PayloadOptions(
+            route.model,
+            request.tools_json,
+            request.include_names,
+            request.provider or self._settings.provider,
+            request.reserve_tokens or None,
+        )
+        messages = payload_messages(fitted, frame)
+        for name in names:
             try:
-                body = self._adapters[name].payload(
-                    payload_messages(fitted, frame),
-                    model=route.model,
-                    tools_json=request.tools_json,
-                    with_names=request.include_names,
-                )
+                body = self._adapters[name].payload(messages, options)
                 fields.append(self._codec.payload_field(name, body))
             except Exception as error:
                 log.warning(
                     "adapter failed", format=name, error=type(error).__name__, exc_info=True
                 )
                 lost += (Degradation("adapt", "ERROR", name),)
-        return fields, lost
+        return b"".join(fields), lost
 
     def _formats(self, request: BuildRequest) -> tuple[str, ...]:
         """The payload formats that are wanted."""
@@ -304,8 +311,9 @@ def _working(adapters: Mapping[str, Adapter]) -> Mapping[str, Adapter]:
     found = {}
     for name, adapter in adapters.items():
         try:
-            adapter.envelope("", "")
-            adapter.around(Role.USER, "name")
+            if form := adapter.line_form:
+                form.envelope("", "")
+                form.around(Role.USER, "name")
             found[name] = adapter
         except Exception as error:
             log.warning("adapter failed", format=name, error=type(error).__name__, exc_info=True)

@@ -98,6 +98,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     semantic_scope: SearchScope = SearchScope.CHANNEL
     omit: frozenset[ResponsePart] = frozenset()
     language: LanguageTag | None = None
+    provider: str = ""
     time_left_s: float | None = None
 
 

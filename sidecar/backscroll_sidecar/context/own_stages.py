@@ -119,9 +119,9 @@ def _check_message(message: NeutralMessage) -> None:
     """Raises `TypeError` for what no payload can hold."""
     if not isinstance(message.role, Role):
         raise TypeError(f"assemble gave {_kind(message.role)} for a role, a Role is wanted")
-    if message.role is Role.TOOL and not message.tool_call_id:
+    if message.role is Role.TOOL and not message.tool_results:
         raise TypeError(
-            "assemble gave a message of a tool without tool_call_id, which is no answer"
+            "assemble gave a message of a tool without a ToolResultPart among its parts"
         )
     for text in (message.content, message.name, message.author_id, *message.message_ids):
         _check_text(text, "a message")
@@ -147,7 +147,7 @@ def _can_be_sent(text: str) -> bool:
 
 def _without_blank(messages: Sequence[NeutralMessage]) -> Sequence[NeutralMessage]:
     """The messages but for those that vendors refuse: nothing in them can be seen, and no tool is called."""
-    blank = [one for one in messages if not one.tool_calls and shows_nothing(one.content)]
+    blank = [one for one in messages if not one.parts and shows_nothing(one.content)]
     return [one for one in messages if one not in blank] if blank else messages
 
 

@@ -353,6 +353,7 @@ class ContextSettings:
     wordings : the texts the server adds, in each language.
     system_text : the server's system text; None leaves it to the profile.
     channel_profiles : profile by channel.
+    provider : who gets payloads, where a request leaves it open.
     """
 
     profiles: Mapping[str, Profile] = field(default_factory=lambda: PROFILES)
@@ -372,3 +373,4 @@ class ContextSettings:
     system_text: str | None = None
     bots: Mapping[str, BotSettings] = field(default_factory=dict)
     channel_profiles: Mapping[str, str] = field(default_factory=dict)
+    provider: str = ""

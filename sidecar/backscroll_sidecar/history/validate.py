@@ -21,6 +21,7 @@ from backscroll_sidecar.domain import (
     MAX_DIMENSIONS,
     MAX_ID_BYTES,
     MAX_ROLE_BYTES,
+    MAX_STATE_BYTES,
     MAX_STAYS,
     MAX_TEXT_BYTES,
     ChannelKey,
@@ -29,6 +30,7 @@ from backscroll_sidecar.domain import (
     Mention,
     Message,
     Part,
+    ProviderStatePart,
     RefusalCode,
     Stay,
     TextPart,
@@ -178,8 +180,8 @@ def check_word(value: str, field: str, max_bytes: int = MAX_ID_BYTES) -> None:
 
 
 def _check_length(parts: tuple[Part, ...]) -> None:
-    """Refuse by the number of characters alone, so that no huge text is ever looked at."""
-    characters = 0
+    """Refuse by sizes alone, so that no huge text is ever looked at."""
+    characters = state_bytes = 0
     for part in parts:
         match part:
             case TextPart() | ToolResultPart():
@@ -188,6 +190,10 @@ def _check_length(parts: tuple[Part, ...]) -> None:
                 characters += len(part.alt_text)
             case ToolCallPart():
                 characters += len(part.arguments_json)
+            case ProviderStatePart():
+                state_bytes += len(part.data)
+    if state_bytes > MAX_STATE_BYTES:
+        raise Unstorable(RefusalCode.BAD_STATE, "parts", state_bytes)
     if characters > MAX_TEXT_BYTES:
         raise Unstorable(RefusalCode.TEXT_TOO_LARGE, "parts", characters)
 
@@ -233,6 +239,13 @@ def _check_part(part: Part, field: str) -> int:
             check_word(part.call_id, f"{field}.tool_result.call_id")
             check_word(part.name, f"{field}.tool_result.name")
             return len(part.call_id)
+        case ProviderStatePart():
+            for name in ("provider", "api", "model", "kind"):
+                word = getattr(part, name)
+                if not word:
+                    raise Unstorable(RefusalCode.BAD_STATE, f"{field}.provider_state.{name}")
+                check_word(word, f"{field}.provider_state.{name}")
+            return len(part.data)
 
 
 def rank_time(sent_at_ms: int, received_at_ms: int) -> tuple[int, tuple[WarningCode, ...]]:
@@ -273,6 +286,8 @@ def _clean_part(part: Part) -> Part:
         case ToolResultPart():
             text, changed = clean_text(part.text)
             return replace(part, text=text) if changed else part
+        case ProviderStatePart():
+            return part
 
 
 def _clean_mention(mention: Mention) -> Mention:

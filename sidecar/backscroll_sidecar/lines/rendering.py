@@ -214,7 +214,8 @@ class RenderedLine:
         name = (
             adapter.name_alone(self.speaker, is_shared=self.is_shared) if style.with_names else ""
         )
-        head, tail = adapter.around(self.said.rendered_role, name)
+        form = adapter.line_form
+        head, tail = form.around(self.said.rendered_role, name) if form else (b"", b"")
         line, escaped = self.line.encode(), inside_json(self.line)
         is_line = self.content is self.line
         content = line if is_line else self.content.encode()

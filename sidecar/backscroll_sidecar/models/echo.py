@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from backscroll_sidecar.domain import Role
-from backscroll_sidecar.models.answer_reader import clean
 from backscroll_sidecar.models.scripted import ScriptedModel
+from backscroll_sidecar.models.tool_calls import clean
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,

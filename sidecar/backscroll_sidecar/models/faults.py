@@ -42,13 +42,19 @@ _FAULT_OF_STATUS = {
 
 
 _REFUSALS = (400, 422)
-_REMEDIES = {name: FAULTS[name][0] for name in ("stream_options", "temperature", "max_tokens")}
+_REMEDIES = {
+    name: FAULTS[name][0] for name in ("stream_options", "temperature", "max_tokens", "thoughts")
+}
 """What to do about a field that a vendor refuses."""
 _SAID_OF = r"(?:unsupported|unknown|unrecogni[sz]ed|invalid|deprecated|extra|parameter|argument|field|value)"
 _SAID_BEHIND = r"(?:support|allow|permit|invalid|deprecated|must|only|range|not)"
 _REFUSED_IN_WORDS = {
     "stream_options": re.compile(r"\b(?:stream_options|include_usage)\b"),
     "max_tokens": re.compile(r"\bmax_completion_tokens\b"),
+    "thoughts": re.compile(
+        r"\breasoning(?:_content|_details)?\b.{0,40}\b(?:un|not )(?:supported|permitted|allowed|expected|known)\b"
+        r"|\b(?:unsupported|unexpected|unknown|extra)\b.{0,40}\breasoning(?:_content|_details)?\b", re.IGNORECASE,
+    ),
     "temperature": re.compile(
         rf"['\"`]temperature['\"`]|\b{_SAID_OF}\b\W+(?:\w+\W+){{0,4}}?temperature\b"
         rf"|\btemperature\b\W+(?:\w+\W+){{0,4}}?{_SAID_BEHIND}", re.IGNORECASE,

@@ -1,4 +1,4 @@
-"""Chat models of OpenAI and of servers with its protocol: Azure, vLLM, Ollama and others.
+"""Chat models behind any vendor's API, and behind servers with one of these: Azure, vLLM, Ollama and others.
 
 The only module that imports the vendor's client, when a model is made: that takes half a second.
 """
@@ -10,17 +10,19 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
+from backscroll_sidecar.adapters.target import Target, provider_of
 from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.models.answer_events import read_events
-from backscroll_sidecar.models.answer_reader import FILTERED, AnswerReader
+from backscroll_sidecar.models.answer_reader import FILTERED
 from backscroll_sidecar.models.faults import FieldRefused, Filtered, failed, of_event, of_status
 from backscroll_sidecar.models.options import OpenAIOptions
-from backscroll_sidecar.models.request_body import request_body
-from backscroll_sidecar.models.thoughts import ThoughtMemory
+from backscroll_sidecar.models.request_body import has_thoughts, request_body
+from backscroll_sidecar.models.thoughts import MAX_MODELS, ThoughtMemory
+from backscroll_sidecar.models.vendor_apis import VENDOR_APIS, VendorApi
 from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
 
 if TYPE_CHECKING:
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("backscroll.models")
 T = TypeVar("T")
-
-_PATH = "/chat/completions"
 
 
 class OpenAIModel:
@@ -45,7 +45,9 @@ class OpenAIModel:
         self._options = options
         self._pacer = pacer or Pacer()
         self._sdk, self._httpx = sdk, httpx
-        self._includes_usage = options.include_usage
+        self._provider = provider_of(options.endpoint[0])
+        self._refused: set[tuple[str, str]] = set()
+        """Fields that are left out, and of which model: it refused them once."""
         self._thoughts = ThoughtMemory(options.thoughts)
         gaps = {"connect": options.connect_s, "pool": options.connect_s, "write": options.idle_s}
         self._answer_timeout = httpx.Timeout(read=options.answer_s, **gaps)
@@ -56,9 +58,7 @@ class OpenAIModel:
         )
         base_url, query = options.endpoint
         own = {name.lower() for name in options.headers}
-        # No key, no header, which the client wants to be told in each call.
-        bare = not options.api_key and "authorization" not in own
-        self._headers = {"Authorization": sdk.Omit()} if bare else {}
+        self._own_headers = own
         self._client: openai.AsyncOpenAI = sdk.AsyncOpenAI(
             # Without one the client would take a key from the environment.
             api_key=options.api_key or "none",
@@ -84,9 +84,10 @@ class OpenAIModel:
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
         deadline = _deadline(request)
-        answer = await self._answer(request, deadline)
+        api = VENDOR_APIS[request.api or self._options.api]
+        answer = await self._answer(api, request, deadline)
         events = (
-            self._events(request.model, self._reads(answer), deadline)
+            self._events(api, request.model, self._reads(answer), deadline)
             if answer
             else _only_filtered()
         )
@@ -95,40 +96,56 @@ class OpenAIModel:
             yield events
 
     async def _answer(
-        self, request: ModelRequest, deadline: float | None
+        self, api: VendorApi, request: ModelRequest, deadline: float | None
     ) -> openai.AsyncStream[object] | None:
         """The open stream; None where a filter refused.
 
-        A server that refuses ``stream_options`` is asked again without, and from then on if it answers.
+        A server that refuses a field that the answer can do without is asked again without, and from then on if it
+        answers.
         """
-        try:
+        left_out: set[tuple[str, str]] = set()
+        while True:
             try:
-                return await self._wait(self._open(self._body(request)), deadline)
+                body = self._body(api, request, left_out)
+                answer = await self._wait(self._open(api, request.model, body), deadline)
+            except Filtered:
+                return None
             except FieldRefused as refused:
-                if not self._includes_usage or refused.name != "stream_options":
+                field = refused.name, request.model
+                is_known = field in left_out or field in self._refused
+                if is_known or not self._sends(refused.name, request):
                     raise
-            body = self._body(request, include_usage=False)
-            answer = await self._wait(self._open(body), deadline)
-        except Filtered:
-            return None
-        log.warning("the model refuses stream_options: it is asked without, and tells no usage")
-        self._includes_usage = False
-        return answer
+                left_out.add(field)
+                continue
+            for name, model in left_out:
+                log.warning("the model refuses a field: it is asked without", field=name)
+                if len(self._refused) < MAX_MODELS:
+                    self._refused.add((name, model))
+            return answer
 
-    def _body(self, request: ModelRequest, *, include_usage: bool = True) -> bytes:
-        return request_body(
-            request,
-            include_usage=include_usage and self._includes_usage,
-            max_tokens_field=self._options.max_tokens_field,
-            extra_body=self._options.extra_body,
-        )
+    def _sends(self, field: str, request: ModelRequest) -> bool:
+        """Whether the request has a field that can be left out."""
+        if field == "thoughts":
+            return has_thoughts(request.messages)
+        return field == "stream_options" and self._options.include_usage
+
+    def _body(self, api: VendorApi, request: ModelRequest, left_out: set[tuple[str, str]]) -> bytes:
+        fields = [(name, request.model) for name in ("stream_options", "thoughts")]
+        refused = [of[0] for of in fields if of in left_out or of in self._refused]
+        return request_body(request, api, self._options, self._provider, refused)
+
+    def _headers(self, api: VendorApi) -> dict[str, Any]:
+        """Who calls. No key, no header, which the client wants to be told in each call."""
+        own = self._own_headers
+        found = {"Authorization": self._sdk.Omit(), **api.key_headers(self._options.api_key)}
+        return {name: value for name, value in found.items() if name.lower() not in own}
 
     async def _events(
-        self, model: str, body: AsyncIterator[bytes], deadline: float | None
+        self, api: VendorApi, model: str, body: AsyncIterator[bytes], deadline: float | None
     ) -> AsyncGenerator[ModelEvent, None]:
         """The answer's events. Learns from them how the model thinks."""
         thoughts = self._thoughts.filter_for(model)
-        reader = AnswerReader(thoughts)
+        reader = api.reader(Target(self._provider, api.adapter.name, model), thoughts)
         try:
             async with aclosing(read_events(body, reader, self._wait, deadline)) as events:
                 async for event in events:
@@ -143,22 +160,25 @@ class OpenAIModel:
             path,
             cast_to=object,
             content=body,
-            options={"headers": self._headers, "timeout": self._answer_timeout},
+            options={
+                "headers": self._headers(VENDOR_APIS["openai_chat"]),
+                "timeout": self._answer_timeout,
+            },
         )
         return await self._wait(sent, deadline)
 
     async def close(self) -> None:
         await self._client.close()
 
-    async def _open(self, body: bytes) -> openai.AsyncStream[object]:
+    async def _open(self, api: VendorApi, model: str, body: bytes) -> openai.AsyncStream[object]:
         await self._pacer.wait()
         # Plain dicts: making the vendor's objects costs more than all the rest.
         stream_cls: type[openai.AsyncStream[object]] = self._sdk.AsyncStream[object]
         return await self._client.post(
-            _PATH,
+            api.path(model),
             cast_to=object,
             content=body,
-            options={"headers": self._headers},
+            options={"headers": self._headers(api)},
             stream=True,
             stream_cls=stream_cls,
         )

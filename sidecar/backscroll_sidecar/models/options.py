@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
+from backscroll_sidecar.adapters.target import BASE_URLS, without_call
 from backscroll_sidecar.models.thoughts import Mode
 from backscroll_sidecar.ports import reserved_fields
 
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-CALL_PATHS = ("/chat/completions", "/embeddings")
-"""Paths that people copy with a base URL from a vendor's example."""
-
+DEFAULT_BASE_URL = BASE_URLS["openai_chat"]
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A token of RFC 9110, 5.6.2."""
 
@@ -23,8 +21,11 @@ class OpenAIOptions:
 
     Attributes
     ----------
+    api
+        The payload format it takes where a request names none.
     api_key
-        Sent as ``Authorization: Bearer …``; empty: no such header (local servers, Azure's ``api-key`` in `headers`).
+        Sent as the API wants it, such as ``Authorization: Bearer …``; empty: no such header (local servers, Azure's
+        ``api-key`` in `headers`).
     base_url
         Up to the version, ``http://127.0.0.1:11434/v1``, or the whole address of a call, with its query; the client's
         own environment variable is not read.
@@ -49,6 +50,7 @@ class OpenAIOptions:
         What becomes of thoughts in ``<think>`` tags: see `models.thoughts`.
     """
 
+    api: str = "openai_chat"
     api_key: str = field(default="", repr=False)
     base_url: str = field(default=DEFAULT_BASE_URL, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -84,10 +86,7 @@ class OpenAIOptions:
     def endpoint(self) -> tuple[str, Mapping[str, str]]:
         """The base URL without the path of a call, and the query. `query` replaces the URL's own."""
         parts = urlsplit(self.base_url)
-        path = parts.path.rstrip("/")
-        for call in CALL_PATHS:
-            path = path.removesuffix(call)
-        base = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+        base = urlunsplit((parts.scheme, parts.netloc, without_call(parts.path), "", ""))
         return base, {**dict(parse_qsl(parts.query, keep_blank_values=True)), **self.query}
 
 

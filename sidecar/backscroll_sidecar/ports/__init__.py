@@ -35,6 +35,7 @@ from backscroll_sidecar.ports.history import (
 from backscroll_sidecar.ports.maintenance import Finding, Maintenance, Status
 from backscroll_sidecar.ports.models import (
     RESERVED_BODY_FIELDS,
+    AnswerParts,
     ChatModel,
     Finished,
     FinishReason,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from backscroll_sidecar.domain import NeutralMessage, ToolCallPart
+from backscroll_sidecar.domain import NeutralMessage, Part, ToolCallPart
 
 
 class FinishReason(StrEnum):
@@ -61,7 +61,9 @@ class ModelError(Exception):
         self.told = told or {}
 
 
-RESERVED_BODY_FIELDS = ("model", "messages", "stream", "tools")
+RESERVED_BODY_FIELDS = (
+    "model", "messages", "stream", "tools", "input", "instructions", "system", "contents", "systemInstruction",
+)  # fmt: skip
 """Fields of a request's body that nobody but the server sets."""
 
 
@@ -79,6 +81,8 @@ class ModelRequest:
     `extra_body_json` is empty or a JSON object without `RESERVED_BODY_FIELDS`: fields of the request's body over all
     others.
 
+    `api` is the payload format of the vendor's interface; empty: the model's own.
+
     `with_names` sends the speakers' names beside the messages that have one, as `BuildRequest.include_names` asks.
     """
 
@@ -90,6 +94,7 @@ class ModelRequest:
     timeout_s: float | None = None
     with_names: bool = False
     extra_body_json: str = ""
+    api: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,16 @@ class ToolCallDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerParts:
+    """The whole answer in the vendor's order, with what only the vendor can read.
+
+    Comes once, right before `Finished`, where there is something of that kind.
+    """
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UsageDelta:
     """What the vendor counted."""
 
@@ -130,7 +145,7 @@ class Finished:
     word: str = field(default="", compare=False)
 
 
-ModelEvent = TextDelta | TextTakenBack | ToolCallDelta | UsageDelta | Finished
+ModelEvent = TextDelta | TextTakenBack | ToolCallDelta | AnswerParts | UsageDelta | Finished
 
 
 class ChatModel(Protocol):

@@ -79,7 +79,7 @@ async def test_defaults_and_three_tool_rounds(ask, play, name):
     first, *_, last = model.requests
     assert (len(model.requests), first.model, first.temperature) == (4, "gpt-4o-mini", 0.7)
     assert json.loads(first.tools_json)[0]["function"]["name"] == "add"
-    results = [one.content for one in last.messages if one.tool_call_id]
+    results = [one.content for one in last.messages if one.tool_results]
     assert results[:2] == ["2", "7"]
     assert results[2].startswith("the arguments do not fit")
     if name == "chat":

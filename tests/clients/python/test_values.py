@@ -103,7 +103,7 @@ def test_no_text_or_id_of_a_message_breaks_on_a_surrogate():
 def test_no_text_or_id_of_a_request_breaks_on_a_surrogate():
     """The dictionary is complete: a new string field without a value here fails the test."""
     names = ["channel", "question", "trigger_message_id", "thread_id", "session_id", "profile"]
-    names += ["time_zone", "tools_json", "model", "question_label", "language"]
+    names += ["time_zone", "tools_json", "model", "question_label", "language", "provider"]
     texts = dict.fromkeys(names, "x" + LONE)
     request = first_call(
         _calls.build_context(

@@ -9,8 +9,14 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from backscroll_sidecar.adapters import OpenAIChat
-from backscroll_sidecar.domain import NeutralMessage, Role, ToolCallPart
+from backscroll_sidecar.adapters import OpenAIChat, PayloadOptions
+from backscroll_sidecar.domain import (
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    assistant_message,
+    result_message,
+)
 from backscroll_sidecar.models.openai import OpenAIModel
 from backscroll_sidecar.models.options import OpenAIOptions
 from backscroll_sidecar.ports import Finished, FinishReason, ModelError, ModelFault, TextDelta
@@ -36,7 +42,7 @@ async def test_the_body_is_the_adapters_and_what_a_call_adds(
     """S1-19: the messages are the same bytes."""
     request = ask(temperature=0.7, tools_json=TOOLS, max_output_tokens=64)
     await events_of(connect(ANSWER), request)
-    payload = OpenAIChat().payload(MESSAGES, model="gpt-4o-mini", tools_json=TOOLS)
+    payload = OpenAIChat().payload(MESSAGES, PayloadOptions("gpt-4o-mini", TOOLS))
     (body,) = (exchange.body for exchange in server.exchanges)
     assert body.startswith(payload[:-1])
     assert orjson.loads(body) == {
@@ -61,17 +67,15 @@ async def test_the_limits_name(connect: Connect, server: SseServer) -> None:
 
 
 async def test_calls_and_results_are_sent(connect: Connect, server: SseServer) -> None:
-    called = NeutralMessage(Role.ASSISTANT, "", tool_calls=(ToolCallPart("c1", "now", "{}"),))
-    result = NeutralMessage(Role.TOOL, "正午", tool_call_id="c1")
+    called = assistant_message((ToolCallPart("c1", "now", "{}"),))
+    result = result_message((ToolResultPart("c1", "now", "正午"),))
     await events_of(connect(ANSWER), ask(messages=(*MESSAGES, called, result)))
     *_, sent_call, sent_result = server.exchanges[0].json["messages"]
     assert sent_call["tool_calls"][0]["id"] == sent_result["tool_call_id"] == "c1"
 
 
 async def test_lone_surrogates_do_not_stop_a_request(connect: Connect, server: SseServer) -> None:
-    broken = NeutralMessage(
-        Role.USER, "猫\ud83d", tool_calls=(ToolCallPart("\udc00", "f", '"\ud800"'),)
-    )
+    broken = assistant_message((TextPart("猫\ud83d"), ToolCallPart("\udc00", "f", '"\ud800"')))
     assert (await events_of(connect(ANSWER), ask(messages=(broken,))))[-1] == Finished(
         FinishReason.STOP
     )

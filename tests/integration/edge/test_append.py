@@ -26,6 +26,11 @@ def tool_text(words: str) -> list[pb.Part]:
     return [pb.Part(tool_result=pb.ToolResultPart(call_id="c", name="f", text=words))]
 
 
+def state(**fields: object) -> list[pb.Part]:
+    known = {"provider": "host/v1", "api": "openai_chat", "model": "m", "kind": "k", "data": b"1"}
+    return [pb.Part(provider_state=pb.ProviderStatePart(**known | fields))]
+
+
 REFUSED: list[tuple[str, pb.Message, str, str]] = [
     ("no id", text("x", id=""), "MISSING_ID", "id"),
     ("no author", text("x", author=None), "MISSING_AUTHOR", "author.id"),
@@ -42,6 +47,8 @@ REFUSED: list[tuple[str, pb.Message, str, str]] = [
     ("long parent", text("x", reply=pb.Reply(message_id="m" * 513)), "ID_TOO_LONG", "reply.message_id"),
     ("negative time", text("x", sent_at_ms=-1), "NEGATIVE_TIME", "sent_at_ms"),
     ("other channel", text("x", channel="else"), "WRONG_CHANNEL", "channel"),
+    ("state of nobody", text("", parts=state(provider="")), "BAD_STATE", "parts[0].provider_state.provider"),
+    ("huge state", text("", parts=state(data=b"x" * 262_145)), "BAD_STATE", "parts"),
     ("odd vector", vector(b"abc"), "BAD_EMBEDDING", "embeddings[0]"),
     ("empty vector", vector(b""), "BAD_EMBEDDING", "embeddings[0]"),
     ("zero vector", vector(b"\0" * 8), "BAD_EMBEDDING", "embeddings[0]"),

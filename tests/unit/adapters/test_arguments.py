@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_sidecar.adapters import OpenAIChat
+from backscroll_sidecar.adapters import OpenAIChat, PayloadOptions
 from backscroll_sidecar.adapters.arguments import MAX_REPAIRED_CHARS, object_json, objects_in
-from backscroll_sidecar.domain import NeutralMessage, Role, ToolCallPart
+from backscroll_sidecar.domain import ToolCallPart, assistant_message
 
 PARIS = {"city": "Paris"}
 
@@ -72,10 +72,8 @@ def test_objects(text: str, value: dict) -> None:
 
 def test_a_payload_holds_no_broken_json() -> None:
     """Whoever made the call: vendors refuse a request for it."""
-    called = NeutralMessage(
-        Role.ASSISTANT, "", tool_calls=(ToolCallPart("c", "f", "{city: Paris"),)
-    )
-    body = orjson.loads(OpenAIChat().payload([called], model="m"))
+    called = assistant_message((ToolCallPart("c", "f", "{city: Paris"),))
+    body = orjson.loads(OpenAIChat().payload([called], PayloadOptions("m")))
     (sent,) = body["messages"][0]["tool_calls"]
     assert orjson.loads(sent["function"]["arguments"]) == PARIS
 

@@ -3,18 +3,35 @@
 from dataclasses import replace
 
 import msgspec
+import orjson
 import pytest
 
 from backscroll_sidecar.chat.events import EndReason
 from backscroll_sidecar.chat.finish_reasons import ending_of, error_text, notice_of
 from backscroll_sidecar.chat.turns import Turn, decode_turn, encode_turn
-from backscroll_sidecar.domain import ChannelKey, NeutralMessage, Role, ToolCallPart, ToolResultPart
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    NeutralMessage,
+    ProviderStatePart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    assistant_message,
+    result_message,
+)
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import FinishReason, ModelFault
 from backscroll_sidecar.texts import DESIGNS
 
-CALLS = (ToolCallPart("c1", "weather", '{"city": "北京"}'), ToolCallPart("c2", "now"))
+STATE = ProviderStatePart("host/v1", "openai_chat", "m", "extra_content", b'{"a":"\xc3\xa9"}')
+ASKED = (
+    TextPart("看看…"),
+    STATE,
+    ToolCallPart("c1", "weather", '{"city": "北京"}'),
+    ToolCallPart("c2", "now"),
+)
 TURN = Turn(
     id="t1",
     key=ChannelKey("acme", "房间"),
@@ -25,13 +42,12 @@ TURN = Turn(
         NeutralMessage(Role.USER, "天气?\n", "Ann", ("m1", "m2")),
     ),
     question_message_id="m9",
-    calls=CALLS,
+    asked=ASKED,
     iteration=1,
     max_iterations=3,
     temperature=0.7,
     tools_json="[{}]",
     max_output_tokens=9,
-    reply_text="看看…",
     expires_at_ms=5,
 )
 
@@ -45,7 +61,7 @@ def result(id: str, text: str = "ok") -> ToolResultPart:
     [
         TURN,
         msgspec.structs.replace(
-            TURN, temperature=None, max_output_tokens=None, calls=(), messages=()
+            TURN, temperature=None, max_output_tokens=None, asked=(), messages=()
         ),
         msgspec.structs.replace(TURN, ended=EndReason.LENGTH, reply_message_id="t1:reply"),
         TURN.continued(TURN.in_order((result("c2"), result("c1")))),
@@ -58,14 +74,41 @@ def test_bytes_and_back(turn: Turn) -> None:
 
 def test_results_stand_behind_their_calls_in_the_order_of_the_calls() -> None:
     """S5-30: what the model said with its calls stays with them."""
-    following = TURN.continued(TURN.in_order((result("c2", "noon"), result("c1", "25°"))))
+    following = TURN.continued(
+        TURN.in_order((ToolResultPart("c2", "", "noon", is_error=True), result("c1", "25°")))
+    )
     assert following.messages[:2] == TURN.messages
     assert following.messages[2:] == (
-        NeutralMessage(Role.ASSISTANT, "看看…", "", ("t1:calls:1",), CALLS),
-        NeutralMessage(Role.TOOL, "25°", "", ("t1:result:1:0",), tool_call_id="c1"),
-        NeutralMessage(Role.TOOL, "noon", "", ("t1:result:1:1",), tool_call_id="c2"),
+        assistant_message(ASKED, ("t1:calls:1",)),
+        result_message((ToolResultPart("c1", "weather", "25°"),), ("t1:result:1:0",)),
+        result_message((ToolResultPart("c2", "now", "noon", is_error=True),), ("t1:result:1:1",)),
     )
-    assert (following.calls, following.reply_text) == ((), "")
+    assert following.asked == ()
+
+
+def test_a_turn_of_the_release_before_goes_on() -> None:
+    """Kept before an update, continued after it: calls stood beside the texts then."""
+    call = {"id": "c0", "name": "now", "arguments_json": "{}"}
+    plain = {"name": "", "message_ids": [], "tool_calls": [], "tool_call_id": "", "author_id": ""}
+    body = orjson.loads(encode_turn(msgspec.structs.replace(TURN, asked=(), messages=())))
+    del body["turn"]["asked"]
+    body["version"] = 1
+    body["turn"] |= {
+        "calls": [{"id": "c1", "name": "now", "arguments_json": "{}"}],
+        "reply_text": "one more",
+        "messages": [
+            plain | {"role": 1, "content": "when?"},
+            plain | {"role": 2, "content": "", "tool_calls": [call]},
+            plain | {"role": 4, "content": "noon", "tool_call_id": "c0"},
+        ],
+    }
+    turn = decode_turn(orjson.dumps(body))
+    assert (turn.asked, turn.reply_text) == ((TextPart("one more"), ToolCallPart("c1", "now")), "")
+    assert turn.messages == (
+        NeutralMessage(Role.USER, "when?"),
+        assistant_message((ToolCallPart("c0", "now"),)),
+        result_message((ToolResultPart("c0", "", "noon"),)),
+    )
 
 
 @pytest.mark.parametrize("ids", [[], ["c1"], ["c1", "c1"], ["c1", "c2", "c2"], ["c1", "c3"]])

@@ -9,12 +9,21 @@ from pathlib import Path
 import pytest
 
 import backscroll_sidecar
-from backscroll_sidecar.adapters import OpenAIChat
+from backscroll_sidecar.adapters import OpenAIChat, PayloadOptions
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.context.compress import Compressed
 from backscroll_sidecar.context.layouts import Assembled
 from backscroll_sidecar.context.model import SystemPrompt
-from backscroll_sidecar.domain import NeutralMessage, Role, SpeakerStyle, TextPart, ToolCallPart
+from backscroll_sidecar.domain import (
+    NeutralMessage,
+    Role,
+    SpeakerStyle,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    assistant_message,
+    result_message,
+)
 from backscroll_sidecar.edge.convert.codec import WireCodec
 from tests.kit.chats import ANN, BEN, HOUR_MS, KEY, NOON_MS, say, stored_in_order
 from tests.kit.rooms import Room, fates, ids, payload
@@ -206,12 +215,10 @@ def test_neutral_to_openai():
         [
             NeutralMessage(Role.SYSTEM, "s"),
             NeutralMessage(Role.USER, "u", name="Ann Lee"),
-            NeutralMessage(Role.ASSISTANT, "a", tool_calls=(call,)),
-            NeutralMessage(Role.TOOL, "t", tool_call_id="c1"),
+            assistant_message((TextPart("a"), call)),
+            result_message((ToolResultPart("c1", "search", "t"),)),
         ],
-        model="gpt-4o-mini",
-        tools_json='[{"type":"function"}]',
-        with_names=True,
+        PayloadOptions("gpt-4o-mini", '[{"type":"function"}]', with_names=True),
     )
     assert json.loads(body) == {
         "model": "gpt-4o-mini",

@@ -15,6 +15,7 @@ from backscroll_sidecar.domain import (
     MediaPart,
     Member,
     Mention,
+    ProviderStatePart,
     RefusalCode,
     Reply,
     TextPart,
@@ -43,6 +44,7 @@ from tests.kit.history import KEY, NOW_MS, message
 LONG = "x" * 513
 LONE = "\ud83d"
 FULL = "x" * MAX_TEXT_BYTES
+STATE = ProviderStatePart("host/v1", "openai_chat", "m", "extra_content", b"{}")
 
 
 def check(one) -> Accepted | Refused:
@@ -62,6 +64,14 @@ REFUSED = [
     ({"channel": "elsewhere"}, "wrong_channel", "channel"),
     ({"channel": ""}, "wrong_channel", "channel"),
     ({"sent_at_ms": -1}, "negative_time", "sent_at_ms"),
+    ({"parts": (replace(STATE, provider=""),)}, "bad_state", "parts[0].provider_state.provider"),
+    (
+        {"parts": (TextPart("x"), replace(STATE, kind=""))},
+        "bad_state",
+        "parts[1].provider_state.kind",
+    ),
+    ({"parts": (replace(STATE, data=b"x" * 200_000),) * 2}, "bad_state", "parts"),
+    ({"parts": (replace(STATE, api="a\0"),)}, "nul_character", "parts[0].provider_state.api"),
     ({"sent_at_ms": MAX_TIME_MS + 1}, "negative_time", "sent_at_ms"),
     ({"sent_at_ms": 2**70}, "negative_time", "sent_at_ms"),
     ({"text": "a\0b"}, "nul_character", "parts"),

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.models.answer_reader import MAX_TOOL_CHARS, AnswerReader, SafeText
+from backscroll_sidecar.models.chat_reader import ChatReader
+from backscroll_sidecar.models.tool_calls import MAX_TOOL_CHARS, SafeText
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
@@ -27,7 +28,7 @@ def calling(*pieces: dict, finish: str | None = "tool_calls") -> list[ToolCallPa
 
 
 def read(*chunks: object) -> list[ModelEvent]:
-    reader = AnswerReader()
+    reader = ChatReader()
     deltas = [reader.take(one) for one in chunks]
     return [*(TextDelta(delta) for delta in deltas if delta), *reader.end()]
 
@@ -80,14 +81,14 @@ def test_arguments_are_repaired_once_the_model_has_stopped() -> None:
 
 
 def test_calls_have_a_size() -> None:
-    reader, half = AnswerReader(), "x" * (MAX_TOOL_CHARS // 2)
+    reader, half = ChatReader(), "x" * (MAX_TOOL_CHARS // 2)
     reader.take(chunk(tool_calls=[piece(0, "a", "f", half)]))
     with pytest.raises(ModelError):
         reader.take(chunk(tool_calls=[piece(0, arguments=half)]))
 
 
 def test_calls_without_end_have_one() -> None:
-    reader = AnswerReader()
+    reader = ChatReader()
     endless = [piece(index) for index in range(MAX_TOOL_CHARS // 100)]
     with pytest.raises(ModelError):
         reader.take(chunk(tool_calls=endless))

@@ -23,7 +23,7 @@ from backscroll.events import (
 )
 from backscroll.results import Context
 from backscroll.v1 import context_pb2
-from backscroll.values import ToolCall, ToolResult
+from backscroll.values import PayloadFormatName, ToolCall, ToolResult
 
 _MAX_ROUNDS = 100
 """What the contract allows. The server ends a turn much earlier; this is for a server that does not."""
@@ -38,6 +38,7 @@ def stream_chat(
     enable_tools: bool | None = None,
     max_output_tokens: int | None = None,
     extra_body_json: str = "",
+    model_api: PayloadFormatName | int | None = None,
     question_message_id: str = "",
     tools: ToolFunctions | None = None,
     turn_id: str = "",
@@ -70,6 +71,8 @@ def stream_chat(
     extra_body_json
         A JSON object of further fields for the request to the model, over those of the server's setting
         model_extra_body: ``'{"enable_thinking": false}'``.
+    model_api
+        The interface to call the model by, at the address the server is set to. None: the server's.
     question_message_id
         The id to store the question under, so that a retry is no second question. None: made up.
         Ignored where a stored message is the question, as `trigger_message_id` says.
@@ -117,7 +120,12 @@ def stream_chat(
         question,
         context,
         _model_call(
-            temperature, max_tool_iterations, enable_tools, max_output_tokens, extra_body_json
+            temperature,
+            max_tool_iterations,
+            enable_tools,
+            max_output_tokens,
+            extra_body_json,
+            model_api,
         ),
         question_message_id,
         tools,
@@ -135,6 +143,7 @@ def chat(
     enable_tools: bool | None = None,
     max_output_tokens: int | None = None,
     extra_body_json: str = "",
+    model_api: PayloadFormatName | int | None = None,
     question_message_id: str = "",
     tools: ToolFunctions | None = None,
     turn_id: str = "",
@@ -158,7 +167,12 @@ def chat(
         question,
         context,
         _model_call(
-            temperature, max_tool_iterations, enable_tools, max_output_tokens, extra_body_json
+            temperature,
+            max_tool_iterations,
+            enable_tools,
+            max_output_tokens,
+            extra_body_json,
+            model_api,
         ),
         question_message_id,
         tools,
@@ -308,6 +322,7 @@ def _model_call(
     enable_tools: bool | None,
     max_output_tokens: int | None,
     extra_body_json: str,
+    model_api: PayloadFormatName | int | None,
 ) -> context_pb2.ModelCall:
     return encode(
         context_pb2.ModelCall,
@@ -316,6 +331,7 @@ def _model_call(
         enable_tools=enable_tools,
         max_output_tokens=max_output_tokens,
         extra_body_json=extra_body_json,
+        model_api=model_api,
     )
 
 

@@ -71,6 +71,7 @@ class ContextOptions(TypedDict, total=False):
     stored_system_rows: StoredSystemRowsName | int | None
     omit: ResponsePartName | Sequence[ResponsePartName | int]
     language: str
+    provider: str
 
 
 def _unexpected(name: str) -> TypeError:
@@ -130,6 +131,7 @@ def build_context(
     stored_system_rows: StoredSystemRowsName | int | None = None,
     omit: ResponsePartName | Sequence[ResponsePartName | int] = (),
     language: str = "",
+    provider: str = "",
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -200,6 +202,9 @@ def build_context(
     language
         Of the texts the server adds: "auto" (the question's by its script, else English), "en" or
         "zh". "": as the server is set.
+    provider
+        Where the payload will be posted, such as "api.anthropic.com/v1": what only a provider can
+        read goes back to nobody else. "": the address of the server's own model.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -261,6 +266,7 @@ def build_context(
         stored_system_rows=stored_system_rows,
         omit=omit,
         language=language,
+        provider=provider,
     )
     response: context_pb2.BuildContextResponse = yield Call("BuildContext", request, timeout_s)
     return Context.of(response, request)

@@ -42,6 +42,9 @@ class PayloadFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PAYLOAD_FORMAT_UNSPECIFIED: _ClassVar[PayloadFormat]
     PAYLOAD_FORMAT_OPENAI_CHAT: _ClassVar[PayloadFormat]
     PAYLOAD_FORMAT_NONE: _ClassVar[PayloadFormat]
+    PAYLOAD_FORMAT_OPENAI_RESPONSES: _ClassVar[PayloadFormat]
+    PAYLOAD_FORMAT_ANTHROPIC_MESSAGES: _ClassVar[PayloadFormat]
+    PAYLOAD_FORMAT_GEMINI_CONTENTS: _ClassVar[PayloadFormat]
 
 class ResponsePart(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -129,6 +132,9 @@ TOKENIZER_BYTES_4: Tokenizer
 PAYLOAD_FORMAT_UNSPECIFIED: PayloadFormat
 PAYLOAD_FORMAT_OPENAI_CHAT: PayloadFormat
 PAYLOAD_FORMAT_NONE: PayloadFormat
+PAYLOAD_FORMAT_OPENAI_RESPONSES: PayloadFormat
+PAYLOAD_FORMAT_ANTHROPIC_MESSAGES: PayloadFormat
+PAYLOAD_FORMAT_GEMINI_CONTENTS: PayloadFormat
 RESPONSE_PART_UNSPECIFIED: ResponsePart
 RESPONSE_PART_ITEM_MESSAGES: ResponsePart
 RESPONSE_PART_MESSAGES: ResponsePart
@@ -219,7 +225,7 @@ class SystemPrompt(_message.Message):
     def __init__(self, text: _Optional[str] = ..., is_template: bool = ..., parameters: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class BuildContextRequest(_message.Message):
-    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language")
+    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language", "provider")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     ASKER_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
@@ -254,6 +260,7 @@ class BuildContextRequest(_message.Message):
     STORED_SYSTEM_ROWS_FIELD_NUMBER: _ClassVar[int]
     SEMANTIC_SCOPE_FIELD_NUMBER: _ClassVar[int]
     LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    PROVIDER_FIELD_NUMBER: _ClassVar[int]
     channel: str
     asker: _message_pb2.Author
     question: str
@@ -288,7 +295,8 @@ class BuildContextRequest(_message.Message):
     stored_system_rows: StoredSystemRows
     semantic_scope: _history_pb2.SearchScope
     language: str
-    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ...) -> None: ...
+    provider: str
+    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ..., provider: _Optional[str] = ...) -> None: ...
 
 class Item(_message.Message):
     __slots__ = ("message", "role", "rank", "score", "sources", "own_sources", "category", "token_count", "truncated", "channel")
@@ -503,18 +511,20 @@ class BuildContextResponse(_message.Message):
     def __init__(self, context_id: _Optional[str] = ..., channel_known: bool = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., messages: _Optional[_Iterable[_Union[RenderedMessage, _Mapping]]] = ..., payloads: _Optional[_Iterable[_Union[Payload, _Mapping]]] = ..., text: _Optional[str] = ..., tokens: _Optional[_Union[TokenCounts, _Mapping]] = ..., stable_prefix_tokens: _Optional[int] = ..., rung: _Optional[_Union[Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., trigger: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., addressed: bool = ..., question_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., summary: _Optional[str] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., diagnostics: _Optional[_Union[Diagnostics, _Mapping]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., layout: _Optional[_Union[Layout, str]] = ..., channel: _Optional[str] = ...) -> None: ...
 
 class ModelCall(_message.Message):
-    __slots__ = ("temperature", "max_tool_iterations", "enable_tools", "max_output_tokens", "extra_body_json")
+    __slots__ = ("temperature", "max_tool_iterations", "enable_tools", "max_output_tokens", "extra_body_json", "model_api")
     TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
     MAX_TOOL_ITERATIONS_FIELD_NUMBER: _ClassVar[int]
     ENABLE_TOOLS_FIELD_NUMBER: _ClassVar[int]
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     EXTRA_BODY_JSON_FIELD_NUMBER: _ClassVar[int]
+    MODEL_API_FIELD_NUMBER: _ClassVar[int]
     temperature: float
     max_tool_iterations: int
     enable_tools: bool
     max_output_tokens: int
     extra_body_json: str
-    def __init__(self, temperature: _Optional[float] = ..., max_tool_iterations: _Optional[int] = ..., enable_tools: bool = ..., max_output_tokens: _Optional[int] = ..., extra_body_json: _Optional[str] = ...) -> None: ...
+    model_api: PayloadFormat
+    def __init__(self, temperature: _Optional[float] = ..., max_tool_iterations: _Optional[int] = ..., enable_tools: bool = ..., max_output_tokens: _Optional[int] = ..., extra_body_json: _Optional[str] = ..., model_api: _Optional[_Union[PayloadFormat, str]] = ...) -> None: ...
 
 class ToolResult(_message.Message):
     __slots__ = ("call_id", "text", "is_error")

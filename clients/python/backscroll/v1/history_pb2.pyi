@@ -45,6 +45,7 @@ class AppendRefusal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     APPEND_REFUSAL_WRONG_CHANNEL: _ClassVar[AppendRefusal]
     APPEND_REFUSAL_BAD_EMBEDDING: _ClassVar[AppendRefusal]
     APPEND_REFUSAL_UNKNOWN_ENUM: _ClassVar[AppendRefusal]
+    APPEND_REFUSAL_BAD_STATE: _ClassVar[AppendRefusal]
 
 class SearchScope(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -81,6 +82,7 @@ APPEND_REFUSAL_NEGATIVE_TIME: AppendRefusal
 APPEND_REFUSAL_WRONG_CHANNEL: AppendRefusal
 APPEND_REFUSAL_BAD_EMBEDDING: AppendRefusal
 APPEND_REFUSAL_UNKNOWN_ENUM: AppendRefusal
+APPEND_REFUSAL_BAD_STATE: AppendRefusal
 SEARCH_SCOPE_UNSPECIFIED: SearchScope
 SEARCH_SCOPE_CHANNEL: SearchScope
 SEARCH_SCOPE_USER: SearchScope

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x62\x61\x63kscroll/v1/message.proto\x12\rbackscroll.v1\"K\n\x06\x41uthor\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\'\n\x04kind\x18\x03 \x01(\x0e\x32\x19.backscroll.v1.AuthorKind\"\x18\n\x08TextPart\x12\x0c\n\x04text\x18\x01 \x01(\t\"F\n\tMediaPart\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0b\n\x03uri\x18\x02 \x01(\t\x12\x10\n\x08\x61lt_text\x18\x03 \x01(\t\x12\x0c\n\x04mime\x18\x04 \x01(\t\"@\n\x0cToolCallPart\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x03 \x01(\t\"O\n\x0eToolResultPart\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x10\n\x08is_error\x18\x04 \x01(\x08\"\xcd\x01\n\x04Part\x12\'\n\x04text\x18\x01 \x01(\x0b\x32\x17.backscroll.v1.TextPartH\x00\x12)\n\x05media\x18\x02 \x01(\x0b\x32\x18.backscroll.v1.MediaPartH\x00\x12\x30\n\ttool_call\x18\x03 \x01(\x0b\x32\x1b.backscroll.v1.ToolCallPartH\x00\x12\x34\n\x0btool_result\x18\x04 \x01(\x0b\x32\x1d.backscroll.v1.ToolResultPartH\x00\x42\t\n\x07\x63ontent\"f\n\x05Reply\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12&\n\x04kind\x18\x02 \x01(\x0e\x32\x18.backscroll.v1.ReplyKind\x12\x10\n\x08inferred\x18\x03 \x01(\x08\x12\x0f\n\x07user_id\x18\x04 \x01(\t\"D\n\x07Mention\x12\x0f\n\x07user_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05start\x18\x03 \x01(\r\x12\x0b\n\x03\x65nd\x18\x04 \x01(\r\"0\n\tEmbedding\x12\x13\n\x0b\x65mbedder_id\x18\x01 \x01(\t\x12\x0e\n\x06values\x18\x02 \x01(\x0c\"\xf6\x03\n\x07Message\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\x16\n\tthread_id\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x17\n\nsession_id\x18\x04 \x01(\tH\x01\x88\x01\x01\x12%\n\x06\x61uthor\x18\x05 \x01(\x0b\x32\x15.backscroll.v1.Author\x12!\n\x04role\x18\x06 \x01(\x0e\x32\x13.backscroll.v1.Role\x12\"\n\x05parts\x18\x07 \x03(\x0b\x32\x13.backscroll.v1.Part\x12\x12\n\nsent_at_ms\x18\x08 \x01(\x03\x12(\n\x05reply\x18\t \x01(\x0b\x32\x14.backscroll.v1.ReplyH\x02\x88\x01\x01\x12(\n\x08mentions\x18\n \x03(\x0b\x32\x16.backscroll.v1.Mention\x12,\n\nembeddings\x18\x0b \x03(\x0b\x32\x18.backscroll.v1.Embedding\x12\x17\n\ndedupe_key\x18\x0c \x01(\tH\x03\x88\x01\x01\x12\x0f\n\x07partial\x18\r \x01(\x08\x12\x14\n\x0crank_time_ms\x18\x0e \x01(\x03\x12\x11\n\talias_ids\x18\x0f \x03(\t\x12\x10\n\x08recalled\x18\x10 \x01(\x08\x42\x0c\n\n_thread_idB\r\n\x0b_session_idB\x08\n\x06_replyB\r\n\x0b_dedupe_key*m\n\nAuthorKind\x12\x1b\n\x17\x41UTHOR_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11\x41UTHOR_KIND_HUMAN\x10\x01\x12\x13\n\x0f\x41UTHOR_KIND_BOT\x10\x02\x12\x16\n\x12\x41UTHOR_KIND_SYSTEM\x10\x03*_\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_USER\x10\x01\x12\x12\n\x0eROLE_ASSISTANT\x10\x02\x12\x0f\n\x0bROLE_SYSTEM\x10\x03\x12\r\n\tROLE_TOOL\x10\x04*l\n\tReplyKind\x12\x1a\n\x16REPLY_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10REPLY_KIND_QUOTE\x10\x01\x12\x16\n\x12REPLY_KIND_MENTION\x10\x02\x12\x15\n\x11REPLY_KIND_THREAD\x10\x03*\xb4\x01\n\x0bMessageType\x12\x1c\n\x18MESSAGE_TYPE_UNSPECIFIED\x10\x00\x12\x19\n\x15MESSAGE_TYPE_QUESTION\x10\x01\x12\x17\n\x13MESSAGE_TYPE_ANSWER\x10\x02\x12\x1b\n\x17MESSAGE_TYPE_DISCUSSION\x10\x03\x12\x1d\n\x19MESSAGE_TYPE_NOTIFICATION\x10\x04\x12\x17\n\x13MESSAGE_TYPE_CASUAL\x10\x05\x42\\\n\x10io.backscroll.v1P\x01ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x62\x61\x63kscroll/v1/message.proto\x12\rbackscroll.v1\"K\n\x06\x41uthor\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\'\n\x04kind\x18\x03 \x01(\x0e\x32\x19.backscroll.v1.AuthorKind\"\x18\n\x08TextPart\x12\x0c\n\x04text\x18\x01 \x01(\t\"F\n\tMediaPart\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0b\n\x03uri\x18\x02 \x01(\t\x12\x10\n\x08\x61lt_text\x18\x03 \x01(\t\x12\x0c\n\x04mime\x18\x04 \x01(\t\"@\n\x0cToolCallPart\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x03 \x01(\t\"O\n\x0eToolResultPart\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x10\n\x08is_error\x18\x04 \x01(\x08\"]\n\x11ProviderStatePart\x12\x10\n\x08provider\x18\x01 \x01(\t\x12\x0b\n\x03\x61pi\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x05 \x01(\x0c\"\x89\x02\n\x04Part\x12\'\n\x04text\x18\x01 \x01(\x0b\x32\x17.backscroll.v1.TextPartH\x00\x12)\n\x05media\x18\x02 \x01(\x0b\x32\x18.backscroll.v1.MediaPartH\x00\x12\x30\n\ttool_call\x18\x03 \x01(\x0b\x32\x1b.backscroll.v1.ToolCallPartH\x00\x12\x34\n\x0btool_result\x18\x04 \x01(\x0b\x32\x1d.backscroll.v1.ToolResultPartH\x00\x12:\n\x0eprovider_state\x18\x05 \x01(\x0b\x32 .backscroll.v1.ProviderStatePartH\x00\x42\t\n\x07\x63ontent\"f\n\x05Reply\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12&\n\x04kind\x18\x02 \x01(\x0e\x32\x18.backscroll.v1.ReplyKind\x12\x10\n\x08inferred\x18\x03 \x01(\x08\x12\x0f\n\x07user_id\x18\x04 \x01(\t\"D\n\x07Mention\x12\x0f\n\x07user_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05start\x18\x03 \x01(\r\x12\x0b\n\x03\x65nd\x18\x04 \x01(\r\"0\n\tEmbedding\x12\x13\n\x0b\x65mbedder_id\x18\x01 \x01(\t\x12\x0e\n\x06values\x18\x02 \x01(\x0c\"\xf6\x03\n\x07Message\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\x16\n\tthread_id\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x17\n\nsession_id\x18\x04 \x01(\tH\x01\x88\x01\x01\x12%\n\x06\x61uthor\x18\x05 \x01(\x0b\x32\x15.backscroll.v1.Author\x12!\n\x04role\x18\x06 \x01(\x0e\x32\x13.backscroll.v1.Role\x12\"\n\x05parts\x18\x07 \x03(\x0b\x32\x13.backscroll.v1.Part\x12\x12\n\nsent_at_ms\x18\x08 \x01(\x03\x12(\n\x05reply\x18\t \x01(\x0b\x32\x14.backscroll.v1.ReplyH\x02\x88\x01\x01\x12(\n\x08mentions\x18\n \x03(\x0b\x32\x16.backscroll.v1.Mention\x12,\n\nembeddings\x18\x0b \x03(\x0b\x32\x18.backscroll.v1.Embedding\x12\x17\n\ndedupe_key\x18\x0c \x01(\tH\x03\x88\x01\x01\x12\x0f\n\x07partial\x18\r \x01(\x08\x12\x14\n\x0crank_time_ms\x18\x0e \x01(\x03\x12\x11\n\talias_ids\x18\x0f \x03(\t\x12\x10\n\x08recalled\x18\x10 \x01(\x08\x42\x0c\n\n_thread_idB\r\n\x0b_session_idB\x08\n\x06_replyB\r\n\x0b_dedupe_key*m\n\nAuthorKind\x12\x1b\n\x17\x41UTHOR_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11\x41UTHOR_KIND_HUMAN\x10\x01\x12\x13\n\x0f\x41UTHOR_KIND_BOT\x10\x02\x12\x16\n\x12\x41UTHOR_KIND_SYSTEM\x10\x03*_\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_USER\x10\x01\x12\x12\n\x0eROLE_ASSISTANT\x10\x02\x12\x0f\n\x0bROLE_SYSTEM\x10\x03\x12\r\n\tROLE_TOOL\x10\x04*l\n\tReplyKind\x12\x1a\n\x16REPLY_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10REPLY_KIND_QUOTE\x10\x01\x12\x16\n\x12REPLY_KIND_MENTION\x10\x02\x12\x15\n\x11REPLY_KIND_THREAD\x10\x03*\xb4\x01\n\x0bMessageType\x12\x1c\n\x18MESSAGE_TYPE_UNSPECIFIED\x10\x00\x12\x19\n\x15MESSAGE_TYPE_QUESTION\x10\x01\x12\x17\n\x13MESSAGE_TYPE_ANSWER\x10\x02\x12\x1b\n\x17MESSAGE_TYPE_DISCUSSION\x10\x03\x12\x1d\n\x19MESSAGE_TYPE_NOTIFICATION\x10\x04\x12\x17\n\x13MESSAGE_TYPE_CASUAL\x10\x05\x42\\\n\x10io.backscroll.v1P\x01ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,14 +32,14 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'backscroll.v1.message_pb2',
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\020io.backscroll.v1P\001ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1'
-  _globals['_AUTHORKIND']._serialized_start=1305
-  _globals['_AUTHORKIND']._serialized_end=1414
-  _globals['_ROLE']._serialized_start=1416
-  _globals['_ROLE']._serialized_end=1511
-  _globals['_REPLYKIND']._serialized_start=1513
-  _globals['_REPLYKIND']._serialized_end=1621
-  _globals['_MESSAGETYPE']._serialized_start=1624
-  _globals['_MESSAGETYPE']._serialized_end=1804
+  _globals['_AUTHORKIND']._serialized_start=1460
+  _globals['_AUTHORKIND']._serialized_end=1569
+  _globals['_ROLE']._serialized_start=1571
+  _globals['_ROLE']._serialized_end=1666
+  _globals['_REPLYKIND']._serialized_start=1668
+  _globals['_REPLYKIND']._serialized_end=1776
+  _globals['_MESSAGETYPE']._serialized_start=1779
+  _globals['_MESSAGETYPE']._serialized_end=1959
   _globals['_AUTHOR']._serialized_start=46
   _globals['_AUTHOR']._serialized_end=121
   _globals['_TEXTPART']._serialized_start=123
@@ -50,14 +50,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOOLCALLPART']._serialized_end=285
   _globals['_TOOLRESULTPART']._serialized_start=287
   _globals['_TOOLRESULTPART']._serialized_end=366
-  _globals['_PART']._serialized_start=369
-  _globals['_PART']._serialized_end=574
-  _globals['_REPLY']._serialized_start=576
-  _globals['_REPLY']._serialized_end=678
-  _globals['_MENTION']._serialized_start=680
-  _globals['_MENTION']._serialized_end=748
-  _globals['_EMBEDDING']._serialized_start=750
-  _globals['_EMBEDDING']._serialized_end=798
-  _globals['_MESSAGE']._serialized_start=801
-  _globals['_MESSAGE']._serialized_end=1303
+  _globals['_PROVIDERSTATEPART']._serialized_start=368
+  _globals['_PROVIDERSTATEPART']._serialized_end=461
+  _globals['_PART']._serialized_start=464
+  _globals['_PART']._serialized_end=729
+  _globals['_REPLY']._serialized_start=731
+  _globals['_REPLY']._serialized_end=833
+  _globals['_MENTION']._serialized_start=835
+  _globals['_MENTION']._serialized_end=903
+  _globals['_EMBEDDING']._serialized_start=905
+  _globals['_EMBEDDING']._serialized_end=953
+  _globals['_MESSAGE']._serialized_start=956
+  _globals['_MESSAGE']._serialized_end=1458
 # @@protoc_insertion_point(module_scope)

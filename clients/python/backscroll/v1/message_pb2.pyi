@@ -107,17 +107,33 @@ class ToolResultPart(_message.Message):
     is_error: bool
     def __init__(self, call_id: _Optional[str] = ..., name: _Optional[str] = ..., text: _Optional[str] = ..., is_error: bool = ...) -> None: ...
 
+class ProviderStatePart(_message.Message):
+    __slots__ = ("provider", "api", "model", "kind", "data")
+    PROVIDER_FIELD_NUMBER: _ClassVar[int]
+    API_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    provider: str
+    api: str
+    model: str
+    kind: str
+    data: bytes
+    def __init__(self, provider: _Optional[str] = ..., api: _Optional[str] = ..., model: _Optional[str] = ..., kind: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...
+
 class Part(_message.Message):
-    __slots__ = ("text", "media", "tool_call", "tool_result")
+    __slots__ = ("text", "media", "tool_call", "tool_result", "provider_state")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     MEDIA_FIELD_NUMBER: _ClassVar[int]
     TOOL_CALL_FIELD_NUMBER: _ClassVar[int]
     TOOL_RESULT_FIELD_NUMBER: _ClassVar[int]
+    PROVIDER_STATE_FIELD_NUMBER: _ClassVar[int]
     text: TextPart
     media: MediaPart
     tool_call: ToolCallPart
     tool_result: ToolResultPart
-    def __init__(self, text: _Optional[_Union[TextPart, _Mapping]] = ..., media: _Optional[_Union[MediaPart, _Mapping]] = ..., tool_call: _Optional[_Union[ToolCallPart, _Mapping]] = ..., tool_result: _Optional[_Union[ToolResultPart, _Mapping]] = ...) -> None: ...
+    provider_state: ProviderStatePart
+    def __init__(self, text: _Optional[_Union[TextPart, _Mapping]] = ..., media: _Optional[_Union[MediaPart, _Mapping]] = ..., tool_call: _Optional[_Union[ToolCallPart, _Mapping]] = ..., tool_result: _Optional[_Union[ToolResultPart, _Mapping]] = ..., provider_state: _Optional[_Union[ProviderStatePart, _Mapping]] = ...) -> None: ...
 
 class Reply(_message.Message):
     __slots__ = ("message_id", "kind", "inferred", "user_id")

@@ -27,10 +27,12 @@ from backscroll_sidecar.edge import limits
 from backscroll_sidecar.edge.convert.built import encode_built
 from backscroll_sidecar.edge.convert.context import build_request
 from backscroll_sidecar.edge.convert.fields import (
+    PAYLOAD_FORMAT_WORDS,
     check_count,
     check_id,
     check_range,
     check_text,
+    enum_value,
     invalid,
     missing,
     required_id,
@@ -70,11 +72,21 @@ def chat_request(
         enable_tools=call.enable_tools if has("enable_tools") else None,
         max_output_tokens=call.max_output_tokens if has("max_output_tokens") else None,
         extra_body_json=_extra_body(call.extra_body_json, "model_call.extra_body_json"),
+        model_api=_model_api(call.model_api),
         turn_id=turn_id,
         tool_results=tuple(_results(request)),
         question_message_id=check_id(request.question_message_id, "question_message_id"),
         time_left_s=time_left_s,
     )
+
+
+def _model_api(number: int) -> str:
+    """The payload format of an interface; empty where none is named."""
+    if number == pb.PAYLOAD_FORMAT_NONE:
+        raise invalid("model_call.model_api", "is no interface of a model")
+    if not number:
+        return ""
+    return str(enum_value(PAYLOAD_FORMAT_WORDS, number, "model_call.model_api"))
 
 
 def _extra_body(text: str, field: str) -> str:

@@ -308,5 +308,6 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "semantic_scope": _word(SEARCH_SCOPE_WORDS),
     "omit": _omit,
     "language": _language,
+    "provider": check_id,
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""

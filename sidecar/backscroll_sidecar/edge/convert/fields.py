@@ -83,7 +83,10 @@ TOKENIZER_NUMBERS: Mapping[TokenizerName, Any] = {
     TokenizerName.BYTES_4: context_pb2.TOKENIZER_BYTES_4,
 }
 TOKENIZER_WORDS = _words(TOKENIZER_NUMBERS, TokenizerName.O200K)
-PAYLOAD_FORMAT_NUMBERS: Mapping[str, Any] = {"openai_chat": context_pb2.PAYLOAD_FORMAT_OPENAI_CHAT}
+PAYLOAD_FORMAT_NUMBERS: Mapping[str, Any] = {
+    name: context_pb2.PayloadFormat.Value(f"PAYLOAD_FORMAT_{name.upper()}")
+    for name in ("openai_chat", "openai_responses", "anthropic_messages", "gemini_contents")
+}
 PAYLOAD_FORMAT_WORDS = _words(PAYLOAD_FORMAT_NUMBERS, "openai_chat")
 
 RESPONSE_PART_WORDS = _words(

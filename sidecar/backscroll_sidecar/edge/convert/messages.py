@@ -20,6 +20,7 @@ from backscroll_sidecar.domain import (
     Mention,
     Message,
     Part,
+    ProviderStatePart,
     Reply,
     Role,
     TextPart,
@@ -146,6 +147,9 @@ def _part(part: pb.Part) -> Part | None:
         case "tool_result":
             result = part.tool_result
             return ToolResultPart(result.call_id, result.name, result.text, result.is_error)
+        case "provider_state":
+            state = part.provider_state
+            return ProviderStatePart(state.provider, state.api, state.model, state.kind, state.data)
     return None
 
 
@@ -272,6 +276,15 @@ def part_to_proto(part: Part) -> pb.Part:
                 call_id=part.call_id, name=part.name, text=part.text, is_error=part.is_error
             )
             return pb.Part(tool_result=result)
+        case ProviderStatePart():
+            state = pb.ProviderStatePart(
+                provider=part.provider,
+                api=part.api,
+                model=part.model,
+                kind=part.kind,
+                data=part.data,
+            )
+            return pb.Part(provider_state=state)
 
 
 def tool_call_to_proto(call: ToolCallPart) -> pb.ToolCallPart:

@@ -24,13 +24,12 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     TextPart,
 )
+from backscroll_sidecar.parts_json import decode_parts, encode_parts
 from backscroll_sidecar.store.facts import MessageRow
 from backscroll_sidecar.store.sqlite.encoding import (
     Row,
     decode_mentions,
-    decode_parts,
     encode_mentions,
-    encode_parts,
     encode_words,
 )
 

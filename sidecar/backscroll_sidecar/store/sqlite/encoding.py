@@ -7,42 +7,20 @@ from collections.abc import Iterable
 from typing import Any
 
 import orjson
-from msgspec.structs import astuple
 
 from backscroll_sidecar.domain import (
     AuthorKind,
     Event,
-    MediaPart,
     Member,
     Mention,
-    Part,
     Stay,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
 )
 from backscroll_sidecar.known_names import NameTimes
+from backscroll_sidecar.parts_json import decode_parts, encode_parts
 from backscroll_sidecar.store.facts import OldRevision, Person, Place
 
 Row = tuple[Any, ...]
-_PARTS: dict[str, type[Part]] = {
-    "text": TextPart,
-    "media": MediaPart,
-    "call": ToolCallPart,
-    "result": ToolResultPart,
-}
 _KINDS = {int(kind): kind for kind in AuthorKind}
-_PART_NAMES = {kind: name for name, kind in _PARTS.items()}
-
-
-def encode_parts(parts: Iterable[Part]) -> list[list[Any]]:
-    """Parts as JSON arrays: the name of the kind, then its fields in order."""
-    return [[_PART_NAMES[type(part)], *astuple(part)] for part in parts]
-
-
-def decode_parts(encoded: Iterable[list[Any]]) -> tuple[Part, ...]:
-    """The inverse of `encode_parts`."""
-    return tuple(_PARTS[name](*values) for name, *values in encoded)
 
 
 def encode_mentions(mentions: Iterable[Mention]) -> list[list[Any]]:

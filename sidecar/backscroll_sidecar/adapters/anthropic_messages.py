@@ -1,0 +1,120 @@
+"""Anthropic Messages: neutral messages out, a message in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from backscroll_sidecar.adapters.arguments import object_json
+from backscroll_sidecar.adapters.base import Framing, ModelReply, Nameless, PayloadOptions
+from backscroll_sidecar.adapters.names import strict_call_name
+from backscroll_sidecar.adapters.pairing import NO_OUTPUT_TEXT
+from backscroll_sidecar.adapters.replies import Usage, count_of, text_of
+from backscroll_sidecar.adapters.target import Target, value_of
+from backscroll_sidecar.adapters.tool_schemas import tool_schemas
+from backscroll_sidecar.adapters.turns import Turn, split_system, turns_of
+from backscroll_sidecar.domain import (
+    NeutralMessage,
+    Part,
+    ProviderStatePart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+THOUGHT_BLOCKS = ("thinking", "redacted_thinking")
+"""Kinds of blocks that go back unchanged, in their place."""
+REPLY_TOKENS = 8_192
+"""The limit where nobody names one: the vendor wants one, and all its models can say so much."""
+_COUNTED = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+class AnthropicMessages(Nameless):
+    """The format of Anthropic and of everything compatible with it."""
+
+    name = "anthropic_messages"
+    framing = Framing(message_tokens=4, name_tokens=0, priming_tokens=3)
+    """An estimate: the vendor publishes none."""
+
+    def payload(self, messages: Sequence[NeutralMessage], options: PayloadOptions) -> bytes:
+        """All of it."""
+        target = Target(options.provider, self.name, options.model)
+        system, rest = split_system(messages)
+        body: dict[str, Any] = {
+            "model": options.model,
+            "max_tokens": options.reply_tokens or REPLY_TOKENS,
+        }
+        if system:
+            body["system"] = system
+        body["messages"] = [_message(turn) for turn in turns_of(rest, target)]
+        if options.tools_json and (tools := _tools(options.tools_json)):
+            body["tools"] = tools
+        return orjson.dumps(body)
+
+    def parse_reply(self, completion: object) -> ModelReply:
+        """The content of a message as parts: texts and calls, in order."""
+        content = completion.get("content") if isinstance(completion, Mapping) else None
+        if not isinstance(completion, Mapping) or not isinstance(content, list):
+            raise ValueError("not a message")
+        parts = [
+            part for one in content if isinstance(one, Mapping) for part in parts_of_block(one)
+        ]
+        reason = text_of(completion.get("stop_reason"))
+        return ModelReply(tuple(parts), reason, *(usage_of(completion) or (None, None)))
+
+
+def parts_of_block(block: Mapping[str, Any]) -> list[Part]:
+    """The text or the call in a block of the content."""
+    match block.get("type"):
+        case "text":
+            text = text_of(block.get("text"))
+            return [TextPart(text)] if text else []
+        case "tool_use":
+            arguments = orjson.dumps(block.get("input") or {}).decode()
+            return [ToolCallPart(text_of(block.get("id")), text_of(block.get("name")), arguments)]
+    return []
+
+
+def usage_of(message: Mapping[str, Any]) -> Usage | None:
+    """What was counted, what a cache had among it; None where nothing was."""
+    usage = message.get("usage")
+    if not isinstance(usage, Mapping):
+        return None
+    counts = [one for one in (count_of(usage.get(name)) for name in _COUNTED) if one is not None]
+    return Usage.of(sum(counts) if counts else None, count_of(usage.get("output_tokens")))
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    role = "assistant" if turn.is_model else "user"
+    blocks = list(_blocks(turn.parts))
+    if len(blocks) == 1 and blocks[0]["type"] == "text":
+        return {"role": role, "content": blocks[0]["text"]}
+    return {"role": role, "content": blocks}
+
+
+def _blocks(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
+    for part in parts:
+        match part:
+            case TextPart():
+                yield {"type": "text", "text": part.text}
+            case ToolCallPart():
+                arguments = orjson.loads(object_json(part.arguments_json))
+                name = strict_call_name(part.name)
+                yield {"type": "tool_use", "id": part.id, "name": name, "input": arguments}
+            case ToolResultPart():
+                text = part.text if part.text.strip() else NO_OUTPUT_TEXT
+                block = {"type": "tool_result", "tool_use_id": part.call_id, "content": text}
+                yield block | ({"is_error": True} if part.is_error else {})
+            case ProviderStatePart() if part.kind in THOUGHT_BLOCKS:
+                if isinstance(value := value_of(part), dict):
+                    yield value
+
+
+def _tools(tools_json: str) -> list[Mapping[str, Any]]:
+    functions, others = tool_schemas(tools_json)
+    return [
+        {"name": one.name, "description": one.description, "input_schema": one.parameters}
+        for one in functions
+    ] + [dict(one) for one in others]

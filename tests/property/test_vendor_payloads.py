@@ -1,0 +1,129 @@
+"""Whatever a history holds, each vendor takes the payload made of it: judged by `tests.kit.vendors.rules` alone."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backscroll_sidecar.adapters import ADAPTERS, PayloadOptions
+from backscroll_sidecar.adapters.target import Target
+from backscroll_sidecar.domain import (
+    NeutralMessage,
+    Part,
+    ProviderStatePart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    assistant_message,
+    result_message,
+)
+from tests.kit.vendors.rules import APIS, check
+
+MODELS = {
+    "openai_chat": "gpt-5.6",
+    "openai_responses": "gpt-5.6-2026-08-01",
+    "anthropic_messages": "claude-opus-4-8",
+    "gemini_contents": "gemini-3-pro",
+}
+HOST = "api.example/v1"
+TOOLS = json.dumps([
+    {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}},
+    {"name": "查", "input_schema": {"type": "object"}},
+])  # fmt: skip
+
+texts = st.sampled_from(["", " ", "\n", "hi", "小黑在哪?", "Assistant: hm", "a" * 70, "🐈"])
+call_ids = st.sampled_from(["c1", "c2", "c3", "toolu_01", "调用", "x" * 60, "a|b", "fc_1|c"])
+tool_names = st.sampled_from(["weather", "查天气", "functions.weather", "9lives", "", "n" * 100])
+arguments = st.sampled_from(["{}", '{"city": "巴黎"}', "{city: Paris", "", "null", "[1]", "你好"])
+names = st.sampled_from(["", "Ann", "小黑", "小白", "Ann Lee", "Ann_Lee"])
+
+
+def _state(api: str, kind: str, value: object, *, foreign: bool) -> ProviderStatePart:
+    made = Target("elsewhere/v1" if foreign else HOST, api, MODELS[api]).state(kind, value)
+    assert made is not None
+    return made
+
+
+signed = st.builds(
+    lambda api, foreign: {
+        "openai_chat": [_state(api, "extra_content", {"google": {"a": "b"}}, foreign=foreign)],
+        "openai_responses": [],
+        "anthropic_messages": [],
+        "gemini_contents": [_state(api, "thought_signature", "AbC=", foreign=foreign)],
+    }[api],
+    st.sampled_from(APIS),
+    st.booleans(),
+)
+calls = st.builds(ToolCallPart, call_ids, tool_names, arguments)
+results = st.builds(ToolResultPart, call_ids, tool_names, texts, st.booleans())
+
+
+@st.composite
+def said(draw: st.DrawFn) -> NeutralMessage:
+    """A message of the model: texts, calls, signatures, in any order."""
+    parts: list[Part] = []
+    for _ in range(draw(st.integers(0, 4))):
+        parts += draw(signed)
+        parts.append(draw(st.one_of(calls, st.builds(TextPart, texts))))
+    parts += draw(signed)
+    return assistant_message(tuple(parts))
+
+
+@st.composite
+def thought(draw: st.DrawFn) -> NeutralMessage:
+    """What a vendor's own answers look like: thoughts, then what they led to."""
+    api = draw(st.sampled_from(["openai_responses", "anthropic_messages"]))
+    foreign, number = draw(st.booleans()), draw(st.integers(0, 10**9))
+    parts: list[Part] = []
+    if api == "anthropic_messages":
+        block = {"type": "thinking", "thinking": "hm", "signature": "sig"}
+        parts.append(_state(api, "thinking", block, foreign=foreign))
+    else:
+        item = {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "x"}
+        parts.append(_state(api, "reasoning", item, foreign=foreign))
+        prefix = "fc" if (calling := draw(st.booleans())) else "msg"
+        parts.append(_state(api, "item_id", f"{prefix}_{number}", foreign=foreign))
+        parts.append(draw(calls) if calling else TextPart("well"))
+        return assistant_message(tuple(parts))
+    parts.append(draw(st.one_of(calls, st.builds(TextPart, texts))))
+    return assistant_message(tuple(parts))
+
+
+messages = st.lists(
+    st.one_of(
+        st.builds(NeutralMessage, st.just(Role.USER), texts, names, author_id=names),
+        st.builds(NeutralMessage, st.just(Role.SYSTEM), texts),
+        st.builds(NeutralMessage, st.just(Role.ASSISTANT), texts),
+        said(),
+        thought(),
+        st.builds(lambda found: result_message(tuple(found)), st.lists(results, max_size=3)),
+    ),
+    max_size=12,
+)
+
+
+def body_of(api: str, history: Sequence[NeutralMessage], tools_json: str = "") -> dict:
+    options = PayloadOptions(MODELS[api], tools_json, with_names=True, provider=HOST)
+    body: dict = json.loads(ADAPTERS[api].payload(history, options))
+    return body
+
+
+@pytest.mark.parametrize("api", APIS)
+@given(
+    history=messages,
+    system=texts,
+    question=st.sampled_from(["when?", "几点?"]),
+    tools=st.booleans(),
+)
+@settings(max_examples=250, deadline=None)
+def test_every_vendor_takes_every_history(api, history, system, question, tools):
+    """Orphans, parallel calls, ids twice, foreign turns, blanks, Chinese names: never a 400; the question once."""
+    asked = [
+        NeutralMessage(Role.SYSTEM, system), *history, NeutralMessage(Role.USER, question),
+    ]  # fmt: skip
+    body = body_of(api, asked, json.dumps(json.loads(TOOLS)[:1]) if tools else "")
+    check(api, body, MODELS[api])
+    assert json.dumps(body, ensure_ascii=False).count(question) == 1
