@@ -205,6 +205,10 @@ class Message(msgspec.Struct, frozen=True):
         return "\n".join(filter(None, map(render_part, self.parts)))
 
 
+CUT_MARK = "…"
+"""Behind a text that is not all there."""
+CUT_ARGUMENTS = '{"cut": true}'
+"""In the place of a call's arguments that are too long."""
 KNOWN_KINDS = frozenset((
     "animation", "audio", "contact", "document", "embed", "emoji", "file", "gif", "image", "link", "location", "media",
     "music", "photo", "picture", "poll", "reaction", "sticker", "story", "video", "video_note", "voice",

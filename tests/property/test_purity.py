@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from backscroll_sidecar.adapters import OpenAIChat, PayloadOptions
-from backscroll_sidecar.context.compress import CUT_MARK, Limits, SimpleCompressor, cut_text
+from backscroll_sidecar.context.compress import Limits, SimpleCompressor, cut_text
 from backscroll_sidecar.context.layouts import Parts, StandardAssembler
 from backscroll_sidecar.context.selected_lines import Line, Lines
-from backscroll_sidecar.domain import Category, Layout, TokenizerName
+from backscroll_sidecar.domain import CUT_MARK, Category, Layout, TokenizerName
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.lines.line_format import time_mark
 from backscroll_sidecar.lines.rendering import RenderStyle

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from backscroll_sidecar.analyze import TokenCounter, token_counter
 from backscroll_sidecar.chat.turns import Turn
 from backscroll_sidecar.context.budget import Frame, payload_tokens
-from backscroll_sidecar.domain import Layout, NeutralMessage, result_message
+from backscroll_sidecar.domain import Layout, result_message
 from backscroll_sidecar.errors import BudgetTooSmall
 
 
@@ -23,7 +23,7 @@ def within_budget(turn: Turn, mark: str) -> Turn:
         return turn
     counter = token_counter(turn.tokenizer)
     messages = list(turn.messages)
-    excess = _tokens(turn, counter) - turn.budget
+    excess = _tokens(turn) - turn.budget
     for place, message in enumerate(messages):
         if excess <= 0:
             break
@@ -57,7 +57,7 @@ def shortened(text: str, most: int, counter: TokenCounter, mark: str) -> str:
     return cut
 
 
-def _tokens(turn: Turn, counter: TokenCounter) -> int:
+def _tokens(turn: Turn) -> int:
     frame = Frame(
         budget=turn.budget or 0,
         reserve=turn.reserve,
@@ -67,13 +67,4 @@ def _tokens(turn: Turn, counter: TokenCounter) -> int:
         with_names=turn.with_names,
         tokenizer=turn.tokenizer,
     )
-    each = frame.adapter.framing.message_tokens
-    calls = sum(_call_tokens(message, counter, each) for message in turn.messages)
-    return payload_tokens(turn.messages, frame) + calls
-
-
-def _call_tokens(message: NeutralMessage, counter: TokenCounter, framing: int) -> int:
-    return sum(
-        framing + counter.count(call.name) + counter.count(call.arguments_json)
-        for call in message.tool_calls
-    )
+    return payload_tokens(turn.messages, frame)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from backscroll_sidecar.chat.turns import ModelReply, Turn, decode_turn, encode_turn
 from backscroll_sidecar.domain import (
+    CUT_ARGUMENTS,
     MAX_BATCH_BYTES,
     MAX_ID_BYTES,
     MAX_STATE_BYTES,
@@ -52,7 +53,6 @@ from backscroll_sidecar.turn_ids import asked_mark, mark_of, partial_id, reply_i
 
 log = structlog.get_logger(__name__)
 
-CUT_ARGUMENTS = '{"cut": true}'
 KEPT = {AppendOutcome.STORED, AppendOutcome.DUPLICATE}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from functools import lru_cache
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,6 +41,7 @@ from backscroll_sidecar.context.layouts import (
     Block,
     Part,
     Plan,
+    StandardAssembler,
     messages_of,
     system_line,
 )
@@ -205,6 +207,16 @@ def assemble(
         pieces.and_more(more),
         program,
     )
+
+
+def with_parts(fitted: Fitted, frame: Frame) -> Fitted:
+    """The same as values, where a message consists of more than a text."""
+    if fitted.assembled is not None or not fitted.parts.lines.has_parts:
+        return fitted
+    made = StandardAssembler().assemble(
+        fitted.parts, frame.layout, include_system=frame.include_system
+    )
+    return msgspec.structs.replace(fitted, assembled=made)
 
 
 def payload_messages(fitted: Fitted, frame: Frame) -> tuple[NeutralMessage, ...]:

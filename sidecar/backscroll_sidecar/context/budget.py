@@ -22,6 +22,7 @@ from backscroll_scoring.layout import (
     TURNS_TOKENS,
 )
 from backscroll_sidecar.adapters import OPENAI_CHAT, Adapter, speaker_of
+from backscroll_sidecar.adapters.token_costs import message_tokens
 from backscroll_sidecar.analyze import begins_anew, exact_tokens, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import (
     CUT_PROBES,
@@ -390,9 +391,8 @@ def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame) -> int:
     if frame.with_names:
         names = frame.adapter.names(list(map(speaker_of, messages)))
         total += sum(map(frame.name_tokens, names))
-    for one in messages:
-        total += counter.count(one.content) + frame.adapter.framing.message_tokens
-    return total
+    framing = frame.adapter.framing
+    return total + sum(message_tokens(one, counter.count, framing) for one in messages)
 
 
 def _token_counts(counted: Counted, frame: Frame) -> TokenCounts:

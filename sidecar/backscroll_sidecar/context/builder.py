@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from backscroll_sidecar.adapters import ADAPTERS, OPENAI_CHAT, Adapter, PayloadOptions, Speaker
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
-from backscroll_sidecar.context.assembly import assemble, payload_messages
+from backscroll_sidecar.context.assembly import assemble, payload_messages, with_parts
 from backscroll_sidecar.context.budget import Fitted, Frame, frame_of
 from backscroll_sidecar.context.compress import Limits
 from backscroll_sidecar.context.elsewhere import SEMANTIC, with_elsewhere
@@ -170,7 +170,9 @@ class ContextBuilder:
         frame = frame_of(request, picked.profile, adapter)
         fitted, lost = await fit_in_stages(parts, frame, picked.profile, deadline)
         watch.lap("fit")
-        times = formats.count(adapter.name) if adapter.line_form else 0
+        fitted = with_parts(fitted, frame)
+        has_form = adapter.line_form and not fitted.parts.lines.has_parts
+        times = formats.count(adapter.name) if has_form else 0
         content = assemble(fitted, picked, kinds, frame, self._codec, route.model, times)
         not_adapted: tuple[Degradation, ...] = ()
         if times < len(formats):
@@ -271,6 +273,7 @@ class ContextBuilder:
             wanted.line_style(question.asked_at_ms, route.texts),
             self._codec,
             has_turns=request.layout is Layout.TURNS,
+            has_tools=bool(request.tools_json),
             answered_row=question.explicit_parent_row,
             asker=Speaker(author_id, name),
         )

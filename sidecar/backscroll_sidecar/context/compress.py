@@ -13,10 +13,9 @@ import regex
 from backscroll_scoring import take_fitting
 from backscroll_scoring.layout import CHARS, KEPT, LEFT, PASSED_OVER, TAKEN
 from backscroll_sidecar.context.selected_lines import Line, Lines
-from backscroll_sidecar.domain import Fate
+from backscroll_sidecar.domain import CUT_MARK, Fate
 from backscroll_sidecar.lines.rendering import RenderedLine
 
-CUT_MARK = "…"
 LEAST_TOKENS = 64
 """Of a budget that does not hold all lines, kept for the newest one."""
 CUT_PROBES = 8

@@ -22,7 +22,6 @@ from backscroll_sidecar.context.budget import (
     payload_tokens,
 )
 from backscroll_sidecar.context.compress import (
-    CUT_MARK,
     Compressed,
     Compressor,
     Limits,
@@ -39,7 +38,14 @@ from backscroll_sidecar.context.layouts import (
 )
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.selected_lines import Lines
-from backscroll_sidecar.domain import Degradation, Fate, Layout, NeutralMessage, Role
+from backscroll_sidecar.domain import (
+    CUT_MARK,
+    Degradation,
+    Fate,
+    Layout,
+    NeutralMessage,
+    Role,
+)
 from backscroll_sidecar.lines.escaping import escape_new
 from backscroll_sidecar.lines.rendering import RenderedLine
 from backscroll_sidecar.scripts import shows_nothing

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring.layout import (
     FIRST_NUMBER,
+    IS_REFERENCE,
     MISSING,
     OWN_SLOT,
     PLACE,
@@ -22,10 +23,11 @@ from backscroll_scoring.links import NO_ROWS
 from backscroll_sidecar.adapters import Speaker
 from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.concurrency.offload import run
+from backscroll_sidecar.context.candidates import Gathered
 from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.selected_lines import Lines
 from backscroll_sidecar.context.tool_exchanges import synthetic_results
-from backscroll_sidecar.domain import Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.domain import ProviderStatePart, Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.lines.line_format import LineStyle
 from backscroll_sidecar.lines.line_source import LineSource, Wanted
 from backscroll_sidecar.lines.rendering import (
@@ -50,6 +52,7 @@ async def lines_of(
     codec: AnswerCodec,
     *,
     has_turns: bool,
+    has_tools: bool,
     answered_row: int,
     asker: Speaker,
 ) -> tuple[Lines, list[int]]:
@@ -59,7 +62,7 @@ async def lines_of(
     view.lines.wanted = wanted
     laid_out = partial(
         _laid_out, view, picked, wanted, line_style,
-        has_turns=has_turns, answered_row=answered_row, asker=asker,
+        has_turns=has_turns, has_tools=has_tools, answered_row=answered_row, asker=asker,
     )  # fmt: skip
     lines, source, kinds = laid_out()
     if lines.sums[MISSING]:
@@ -80,6 +83,7 @@ def _laid_out(
     line_style: LineStyle,
     *,
     has_turns: bool,
+    has_tools: bool,
     answered_row: int,
     asker: Speaker,
 ) -> tuple[Lines, LineSource, list[int]]:
@@ -112,10 +116,43 @@ def _laid_out(
         }
     if wanted.style.with_names:
         source.shared, lines.asked_by = source.shared_names(lines.speakers(), asker)
-    if source.shared or source.additions or wanted.time_style is _RELATIVE:
+    if has_turns:
+        source.in_parts = _in_parts(view, gathered, lines, source, has_tools=has_tools)
+    anew = source.shared or source.additions or source.in_parts
+    if anew or wanted.time_style is _RELATIVE:
         table.look_up(np.array(list(map(source.key, lines.places)), np.int64), columns)
         lines.add_up()
     return lines, source, kinds
+
+
+def _in_parts(
+    view: ChannelView, gathered: Gathered, lines: Lines, source: LineSource, *, has_tools: bool
+) -> frozenset[int]:
+    """The places whose messages are told as what they consist of.
+
+    These are the bot's own calls with their results, where it has tools, and lines with what only a provider can read.
+    """
+    talk = lines.columns[PLACE][lines.columns[IS_REFERENCE] == 0]
+    rows, bodies = gathered.rows[talk], view.texts.bodies
+    here = rows < view.count
+    talk, rows = talk[here], rows[here]
+    of_parts = bodies.text_at[rows] >= bodies.size[rows]
+    if not of_parts.any():
+        return frozenset()
+    style, found, exchanges = source.wanted.style, set[int](), dict[int, list[tuple[int, bool]]]()
+    for place, row in zip(talk[of_parts].tolist(), rows[of_parts].tolist(), strict=True):
+        is_own = style.is_own(Role(view.role.item(row)), view.author_id(row))
+        ids = view.tool_exchanges.ids(view.message_ids[row])
+        if ids is not None:
+            exchange = gathered.exchanges.members.get(place, place)
+            exchanges.setdefault(exchange, []).append((place, is_own or not ids.calls))
+        elif is_own and any(isinstance(one, ProviderStatePart) for one in view.parts(row)):
+            found.add(place)
+    for exchange, members in exchanges.items() if has_tools else ():
+        shown = sum(lines.block_of(place) == exchange for place in lines.places)
+        if shown == len(members) and all(is_own for _, is_own in members):
+            found.update(place for place, _ in members)
+    return frozenset(found)
 
 
 class _Rendered(NamedTuple):

@@ -200,6 +200,11 @@ class Lines(Sequence[Line]):
         return talk + sums[LINES_COST + GROUP_SUMS]
 
     @property
+    def has_parts(self) -> bool:
+        """Whether one is told as a message of parts."""
+        return self.source is not None and not self.source.in_parts.isdisjoint(self.places)
+
+    @property
     def is_shortened(self) -> bool:
         """Whether the text of one was cut."""
         own = map(self.own.get, self.places) if self.own else ()
@@ -224,11 +229,12 @@ class Lines(Sequence[Line]):
     def turn(self, index: int) -> NeutralMessage:
         """A line as a message of its own."""
         slot = self.columns.item(SLOT, index)
-        if slot < 0 or self.source is None:
+        if slot < 0 or self.source is None or self.places[index] in self.source.in_parts:
             return self.rendered(index).turn
         role = _ROLES[self.columns.item(ROLE, index)]
-        author = self.source.author(self.places[index])
-        speaker = self.source.speaker(author) if role is Role.USER else NOBODY
+        place = self.places[index]
+        is_somebody = role is Role.USER and not self.source.is_own(place)
+        speaker = self.source.speaker(self.source.author(place)) if is_somebody else NOBODY
         content, shown = self.source.table.text(slot, CONTENT), (self.message_id(index),)
         return NeutralMessage(role, content, speaker.name, shown, author_id=speaker.author_id)
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, tzinfo
 
 import msgspec
 
-from backscroll_sidecar.domain import AuthorKind, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.domain import AuthorKind, Part, Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.lines.names import escape_name, shown_name
 from backscroll_sidecar.texts import ENGLISH, Texts
 
@@ -35,7 +35,8 @@ class Said(msgspec.Struct, frozen=True):
     """What a line tells of one stored message. `is_own`: it is by the bot the context is for.
 
     `addition` is written behind the text and never cut. `token_count` counts both and a line break, in o200k_base;
-    0: not counted yet. `truncated`: `text` is not all of it.
+    0: not counted yet. `truncated`: `text` is not all of it. `is_exchange`: it tells in words what a tool was asked, or
+    gave. `parts`: what it consists of, where a message of its own is made of them and not of `text`.
     """
 
     message_id: str
@@ -49,6 +50,8 @@ class Said(msgspec.Struct, frozen=True):
     addition: str = ""
     token_count: int = 0
     truncated: bool = False
+    is_exchange: bool = False
+    parts: tuple[Part, ...] = ()
 
     @property
     def whole(self) -> str:
@@ -61,6 +64,11 @@ class Said(msgspec.Struct, frozen=True):
         if self.role is _SYSTEM:
             return _SYSTEM
         return _ASSISTANT if self.is_own else _USER
+
+    @property
+    def turn_role(self) -> Role:
+        """The role of a message of its own. A call in the model's own words would teach it to write calls."""
+        return _USER if self.is_exchange else self.rendered_role
 
 
 class LineStyle(msgspec.Struct, frozen=True):

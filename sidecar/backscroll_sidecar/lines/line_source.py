@@ -22,6 +22,7 @@ from backscroll_sidecar.lines.rendering import (
     RENDER_US_PER_CHAR,
     RenderedLine,
     RenderStyle,
+    in_parts,
     said_of,
 )
 from backscroll_sidecar.texts import ENGLISH, Texts
@@ -87,6 +88,8 @@ class LineSource:
         Whose names somebody else shown has, too.
     additions : texts by place
         What is written behind a line for this question alone.
+    in_parts : places
+        What is told as a message of parts, for this question alone.
     """
 
     view: ChannelView
@@ -97,11 +100,17 @@ class LineSource:
     table: LineTable
     shared: frozenset[int] = _NO_ONE
     additions: Mapping[int, str] = field(default_factory=dict)
+    in_parts: frozenset[int] = _NO_ONE
 
     def author(self, place: int) -> int:
         """The number of who speaks at a place; -1 elsewhere."""
         row = self.rows.item(place)
         return self.view.columns.author.item(row) if row < self.view.count else -1
+
+    def is_own(self, place: int) -> bool:
+        """Whether the bot itself says the line at a place."""
+        view, row, _ = self._where(place)
+        return self.wanted.style.is_own(_ROLES[view.role.item(row)], view.author_id(row))
 
     def speaker(self, author: int) -> Speaker:
         """Somebody by their number."""
@@ -140,6 +149,9 @@ class LineSource:
         said = said_of(view, row, self.wanted.style)
         if place in self.additions:
             said = msgspec.structs.replace(said, addition=self.additions[place], token_count=0)
+        if place in self.in_parts:
+            keep_control = self.wanted.style.keep_control
+            said = in_parts(said, view.parts(row), keep_control=keep_control)
         return self.wanted.style.render(
             said,
             time_mark(said.sent_at_ms, self.line_style),
@@ -151,7 +163,7 @@ class LineSource:
     def key(self, place: int) -> int:
         """Under which key the table has the line at a place; -1: nobody else can use it."""
         view, row = self.view, self.rows.item(place)
-        if row >= view.count or place in self.additions:
+        if row >= view.count or place in self.additions or place in self.in_parts:
             return -1
         mark = time_mark(view.columns.time_ms.item(row), self.line_style)
         number = int(bool(mark))

@@ -6,18 +6,31 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from backscroll_scoring import Pieces
 from backscroll_sidecar.adapters import OPENAI_CHAT, Adapter, Speaker, inside_json
+from backscroll_sidecar.adapters.token_costs import message_tokens, missing_result_tokens
 from backscroll_sidecar.analyze import count_with_breaks, repeated_tokens, token_counter
 from backscroll_sidecar.channels import ChannelView, shown_id
 from backscroll_sidecar.domain import (
+    CUT_ARGUMENTS,
+    CUT_MARK,
     AuthorKind,
+    MediaPart,
     NeutralMessage,
+    Part,
+    ProviderStatePart,
     Role,
     SpeakerStyle,
     StoredSystemRows,
     TextPart,
     TokenizerName,
+    ToolCallPart,
+    ToolResultPart,
+    assistant_message,
+    render_part,
+    result_message,
 )
 from backscroll_sidecar.lines.escaping import escape, shown_parts
 from backscroll_sidecar.lines.line_format import Said, indent, line_prefix, outside
@@ -108,13 +121,15 @@ class RenderStyle(NamedTuple):
         if outside(said, self.speaker):
             content, turn_cost = mark + whole, text_cost + repeated_tokens(mark, self.tokenizer)
             turn_tokens = counter.count(content)
+        turn_tokens += self.adapter.framing.message_tokens
+        turn_cost += self.adapter.framing.message_tokens
+        if said.parts:
+            turn_tokens = turn_cost = self._parts_tokens(said)
         speaker = NOBODY
         if not said.is_own and said.role is not _SYSTEM:
             speaker = Speaker(said.author_id, said.author_name or said.author_id)
-        turn_tokens += self.adapter.framing.message_tokens
-        turn_cost += self.adapter.framing.message_tokens
         added = 0
-        if self.with_names:
+        if self.with_names and not said.parts:
             of = self.adapter, self.tokenizer
             added = name_tokens(self.adapter.name_alone(speaker, is_shared=is_shared), *of)
             turn_cost += max(added, name_tokens(self.adapter.name_alone(speaker), *of))
@@ -122,6 +137,12 @@ class RenderStyle(NamedTuple):
             said, self, mark, fragment, is_shared, content, speaker, turn_cost, turn_tokens, line, line_cost,
             line_tokens, last_tokens, gap_tokens, added, channel,
         )  # fmt: skip
+
+    def _parts_tokens(self, said: Said) -> int:
+        """Of a message of parts. What is added to it are results that nobody gave."""
+        count, framing = token_counter(self.tokenizer).count, self.adapter.framing
+        missing = said.addition.count("\n") * missing_result_tokens(count, framing)
+        return message_tokens(message_of(said), count, framing) + missing
 
     def is_own(self, role: Role, author_id: str) -> bool:
         """Whether what somebody says is the model's own."""
@@ -196,8 +217,10 @@ class RenderedLine:
     def turn(self) -> NeutralMessage:
         """It as a message of its own."""
         said, (author_id, name) = self.said, self.speaker
+        if said.parts:
+            return message_of(said)
         return NeutralMessage(
-            said.rendered_role, self.content, name, (said.message_id,), author_id=author_id
+            said.turn_role, self.content, name, (said.message_id,), author_id=author_id
         )
 
     @property
@@ -205,7 +228,7 @@ class RenderedLine:
         """What a table knows of it, in the order of `layout`."""
         return (
             self.turn_tokens, self.turn_cost, self.line_tokens, self.line_cost, self.last_tokens, self.gap_tokens,
-            len(self.said.text), not self.line.startswith("/"), self.said.rendered_role, self.name_tokens,
+            len(self.said.text), not self.line.startswith("/"), self.said.turn_role, self.name_tokens,
         )  # fmt: skip
 
     def forms(self, codec: AnswerCodec) -> Sequence[bytes]:
@@ -215,7 +238,7 @@ class RenderedLine:
             adapter.name_alone(self.speaker, is_shared=self.is_shared) if style.with_names else ""
         )
         form = adapter.line_form
-        head, tail = form.around(self.said.rendered_role, name) if form else (b"", b"")
+        head, tail = form.around(self.said.turn_role, name) if form else (b"", b"")
         line, escaped = self.line.encode(), inside_json(self.line)
         is_line = self.content is self.line
         content = line if is_line else self.content.encode()
@@ -231,6 +254,7 @@ def said_of(view: ChannelView, row: int, style: RenderStyle) -> Said:
     if role is _SYSTEM and not style.is_platform(role):
         role = _USER
     text = row_text(view, row, keep_control=style.keep_control)
+    is_exchange = not view.is_text(row) and view.is_tool_message(row)
     return Said(
         shown_id(view.message_ids[row]),
         role,
@@ -241,7 +265,46 @@ def said_of(view: ChannelView, row: int, style: RenderStyle) -> Said:
         text,
         view.columns.time_ms.item(row),
         token_count=view.token_count.item(row) if text is view.texts[row] else 0,
+        is_exchange=is_exchange,
     )
+
+
+def in_parts(said: Said, parts: Sequence[Part], *, keep_control: bool) -> Said:
+    """The same as a message of these parts, which are its row's."""
+    shown: list[Part] = []
+    for part in parts:
+        if isinstance(part, TextPart | ToolResultPart):
+            text = escape(part.text, keep_control=keep_control)
+            shown.append(msgspec.structs.replace(part, text=text))
+        elif not isinstance(part, MediaPart):
+            shown.append(part)
+    return msgspec.structs.replace(said, parts=tuple(shown), is_exchange=False)
+
+
+def message_of(said: Said) -> NeutralMessage:
+    """A message of parts. Where the text was cut, they are: results and texts at their ends, arguments as a whole."""
+    parts = _cut_parts(said.parts, len(said.text)) if said.truncated else said.parts
+    results = tuple([one for one in parts if isinstance(one, ToolResultPart)])
+    made = result_message(results) if results else assistant_message(parts)
+    return msgspec.structs.replace(made, message_ids=(said.message_id,))
+
+
+def _cut_parts(parts: Sequence[Part], room: int) -> tuple[Part, ...]:
+    """The parts in about so many characters, without what only their vendor can read: that is of the whole."""
+    shown: list[Part] = []
+    for part in parts:
+        if isinstance(part, ProviderStatePart):
+            continue
+        size = len(render_part(part))
+        if size <= room:
+            shown.append(part)
+        elif isinstance(part, ToolCallPart):
+            shown.append(msgspec.structs.replace(part, arguments_json=CUT_ARGUMENTS))
+        elif isinstance(part, TextPart | ToolResultPart):
+            left = max(0, room - (size - len(part.text)) - 1)
+            shown.append(msgspec.structs.replace(part, text=part.text[:left] + CUT_MARK))
+        room = max(0, room - size)
+    return tuple(shown)
 
 
 def row_text(view: ChannelView, row: int, *, keep_control: bool) -> str:

@@ -1,12 +1,13 @@
 """P-10: a tool call and its results are taken or left together; orphans are repaired or dropped, as configured."""
 
+import json
 from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll import AsyncClient, Author, Message, ToolCall, ToolResult
+from backscroll import AsyncClient, Author, Message, ProviderState, ToolCall, ToolResult
 from backscroll_sidecar.context.profiles import ContextSettings
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import (
@@ -17,9 +18,10 @@ from backscroll_sidecar.domain import (
     ToolCallPart,
     ToolResultPart,
 )
-from tests.kit.chats import BOT, MINUTE_MS, say
+from tests.kit.chats import BOT, MINUTE_MS, NOON_MS, say
 from tests.kit.rooms import Room, fates, ids, ids_by_rank
 from tests.kit.served import served
+from tests.kit.vendors.rules import check
 
 DROP = ContextSettings(orphan_calls=OrphanCalls.DROP)
 
@@ -338,3 +340,124 @@ async def test_rounds_of_channels_whose_ids_are_alike(profile, used_in):
         assert held >= {(room, id) for room in used_in for id in ("5", "7")}
         ids = [one.message_id for one in built.raw.explanation.candidates]
         assert not Counter(id for _, id in held) - Counter(ids)
+
+
+WEATHER = (
+    '[{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]'
+)
+FORMATS = ["openai_chat", "openai_responses", "anthropic_messages", "gemini_contents"]
+SIGNED = ProviderState(
+    "api.example/v1", "gemini_contents", "gemini-3-pro", "thought_signature", b'"AbC="'
+)
+
+
+def exchange() -> list[Message]:
+    """Two calls at once, somebody talking in between, an error, the answer."""
+    bot = Author("bot", "Cat", kind="bot")
+    called = [
+        SIGNED,
+        ToolCall("c1", "weather", '{"city": "巴黎"}'),
+        ToolCall("c|2", "weather", "{}"),
+    ]
+    return [
+        Message("m1", "u1", "weather?", NOON_MS - 9_000),
+        Message("m2", bot, "let me see", NOON_MS - 8_000, parts=called, role="assistant"),
+        Message("m3", bot, ToolResult("c1", "sunny", "weather"), NOON_MS - 7_000, role="tool"),
+        Message("m4", "u2", "hurry up", NOON_MS - 6_000),
+        Message("m5", bot, ToolResult("c|2", "no city", "weather", is_error=True), NOON_MS - 5_000, role="tool"),
+        Message("m6", bot, "Sunny!", NOON_MS - 4_000, role="assistant"),
+    ]  # fmt: skip
+
+
+async def payloads(client: AsyncClient, **options) -> dict[str, dict]:
+    found = {}
+    for name in FORMATS:
+        context = await client.build_context(
+            "room", "and in Rome?", asker="u1", self_ids=["bot"], asked_at=NOON_MS, payload_formats=name,
+            model="gemini-3-pro", profile="room", provider="api.example/v1", **options,
+        )  # fmt: skip
+        assert context.raw.tokens.total <= context.raw.tokens.budget
+        check(name, context.payload, "gemini-3-pro")
+        found[name] = context.payload
+    return found
+
+
+@pytest.mark.row("P-10")
+@pytest.mark.row("P-20")
+@pytest.mark.row("S3-23")
+async def test_past_rounds_are_the_vendors_own_messages_where_there_are_tools():
+    """Calls and results stand together, in the order of the calls; errors are told; ids are fit for the vendor."""
+    async with served() as (client, _):
+        await client.append("room", exchange())
+        found = await payloads(client, tools_json=WEATHER)
+    chat = found["openai_chat"]["messages"]
+    assert [one["role"] for one in chat] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+        "assistant",
+        "user",
+    ]
+    first, second = (call["id"] for call in chat[1]["tool_calls"])
+    assert [(one["tool_call_id"], one["content"]) for one in chat[2:4]] == [
+        (first, "sunny"),
+        (second, "no city"),
+    ]
+    assert (first, chat[1]["content"]) == ("c1", "let me see")
+    kinds = [one.get("type", one.get("role")) for one in found["openai_responses"]["input"]]
+    assert kinds == [
+        "user", "assistant", "function_call", "function_call", "function_call_output", "function_call_output", "user",
+        "assistant", "user",
+    ]  # fmt: skip
+    asked, answered = found["anthropic_messages"]["messages"][1:3]
+    assert [one["type"] for one in asked["content"]] == ["text", "tool_use", "tool_use"]
+    assert asked["content"][1]["input"] == {"city": "巴黎"}
+    assert [one["type"] for one in answered["content"]] == ["tool_result", "tool_result", "text"]
+    assert [one.get("is_error", False) for one in answered["content"][:2]] == [False, True]
+    model, person = found["gemini_contents"]["contents"][1:3]
+    assert [next(iter(one)) for one in model["parts"]] == ["text", "functionCall", "functionCall"]
+    assert model["parts"][1]["thoughtSignature"] == "AbC="
+    said = [one["functionResponse"]["response"] for one in person["parts"][:2]]
+    assert said == [{"output": "sunny"}, {"error": "no city"}]
+
+
+@pytest.mark.row("P-20")
+async def test_past_rounds_are_told_in_words_where_there_are_no_tools():
+    """Nothing of the model's own is a call in words: it would learn to write calls instead of making them."""
+    async with served() as (client, _):
+        await client.append("room", exchange())
+        found = await payloads(client)
+    chat = found["openai_chat"]["messages"]
+    assert all("tool_calls" not in one and one["role"] != "tool" for one in chat)
+    for one in chat:
+        assert one["role"] == "user" or "[call" not in one["content"]
+    assert any("[result weather: sunny]" in one["content"] for one in chat)
+
+
+@pytest.mark.row("P-31")
+async def test_what_only_a_provider_can_read_goes_back_to_it_alone():
+    """By provider, interface and family of the model; somebody else's call is told in words to a model that signs."""
+    async with served() as (client, _):
+        await client.append("room", exchange())
+
+        async def contents(**options) -> str:
+            context = await client.build_context(
+                "room", "and in Rome?", asker="u1", self_ids=["bot"], asked_at=NOON_MS, tools_json=WEATHER,
+                payload_formats="gemini_contents", profile="room", **options,
+            )  # fmt: skip
+            check("gemini_contents", context.payload, options["model"])
+            return json.dumps(context.payload, ensure_ascii=False)
+
+        own = await contents(model="gemini-3-pro-preview", provider="api.example/v1")
+        elsewhere = await contents(model="gemini-3-pro", provider="other.example/v1")
+        another = await contents(model="gemini-4-flash", provider="api.example/v1")
+        old = await contents(model="gemini-2.5-pro", provider="api.example/v1")
+    assert '"thoughtSignature": "AbC="' in own
+    for other in (elsewhere, another):
+        assert "AbC=" not in other
+        assert "functionCall" not in other
+        assert "[call weather" in other
+    assert "functionCall" in old
+    assert "AbC=" not in old

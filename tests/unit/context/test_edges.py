@@ -8,8 +8,16 @@ import pytest
 
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.channels import Channels
-from backscroll_sidecar.context.compress import CUT_MARK, cut_text
-from backscroll_sidecar.domain import Layout, Member, Reply, Role, SpeakerStyle, TokenizerName
+from backscroll_sidecar.context.compress import cut_text
+from backscroll_sidecar.domain import (
+    CUT_MARK,
+    Layout,
+    Member,
+    Reply,
+    Role,
+    SpeakerStyle,
+    TokenizerName,
+)
 from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.history.publishing import publish_slices
