@@ -2,6 +2,8 @@
 
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from backscroll_sidecar.analyze import is_same_question
 from backscroll_sidecar.chat.turns import ChatRequest, ChatSettings, Turn
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
@@ -16,8 +18,8 @@ DEFAULT_SELF_ID = "assistant"
 """The author of replies where the caller names no id of its bot."""
 
 
-def checked_context(request: ChatRequest) -> BuildRequest:
-    """The context that a new turn asks for.
+def checked_context(request: ChatRequest, settings: ChatSettings) -> BuildRequest:
+    """The context that a new turn asks for; its payload is the one the model will get, unless others are wanted.
 
     Raises
     ------
@@ -35,6 +37,8 @@ def checked_context(request: ChatRequest) -> BuildRequest:
             field="context.asker",
             reason=Reason.MISSING_FIELD,
         )
+    if context.payload_formats is None:
+        return replace(context, payload_formats=(request.model_api or settings.model_api,))
     return context
 
 

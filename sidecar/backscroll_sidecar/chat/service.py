@@ -94,7 +94,7 @@ class ChatService:
         """
         limits = self._limits(request)
         began_ms = self._clock.now_ms()
-        context = checked_context(request)
+        context = checked_context(request, self._settings)
         turn_id = new_turn_id(context.question)
         context = await self._with_trigger(request, context, turn_id)
         release = await self._hold_question(request, context, limits)

@@ -235,7 +235,10 @@ class ContextBuilder:
 
     def _formats(self, request: BuildRequest) -> tuple[str, ...]:
         """The payload formats that are wanted."""
-        return () if ResponsePart.PAYLOADS in request.omit else request.payload_formats
+        if ResponsePart.PAYLOADS in request.omit:
+            return ()
+        wanted = request.payload_formats
+        return (OPENAI_CHAT.name,) if wanted is None else wanted
 
     async def _parts(
         self,

@@ -60,7 +60,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
 
     `key.channel` may be empty. `time_left_s` is what remains of the caller's deadline, None without one.
     `own_question_id` is the id under which a chat stores the question beside the build: its row is no history, whether
-    or not it is there yet.
+    or not it is there yet. `payload_formats`: None for that of OpenAI Chat Completions.
     """
 
     key: ChannelKey
@@ -88,7 +88,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     query_embedding: Embedding | None = None
     token_budget: int | None = None
     tokenizer: TokenizerName = TokenizerName.O200K
-    payload_formats: tuple[str, ...] = ("openai_chat",)
+    payload_formats: tuple[str, ...] | None = None
     model: str = ""
     explain: bool = False
     question_label: str | None = None
