@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,8 +83,10 @@ class Vectors(ChannelCache[_Channel]):
     executor : takes searches for the nearest in large channels, and the making of indexes.
     index : ``auto``: by size; ``exact``: every row, always; ``hnsw``: the graph, always.
     files, submit : where graphs are kept, and the writer's `submit`, which remembers their hashes. None: in memory.
-    max_bytes : memory of all channels' vectors together; the one in use always stays.
+    max_bytes : memory of all channels' vectors together; one larger alone stays beside the others.
     """
+
+    setting: ClassVar[str] = "vector_bytes"
 
     def __init__(
         self,
@@ -123,7 +125,8 @@ class Vectors(ChannelCache[_Channel]):
             self._remove_file(key)
         super().publish(key, applied)
 
-    def _dropped(self, kept: _Channel) -> None:
+    def _dropped(self, key: ChannelKey, kept: _Channel) -> None:
+        del key
         if kept.work is not None:
             kept.work.cancel()
 
