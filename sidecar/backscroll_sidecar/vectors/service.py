@@ -178,7 +178,7 @@ class Vectors(ChannelCache[_Channel]):
         """
         channel = await self._channel(key, dims)
         while self._lacks_signs(channel.block):
-            await asyncio.shield(self._signs_task(channel))
+            await asyncio.shield(self._signs_task(key, channel))
             channel = await self._channel(key, dims)
         if channel.index is None:
             channel.index = channel.block.index(by_signs=self._goes_by_signs(channel.block))
@@ -250,31 +250,32 @@ class Vectors(ChannelCache[_Channel]):
     def _improve(self, key: ChannelKey, channel: _Channel) -> None:
         """Begin to make in threads what a block should have."""
         if self._lacks_signs(channel.block):
-            self._signs_task(channel)
+            self._signs_task(key, channel)
         if channel.work is None and self._wants_graph(channel):
             channel.work = asyncio.create_task(self._work(key, channel))
 
-    def _signs_task(self, channel: _Channel) -> asyncio.Task[None]:
+    def _signs_task(self, key: ChannelKey, channel: _Channel) -> asyncio.Task[None]:
         """The one task that makes a channel's signs; begun where there is none."""
         if channel.signs is None:
-            channel.signs = asyncio.create_task(self._make_signs(channel))
+            channel.signs = asyncio.create_task(self._make_signs(key, channel))
             channel.signs.add_done_callback(retrieve_exception)
         return channel.signs
 
-    async def _make_signs(self, channel: _Channel) -> None:
+    async def _make_signs(self, key: ChannelKey, channel: _Channel) -> None:
         """Again where the block changed meanwhile in what decides their centre."""
         block, loop = channel.block, asyncio.get_running_loop()
         try:
             while self._lacks_signs(block):
                 block.take_signs(await loop.run_in_executor(self._executor, block.signs_work()))
                 channel.index = None
+                self.weigh(key)
         finally:
             channel.signs = None
 
     async def _work(self, key: ChannelKey, channel: _Channel) -> None:
         try:
             while self._wants_graph(channel):
-                await self._improve_graph(channel)
+                await self._improve_graph(key, channel)
                 if not self._wants_graph(channel) and self._is_worth_saving(channel):
                     await self._save_graph(key, channel)
         except BackscrollError as error:
@@ -284,14 +285,19 @@ class Vectors(ChannelCache[_Channel]):
         finally:
             channel.work = None
 
-    async def _improve_graph(self, channel: _Channel) -> None:
+    async def _improve_graph(self, key: ChannelKey, channel: _Channel) -> None:
         """Put some of what lacks into the graph, and take out what was taken back."""
         block, loop = channel.block, asyncio.get_running_loop()
         gone, channel.gone = channel.gone, []
-        work = block.graph_work(gone)
-        graph, covered = await loop.run_in_executor(self._builder, work)
+        try:
+            work = block.graph_work(gone)
+            graph, covered = await loop.run_in_executor(self._builder, work)
+        except BaseException:  # a cancelled one, too: the graph may still have them
+            channel.gone = gone + channel.gone
+            raise
         block.take_graph(graph, covered)
         channel.index = None
+        self.weigh(key)
 
     def _is_worth_saving(self, channel: _Channel) -> bool:
         """Whether much would have to be made again without another file: it is as large as all vectors are."""

@@ -386,6 +386,80 @@ async def test_what_is_taken_back_leaves_the_files_too(
     assert label not in kept.labels()
 
 
+async def filed_labels(house: House, tmp_path: Path) -> list[int] | None:
+    """What the file holds that the store knows; None without one."""
+    record = await IndexRecord.read(house.store, ROOM, "e1")
+    if record is None:
+        return None
+    with ThreadPoolExecutor(1) as thread:
+        load = IndexFiles(tmp_path).load
+        kept = await asyncio.get_running_loop().run_in_executor(
+            thread, load, ROOM, "e1", record, DIMS
+        )
+    assert kept is not None
+    assert len(kept) == record.row_count
+    return kept.labels().tolist()
+
+
+async def test_what_is_taken_back_is_not_forgotten_where_the_work_fails(
+    filed: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next commit takes it out of the graph."""
+    work = block.VectorBlock.graph_work
+
+    def failing(self, gone):
+        work(self, gone)
+
+        def fail():
+            raise MemoryError
+
+        return fail
+
+    with monkeypatch.context() as patched:
+        patched.setattr(block.VectorBlock, "graph_work", failing)
+        await filed.apply(recall("m7"))
+        await filed.vectors.settled()
+    graph = filed.vectors._kept[ROOM].block.graph
+    assert graph is not None
+    assert 7 in graph.labels()
+    await filed.apply(append(message("without a vector")))
+    await filed.vectors.settled()
+    assert 7 not in graph.labels()
+    await filed.vectors.close()
+    kept = await filed_labels(filed, tmp_path)
+    assert kept is not None
+    assert 7 not in kept
+
+
+async def test_signs_and_graphs_count_as_soon_as_they_are_there(monkeypatch) -> None:
+    """Not at the channel's next commit: what is loaded has a graph soon after."""
+    monkeypatch.setattr(service, "SIGN_ROWS", 40)
+    house = House()
+    await house.apply(append(*(said(f"m{n}", n) for n in range(1, 401))))
+    for options in ({}, {"index": "hnsw"}):
+        vectors = house.fresh(**options)
+        await house.nearest(1, vectors=vectors)
+        await vectors.settled()
+        held = vectors._kept[ROOM].block
+        assert held.has_graph is bool(options)
+        assert vectors.nbytes == held.nbytes
+        await vectors.close()
+    await house.vectors.close()
+
+
+async def test_signs_that_are_made_again_count(monkeypatch) -> None:
+    monkeypatch.setattr(service, "SIGN_ROWS", 40)
+    house = House()
+    await house.apply(append(*(said(f"m{n}", n) for n in range(1, 401))))
+    await house.nearest(1)
+    await house.apply(recall("m1"))
+    await house.vectors.settled()
+    held = house.vectors._kept[ROOM].block
+    assert held.has_signs
+    assert house.vectors.nbytes == held.nbytes
+    await house.vectors.close()
+
+
 async def test_a_directory_that_cannot_be_written_costs_the_file_only(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file, no directory")
     house = House(index="hnsw", files=IndexFiles(tmp_path / "taken"))
