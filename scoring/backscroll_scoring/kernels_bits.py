@@ -38,24 +38,26 @@ PARTS = 3
 """Bits of what one row gets of one term: 0 to 4."""
 
 
-@kernel(nb.intp(READ_I32, READ_I32, nb.intp, nb.intp, U64), nogil=True)
-def set_postings(pool: Int32, rows: Int32, newest: int, known: int, bits: UInt64) -> int:
-    """Set the bits of a term's rows, from the place of its newest posting back to the one that is known already.
+@kernel(nb.intp(READ_I32, READ_I32, READ_I32, READ_I32, U64), nogil=True)
+def set_postings(pool: Int32, rows: Int32, newest: Int32, known: Int32, bits: UInt64) -> int:
+    """Set the bits of the rows of terms, from the newest posting of each back to the one that is known already.
 
     `NOT_KEPT` where some of them came after `rows` or `bits` were made: these bits are not all there is.
     """
-    place, capacity, status = newest, bits.shape[0] * BITS, OK
-    while place != known and place > 0:
-        if place >= pool.shape[0]:
-            return BAD_POSTINGS
-        entry = pool[place]
-        if entry >= rows.shape[0] or rows[entry] >= capacity:
-            status = NOT_KEPT
-        elif rows[entry] >= 0:
-            bits[rows[entry] // BITS] |= ONE << np.uint64(rows[entry] % BITS)
-        place -= 1
-        if pool[place] < 0:
-            place = HEADER - pool[place]
+    capacity, status = bits.shape[0] * BITS, OK
+    for term in range(newest.shape[0]):
+        place = np.intp(newest[term])
+        while place != known[term] and place > 0:
+            if place >= pool.shape[0]:
+                return BAD_POSTINGS
+            entry = pool[place]
+            if entry >= rows.shape[0] or rows[entry] >= capacity:
+                status = NOT_KEPT
+            elif rows[entry] >= 0:
+                bits[rows[entry] // BITS] |= ONE << np.uint64(rows[entry] % BITS)
+            place -= 1
+            if pool[place] < 0:
+                place = HEADER - pool[place]
     return status
 
 

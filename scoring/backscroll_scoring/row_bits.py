@@ -61,16 +61,11 @@ class RowBits:
                 return kept[0][:words]
             size = min(len(kept[0]), len(bits))
             bits[:size] = kept[0][:size]
-        is_whole = True
-        for place, until in zip(newest.tolist(), known.tolist(), strict=True):
-            if place != until:
-                status = kernels_bits.set_postings(pool, rows, place, until, bits)
-                if status == NOT_KEPT:
-                    is_whole = False
-                else:
-                    check(status)
-        if key and is_whole:
-            self._terms[key] = bits, newest, terms
+        status = kernels_bits.set_postings(pool, rows, newest, known, bits)
+        if status != NOT_KEPT:
+            check(status)
+            if key:
+                self._terms[key] = bits, newest, terms
         return bits[:words]
 
     def by(self, author: Int32, user: int, count: int, words: int) -> UInt64:

@@ -6,12 +6,15 @@ A commit published during a load is applied after it. Applying is idempotent, so
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import Applied
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -21,9 +24,13 @@ class ChannelCache(Generic[T]):
 
     Parameters
     ----------
-    max_size : of all together, as `_size_of` counts; the one in use always stays.
+    max_size : of all together, as `_size_of` counts. One channel that is larger alone stays beside the others and does
+        not count: the one such used last.
     max_count : how many there may be.
     """
+
+    setting: ClassVar[str] = ""
+    """The setting that `max_size` comes from: named in the log when one channel is larger alone."""
 
     def __init__(self, max_size: int, max_count: int = 2**31) -> None:
         self._max_size = max_size
@@ -31,6 +38,8 @@ class ChannelCache(Generic[T]):
         self._kept: OrderedDict[ChannelKey, T] = OrderedDict()
         self._sizes: dict[ChannelKey, int] = {}
         self._size = 0
+        self._large: set[ChannelKey] = set()
+        self._warned = False
         self._loads: dict[ChannelKey, asyncio.Task[T]] = {}
         self._meanwhile: dict[ChannelKey, list[Applied]] = {}
 
@@ -45,7 +54,7 @@ class ChannelCache(Generic[T]):
     def _loaded(self, key: ChannelKey, kept: T) -> None:
         """Called after a load."""
 
-    def _dropped(self, kept: T) -> None:
+    def _dropped(self, key: ChannelKey, kept: T) -> None:
         """Called after a drop."""
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
@@ -62,8 +71,9 @@ class ChannelCache(Generic[T]):
         """Forget one; its next use loads it again."""
         kept = self._kept.pop(key, None)
         self._size -= self._sizes.pop(key, 0)
+        self._large.discard(key)
         if kept is not None:
-            self._dropped(kept)
+            self._dropped(key, kept)
 
     async def _get(self, key: ChannelKey, read: Callable[[], Awaitable[T]]) -> T:
         """The one in memory, or read from the store, one load at a time. Who gives up does not stop the load."""
@@ -97,10 +107,32 @@ class ChannelCache(Generic[T]):
         size = self._size_of(self._kept[key])
         self._size += size - self._sizes.get(key, 0)
         self._sizes[key] = size
-        while len(self._kept) > self._max_count or (
-            self._size > self._max_size and len(self._kept) > 1
-        ):
+        if size > self._max_size:
+            self._large.add(key)
+            self._warn(size)
+        else:
+            self._large.discard(key)
+        while len(self._large) > 1:
+            self.drop(next(one for one in self._kept if one in self._large))
+        while len(self._kept) > self._max_count or self._counted > self._max_size:
             self.drop(next(iter(self._kept)))
+
+    @property
+    def _counted(self) -> int:
+        """The size of all that the limit is for."""
+        return self._size - sum(self._sizes[one] for one in self._large)
+
+    def _warn(self, size: int) -> None:
+        """Say it once."""
+        if self.setting and not self._warned:
+            self._warned = True
+            log.warning(
+                "one channel takes %d bytes of memory, and %s is %d: it stays beside the others, "
+                "but no second one that large does",
+                size,
+                self.setting,
+                self._max_size,
+            )
 
 
 def retrieve_exception(task: asyncio.Task[Any]) -> None:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 import msgspec
 
@@ -46,8 +47,10 @@ class Channels(ChannelCache[HotChannel]):
     ----------
     reader : where channels are loaded from.
     codec : encodes the wire form of a message at append.
-    max_bytes : estimated memory of all channels together; the one in use always stays.
+    max_bytes : estimated memory of all channels together; one larger alone stays beside the others.
     """
+
+    setting: ClassVar[str] = "hot_channel_bytes"
 
     def __init__(
         self, reader: HistoryReader, codec: FragmentCodec, *, max_bytes: int = DEFAULT_MAX_BYTES

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ GRAPH_ROWS = 100_000
 nearest makes tables of all rows beside, .6 ms at 100,000."""
 SAVED_AGAIN = 1.05
 """Times as many rows as its file has: then a graph is saved again. What the file lacks is put in after a start."""
+SAVED_AFTER_S = 300.0
+"""So long after something was taken back the graph is saved again, at once with all that is taken back meanwhile."""
 GRAPH_TAIL_ROWS = 256
 """So many rows are left beside a graph before they come into it."""
 SIGN_ROWS = 2_000
@@ -71,6 +73,8 @@ class _Channel:
     """What was taken back or edited, and the graph may still have as it was."""
     saved_rows: int = 0
     """Rows of the graph in its file; 0 without one."""
+    later: asyncio.TimerHandle | None = None
+    """Begins to save the graph again, whose file went with something that was taken back."""
 
 
 class Vectors(ChannelCache[_Channel]):
@@ -83,8 +87,10 @@ class Vectors(ChannelCache[_Channel]):
     executor : takes searches for the nearest in large channels, and the making of indexes.
     index : ``auto``: by size; ``exact``: every row, always; ``hnsw``: the graph, always.
     files, submit : where graphs are kept, and the writer's `submit`, which remembers their hashes. None: in memory.
-    max_bytes : memory of all channels' vectors together; the one in use always stays.
+    max_bytes : memory of all channels' vectors together; one larger alone stays beside the others.
     """
+
+    setting: ClassVar[str] = "vector_bytes"
 
     def __init__(
         self,
@@ -105,6 +111,7 @@ class Vectors(ChannelCache[_Channel]):
         self._has_graphs = index != "exact"
         self._files = files
         self._submit = submit
+        self._leaving: dict[ChannelKey, _Channel] = {}  # dropped, and saved just now
         self._closed = False
         self._sweep: asyncio.Task[None] | None = None
         self._builder = patient_pool("backscroll-index")
@@ -120,18 +127,28 @@ class Vectors(ChannelCache[_Channel]):
         """Take over a committed change. Vectors that are not in memory are read when they are needed."""
         recalled = any(stored.state is MessageState.RECALLED for stored in applied.stored)
         if applied.is_erasure or recalled:
+            left = self._leaving.get(key)
+            if left is not None and left.work is not None:
+                left.work.cancel()
             self._remove_file(key)
         super().publish(key, applied)
 
-    def _dropped(self, kept: _Channel) -> None:
+    def _dropped(self, key: ChannelKey, kept: _Channel) -> None:
+        """Its work ends. A graph that waits to be saved is saved first."""
+        waited = self._stop_waiting(kept)
         if kept.work is not None:
             kept.work.cancel()
+        elif waited and not self._closed and key not in self._leaving:
+            self._leaving[key] = kept
+            kept.work = asyncio.create_task(self._work(key, kept))
+            kept.work.add_done_callback(lambda _: self._leaving.pop(key, None))
 
     def _size_of(self, kept: _Channel) -> int:
         return kept.block.nbytes
 
     def _take(self, key: ChannelKey, kept: _Channel, applied: Applied) -> bool:
         if applied.is_erasure:
+            self._stop_waiting(kept)
             return False
         block, has_graph = kept.block, kept.block.has_graph or kept.work is not None
         for stored in applied.stored:
@@ -141,6 +158,7 @@ class Vectors(ChannelCache[_Channel]):
                     kept.gone.append(stored.seq)
             if stored.state is MessageState.RECALLED:
                 kept.saved_rows = 0  # its file is removed
+                self._save_later(key, kept)
         block.add([k.vector for k in applied.vectors if k.embedder_id == self._embedder_id])
         kept.index = None
         self._improve(key, kept)
@@ -171,11 +189,13 @@ class Vectors(ChannelCache[_Channel]):
     async def _ready(self, key: ChannelKey, dims: int) -> tuple[_Channel, VectorIndex]:
         """A channel and what searches it: by signs from `SIGN_ROWS` vectors on, never exactly until they are made.
 
-        The same vectors are always searched in the same way: a restart, or who asks first, changes no answer.
+        Without a graph the same vectors are always searched in the same way: a restart, or who asks first, changes no
+        answer. Where there should be one, from `GRAPH_ROWS` on, signs answer until it is made: before and after a
+        restart other rows may be found, and both answers are not exhaustive.
         """
         channel = await self._channel(key, dims)
         while self._lacks_signs(channel.block):
-            await asyncio.shield(self._signs_task(channel))
+            await asyncio.shield(self._signs_task(key, channel))
             channel = await self._channel(key, dims)
         if channel.index is None:
             channel.index = channel.block.index(by_signs=self._goes_by_signs(channel.block))
@@ -247,33 +267,38 @@ class Vectors(ChannelCache[_Channel]):
     def _improve(self, key: ChannelKey, channel: _Channel) -> None:
         """Begin to make in threads what a block should have."""
         if self._lacks_signs(channel.block):
-            self._signs_task(channel)
+            self._signs_task(key, channel)
         if channel.work is None and self._wants_graph(channel):
             channel.work = asyncio.create_task(self._work(key, channel))
 
-    def _signs_task(self, channel: _Channel) -> asyncio.Task[None]:
+    def _signs_task(self, key: ChannelKey, channel: _Channel) -> asyncio.Task[None]:
         """The one task that makes a channel's signs; begun where there is none."""
         if channel.signs is None:
-            channel.signs = asyncio.create_task(self._make_signs(channel))
+            channel.signs = asyncio.create_task(self._make_signs(key, channel))
             channel.signs.add_done_callback(retrieve_exception)
         return channel.signs
 
-    async def _make_signs(self, channel: _Channel) -> None:
+    async def _make_signs(self, key: ChannelKey, channel: _Channel) -> None:
         """Again where the block changed meanwhile in what decides their centre."""
         block, loop = channel.block, asyncio.get_running_loop()
         try:
             while self._lacks_signs(block):
                 block.take_signs(await loop.run_in_executor(self._executor, block.signs_work()))
                 channel.index = None
+                self.weigh(key)
         finally:
             channel.signs = None
 
     async def _work(self, key: ChannelKey, channel: _Channel) -> None:
+        """Make what the graph lacks, then save it if that is worth it."""
         try:
-            while self._wants_graph(channel):
-                await self._improve_graph(channel)
-                if not self._wants_graph(channel) and self._is_worth_saving(channel):
+            is_done = False
+            while not is_done:
+                while self._wants_graph(channel):
+                    await self._improve_graph(key, channel)
+                if self._is_worth_saving(channel):
                     await self._save_graph(key, channel)
+                is_done = not self._wants_graph(channel)
         except BackscrollError as error:
             log.warning("the index of a channel is kept in memory only: %s", error.message)
         except Exception:
@@ -281,19 +306,51 @@ class Vectors(ChannelCache[_Channel]):
         finally:
             channel.work = None
 
-    async def _improve_graph(self, channel: _Channel) -> None:
+    async def _improve_graph(self, key: ChannelKey, channel: _Channel) -> None:
         """Put some of what lacks into the graph, and take out what was taken back."""
         block, loop = channel.block, asyncio.get_running_loop()
         gone, channel.gone = channel.gone, []
-        work = block.graph_work(gone)
-        graph, covered = await loop.run_in_executor(self._builder, work)
+        try:
+            work = block.graph_work(gone)
+            graph, covered = await loop.run_in_executor(self._builder, work)
+        except BaseException:  # a cancelled one, too: the graph may still have them
+            channel.gone = gone + channel.gone
+            raise
         block.take_graph(graph, covered)
         channel.index = None
+        self.weigh(key)
 
     def _is_worth_saving(self, channel: _Channel) -> bool:
         """Whether much would have to be made again without another file: it is as large as all vectors are."""
         graph = channel.block.graph
-        return graph is not None and len(graph) >= SAVED_AGAIN * channel.saved_rows
+        return (
+            graph is not None
+            and channel.later is None
+            and len(graph) >= max(1.0, SAVED_AGAIN * channel.saved_rows)
+        )
+
+    def _save_later(self, key: ChannelKey, channel: _Channel) -> None:
+        """Save it in some minutes: a file takes as much as all vectors, and what is taken back often comes in rows."""
+        if self._files is not None and channel.later is None and not self._closed:
+            loop = asyncio.get_running_loop()
+            channel.later = loop.call_later(SAVED_AFTER_S, self._save_now, key, channel)
+
+    def _save_now(self, key: ChannelKey, channel: _Channel) -> None:
+        channel.later = None
+        if channel.work is None and self._kept.get(key) is channel:
+            channel.work = asyncio.create_task(self._work(key, channel))
+
+    @staticmethod
+    def _stop_waiting(channel: _Channel) -> bool:
+        """Whether it waited to be saved; it no longer does."""
+        waited, channel.later = channel.later, None
+        if waited is not None:
+            waited.cancel()
+        return waited is not None
+
+    def _holds(self, key: ChannelKey, channel: _Channel) -> bool:
+        """Whether the channel is in memory, or leaves it: what is taken back meanwhile cancels that."""
+        return self._kept.get(key) is channel or self._leaving.get(key) is channel
 
     async def _save_graph(self, key: ChannelKey, channel: _Channel) -> None:
         """Save it, if nothing is taken back meanwhile. A channel that was dropped keeps nothing on the disk neither."""
@@ -304,9 +361,13 @@ class Vectors(ChannelCache[_Channel]):
         record = await loop.run_in_executor(
             self._builder, files.save, key, self._embedder_id, graph
         )
-        if record is not None and not channel.gone and self._kept.get(key) is channel:
-            await self._submit(record.change(key))
-            channel.saved_rows = len(graph)
+        if record is not None and not channel.gone and self._holds(key, channel):
+            channel.saved_rows = record.row_count
+            try:
+                await self._submit(record.change(key))
+            except BaseException:
+                channel.saved_rows = 0
+                raise
         else:
             await loop.run_in_executor(self._builder, files.remove, key, self._embedder_id)
 
@@ -343,17 +404,38 @@ class Vectors(ChannelCache[_Channel]):
     def _tasks(self) -> list[asyncio.Task[None]]:
         return [
             task
-            for channel in self._kept.values()
+            for channel in (*self._kept.values(), *self._leaving.values())
             for task in (channel.signs, channel.work)
             if task is not None
         ]
 
     async def close(self) -> None:
-        """Stop making indexes. Idempotent."""
+        """Stop making indexes, and save the graphs that have no file. Idempotent."""
+        if self._closed:
+            return
         self._closed = True
         tasks = [*self._tasks(), *([self._sweep] if self._sweep is not None else [])]
+        saving = [channel.work for channel in self._leaving.values()]
         for task in tasks:
-            task.cancel()
+            if task not in saving:
+                task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        for key, channel in list(self._kept.items()):
+            await self._save_last(key, channel)
         await asyncio.to_thread(self._builder.shutdown, cancel_futures=True)
+
+    async def _save_last(self, key: ChannelKey, channel: _Channel) -> None:
+        graph = channel.block.graph
+        self._stop_waiting(channel)
+        if self._files is None or not graph or channel.saved_rows:
+            return
+        try:
+            gone, loop = np.array(channel.gone, np.int64), asyncio.get_running_loop()
+            await loop.run_in_executor(self._builder, graph.forget, gone)
+            channel.gone = []
+            await self._save_graph(key, channel)
+        except BackscrollError as error:
+            log.warning("the index of a channel is not saved: %s", error.message)
+        except Exception:
+            log.exception("an index could not be saved; the next start makes it again")

@@ -90,3 +90,25 @@ async def test_files_that_the_database_does_not_know_are_swept_at_start(tmp_path
         await app.embedding.vectors.swept()
         assert len(list(tmp_path.glob("*-indexes/*.hnsw"))) == 1
         assert not part.exists()
+
+
+async def test_a_recall_takes_the_file_and_a_stop_writes_it_again(tmp_path):
+    """The server that stops still stores which file it is: the next one loads it, without what was taken back."""
+    database = tmp_path / "history.db"
+    async with served(database, embedder=FakeEmbedder(), vector_index="hnsw") as (client, app):
+        await client.append("room", lines())
+        await ask(client)
+        await app.embedding.vectors.settled()
+        for n in range(3):
+            await client.recall_message("room", f"m{n}")
+            await app.embedding.vectors.settled()
+            assert not list(tmp_path.glob("*-indexes/*"))
+        before, _ = await ask(client)
+    (path,) = tmp_path.glob("*-indexes/*.hnsw")
+    written = path.stat().st_mtime_ns
+    async with served(database, embedder=FakeEmbedder(), vector_index="hnsw") as (client, app):
+        after, exhaustive = await ask(client)
+        assert after == before
+        assert not exhaustive
+        await app.embedding.vectors.settled()
+        assert path.stat().st_mtime_ns == written

@@ -152,6 +152,44 @@ async def test_the_oldest_goes_first():
         assert len(tiny) == 1
 
 
+async def test_one_channel_larger_than_the_limit_stays_beside_the_others(caplog):
+    """Uses of others do not push it out, nor it them; of two such the one used last stays. It is said once."""
+    reader = full_reader(3)
+    large, small, other = keys(3)
+    one = Channels(reader, PlainCodec())
+    await one.view(small)
+    channels = Channels(reader, PlainCodec(), max_bytes=2 * one.nbytes + 10)
+    await channels.view(large)
+    rows = tuple(late_row(10 + n, f"n{n}") for n in range(600))
+    channels.publish(large, Applied(stored=rows))
+    for key in (small, large, other, large, small):
+        await channels.view(key)
+    assert channels.hot(large).view().count == 603
+    assert (len(channels), reader.loads) == (3, 4), (
+        "one of the loads was of the channel for the size"
+    )
+    channels.publish(small, Applied(stored=rows))
+    assert channels.hot_view(large) is None
+    assert channels.hot_view(small).count == 603
+    said = [one.getMessage() for one in caplog.records if "hot_channel_bytes" in one.getMessage()]
+    assert len(said) == 1
+
+
+async def test_a_channel_larger_than_the_limit_goes_when_the_others_need_the_room():
+    """Least recently used as any: it is not kept for ever."""
+    reader = full_reader(4)
+    large, *others = keys(4)
+    one = Channels(reader, PlainCodec())
+    await one.view(large)
+    channels = Channels(reader, PlainCodec(), max_bytes=2 * one.nbytes + 10)
+    await channels.view(large)
+    channels.publish(large, Applied(stored=tuple(late_row(10 + n, f"n{n}") for n in range(600))))
+    for key in others:
+        await channels.view(key)
+    assert channels.hot_view(large) is None
+    assert len(channels) == 2
+
+
 async def test_growing_channels_push_others_out():
     """The limit holds for channels that grow by commits, not only at loads."""
     reader = full_reader(2)

@@ -86,7 +86,7 @@ class TestLoading:
         assert rosters.loads == loads + 1, "a miss is loaded again"
 
     async def test_at_most_so_many_entries_the_least_recently_used_goes(self, reader):
-        """What a roster grows by counts too, and the last one stays however large it is."""
+        """What a roster grows by counts too; one that is larger alone stays beside the others."""
         rosters = Rosters(reader, max_entries=29)
         keys = [ChannelKey("default", f"c{i}") for i in range(3)]
         for key in keys:
@@ -101,7 +101,12 @@ class TestLoading:
         await rosters.get(keys[2])
         assert rosters.loads == loads, "the one not used for longest went"
         rosters.publish(keys[2], Applied(stored=tuple(row(f"m{n}", "u1", n, n) for n in range(30))))
-        assert len(rosters) == 1
+        assert len(rosters) == 2
+        await rosters.get(keys[0])
+        await rosters.get(keys[2])
+        assert rosters.loads == loads
+        rosters.publish(keys[0], Applied(stored=tuple(row(f"n{n}", "u1", n, n) for n in range(30))))
+        assert len(rosters) == 1, "of two so large the one used last stays"
         await rosters.get(keys[2])
         assert rosters.loads == loads
 

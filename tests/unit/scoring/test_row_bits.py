@@ -152,6 +152,28 @@ def test_terms_kept_under_a_name_are_kept_once():
     assert len(set(sizes)) == 1
 
 
+def test_many_terms_are_read_by_one_call(monkeypatch):
+    """However many terms stand under a name: no loop of the interpreter over them, at first and after each line."""
+    calls = []
+    kernel = kernels_bits.set_postings
+    monkeypatch.setattr(
+        kernels_bits, "set_postings", lambda *given: calls.append(given) or kernel(*given)
+    )
+    texts = [[0], [1], [0, 2], [3]]
+    postings = filled(texts)
+    terms = np.array([0, 1, 2], np.int32)
+    history, _ = asked(postings, texts, np.ones(4, np.uint8))
+    calls.clear()
+    assert set_of(history.having(terms, "number"), 4) == {0, 1, 2}
+    assert set_of(history.having(terms, "number"), 4) == {0, 1, 2}
+    assert len(calls) == 1
+    postings.append(np.array([4], np.int32), np.array([2], np.int32), np.array([0], np.int32))
+    after, _ = asked(postings, [*texts, [2]], np.ones(5, np.uint8))
+    calls.clear()
+    assert set_of(after.having(terms, "number"), 5) == {0, 1, 2, 4}
+    assert len(calls) == 1
+
+
 def test_bits_take_in_what_comes_and_are_given_up_for_other_numbers(monkeypatch):
     """What is kept is longer the next time; rows that get other numbers begin anew, for those who see them."""
     monkeypatch.setattr(history_candidates, "KEPT_SHARE", 1_000)

@@ -362,28 +362,175 @@ async def test_a_file_of_other_vectors_is_not_taken(filed: House, tmp_path: Path
     assert not file.exists()
 
 
-@pytest.mark.parametrize("change", [recall("m7"), erase("m7")])
-async def test_what_is_taken_back_leaves_the_files_too(
-    filed: House, tmp_path: Path, change
-) -> None:
-    """The vector goes out of the graph, and the file is written again without it."""
-    await filed.apply(change)
-    assert 7 not in await filed.nearest(7, 400)
-    await filed.vectors.settled()
-    label = 7
-    graph = filed.vectors._kept[ROOM].block._graph
-    assert graph is not None
-    assert label not in graph.labels()
-    record = await IndexRecord.read(filed.store, ROOM, "e1")
-    assert record is not None
-    assert record.row_count == 399
+async def filed_labels(house: House, tmp_path: Path) -> list[int] | None:
+    """What the file holds that the store knows; None without one."""
+    record = await IndexRecord.read(house.store, ROOM, "e1")
+    if record is None:
+        return None
     with ThreadPoolExecutor(1) as thread:
         load = IndexFiles(tmp_path).load
         kept = await asyncio.get_running_loop().run_in_executor(
             thread, load, ROOM, "e1", record, DIMS
         )
     assert kept is not None
-    assert label not in kept.labels()
+    assert len(kept) == record.row_count
+    return kept.labels().tolist()
+
+
+async def test_what_is_erased_leaves_the_files_too(filed: House, tmp_path: Path) -> None:
+    """The graph is made and written again without it when it is next needed."""
+    await filed.apply(erase("m7"))
+    await asyncio.get_running_loop().run_in_executor(filed.vectors._builder, int)
+    assert left_in(tmp_path) == []
+    assert 7 not in await filed.nearest(7, 400)
+    await filed.vectors.settled()
+    kept = await filed_labels(filed, tmp_path)
+    assert kept == [n for n in range(1, 401) if n != 7]
+
+
+def left_in(directory: Path) -> list[Path]:
+    return list(directory.iterdir())
+
+
+def count_saves(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rows of each graph that is saved from now on."""
+    saves: list[int] = []
+    save = hnsw.Graph.save
+
+    def counted(graph: hnsw.Graph, path: str) -> None:
+        saves.append(len(graph))
+        save(graph, path)
+
+    monkeypatch.setattr(hnsw.Graph, "save", counted)
+    return saves
+
+
+async def test_what_is_recalled_leaves_the_file_at_once_and_many_are_saved_together(
+    filed: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file goes with the first one, the vectors leave the graph; a stop writes one file without any of them."""
+    saves = count_saves(monkeypatch)
+    for n in range(7, 12):
+        await filed.apply(recall(f"m{n}"))
+        assert n not in await filed.nearest(n, 400)
+        await filed.vectors.settled()
+        assert left_in(tmp_path) == []
+        assert await filed_labels(filed, tmp_path) is None
+    graph = filed.vectors._kept[ROOM].block.graph
+    assert graph is not None
+    assert graph.labels().tolist() == [n for n in range(1, 401) if not 7 <= n < 12]
+    assert saves == []
+    await filed.apply(recall("m12"))  # the graph still has it
+    await filed.vectors.close()
+    assert await filed_labels(filed, tmp_path) == [n for n in range(1, 401) if not 7 <= n < 13]
+    assert saves == [394]
+
+
+async def test_what_was_recalled_from_is_saved_after_a_while(
+    filed: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "SAVED_AFTER_S", 0.01)
+    await filed.apply(recall("m7"))
+    await filed.vectors.settled()
+    await asyncio.sleep(0.1)
+    await filed.vectors.settled()
+    assert await filed_labels(filed, tmp_path) == [n for n in range(1, 401) if n != 7]
+
+
+@pytest.mark.parametrize("change", [None, recall("m8"), erase("m8")])
+async def test_a_channel_that_leaves_memory_is_saved_first(
+    filed: House, tmp_path: Path, change
+) -> None:
+    """Unless something is taken back meanwhile."""
+    await filed.apply(recall("m7"))
+    await filed.vectors.settled()
+    filed.vectors.drop(ROOM)
+    if change is not None:
+        await filed.apply(change)
+    await filed.vectors.settled()
+    await asyncio.get_running_loop().run_in_executor(filed.vectors._builder, int)
+    if change is None:
+        assert await filed_labels(filed, tmp_path) == [n for n in range(1, 401) if n != 7]
+    else:
+        assert await filed_labels(filed, tmp_path) is None
+        assert left_in(tmp_path) == []
+    assert 7 not in await filed.nearest(7, 400)
+
+
+async def test_what_is_taken_back_is_not_forgotten_where_the_work_fails(
+    filed: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next commit takes it out of the graph."""
+    work = block.VectorBlock.graph_work
+
+    def failing(self, gone):
+        work(self, gone)
+
+        def fail():
+            raise MemoryError
+
+        return fail
+
+    with monkeypatch.context() as patched:
+        patched.setattr(block.VectorBlock, "graph_work", failing)
+        await filed.apply(recall("m7"))
+        await filed.vectors.settled()
+    graph = filed.vectors._kept[ROOM].block.graph
+    assert graph is not None
+    assert 7 in graph.labels()
+    await filed.apply(append(message("without a vector")))
+    await filed.vectors.settled()
+    assert 7 not in graph.labels()
+    await filed.vectors.close()
+    kept = await filed_labels(filed, tmp_path)
+    assert kept is not None
+    assert 7 not in kept
+
+
+async def test_signs_and_graphs_count_as_soon_as_they_are_there(monkeypatch) -> None:
+    """Not at the channel's next commit: what is loaded has a graph soon after."""
+    monkeypatch.setattr(service, "SIGN_ROWS", 40)
+    house = House()
+    await house.apply(append(*(said(f"m{n}", n) for n in range(1, 401))))
+    for options in ({}, {"index": "hnsw"}):
+        vectors = house.fresh(**options)
+        await house.nearest(1, vectors=vectors)
+        await vectors.settled()
+        held = vectors._kept[ROOM].block
+        assert held.has_graph is bool(options)
+        assert vectors.nbytes == held.nbytes
+        await vectors.close()
+    await house.vectors.close()
+
+
+async def test_signs_that_are_made_again_count(monkeypatch) -> None:
+    monkeypatch.setattr(service, "SIGN_ROWS", 40)
+    house = House()
+    await house.apply(append(*(said(f"m{n}", n) for n in range(1, 401))))
+    await house.nearest(1)
+    await house.apply(recall("m1"))
+    await house.vectors.settled()
+    held = house.vectors._kept[ROOM].block
+    assert held.has_signs
+    assert house.vectors.nbytes == held.nbytes
+    await house.vectors.close()
+
+
+async def test_until_a_large_channel_has_its_graph_signs_answer_and_say_so(monkeypatch) -> None:
+    """What is found after a start may be other rows than before it: neither answer says that it looked everywhere."""
+    monkeypatch.setattr(service, "SIGN_ROWS", 40)
+    monkeypatch.setattr(service, "GRAPH_ROWS", 300)
+    monkeypatch.setattr(index, "SIGN_RERANK_LEAST", 6)
+    house = House()
+    await house.apply(append(*(said(f"m{n}", n) for n in range(1, 401))))
+    seqs = np.arange(1, 401, dtype=np.int64)
+    for is_settled in (False, True):
+        found = await house.vectors.nearest(ROOM, seqs, direction(3), 5)
+        assert house.vectors._kept[ROOM].block.has_graph is is_settled
+        assert not found.exhaustive
+        assert not (await similar(house.vectors, seqs, 3)).exhaustive
+        await house.vectors.settled()
+    await house.vectors.close()
 
 
 async def test_a_directory_that_cannot_be_written_costs_the_file_only(tmp_path: Path) -> None:
