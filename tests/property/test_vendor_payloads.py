@@ -1,25 +1,40 @@
-"""Whatever a history holds, each vendor takes the payload made of it: judged by `tests.kit.vendors.rules` alone."""
+"""Whatever a history holds, each vendor takes the payload made of it: judged by `tests.kit.vendors.rules` alone.
+
+BACKSCROLL_HISTORIES sets how many histories are tried; `make proof` tries 20,000.
+"""
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 
 import pytest
+import quicktok
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll_sidecar.adapters import ADAPTERS, PayloadOptions
 from backscroll_sidecar.adapters.target import Target
+from backscroll_sidecar.context.model import SystemPrompt
+from backscroll_sidecar.context.profiles import ContextSettings
+from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import (
+    Layout,
+    MediaPart,
+    Message,
     NeutralMessage,
     Part,
     ProviderStatePart,
     Role,
+    SpeakerStyle,
+    StoredSystemRows,
     TextPart,
     ToolCallPart,
     ToolResultPart,
     assistant_message,
     result_message,
 )
+from tests.kit.chats import ANN, BEN, BOT, CAT, MINUTE_MS, say
+from tests.kit.rooms import Room
 from tests.kit.vendors.rules import APIS, check
 
 MODELS = {
@@ -127,3 +142,86 @@ def test_every_vendor_takes_every_history(api, history, system, question, tools)
     body = body_of(api, asked, json.dumps(json.loads(TOOLS)[:1]) if tools else "")
     check(api, body, MODELS[api])
     assert json.dumps(body, ensure_ascii=False).count(question) == 1
+
+
+# --- through the whole path -----------------------------------------------------------------------------------------
+
+HISTORIES = int(os.environ.get("BACKSCROLL_HISTORIES", "150"))
+MARK = "⟦the one question 问题⟧"
+COUNT = quicktok.get_encoding("o200k_base").count
+
+
+@st.composite
+def stored(draw: st.DrawFn) -> list[Message]:
+    """A chat as bots store it: people, rounds with results that come late, twice or never, and other bots."""
+    lines: list[Message] = []
+    for number in range(draw(st.integers(0, 14))):
+        kind = draw(st.sampled_from(["line", "line", "said", "result", "system", "picture"]))
+        author, role = draw(st.sampled_from([ANN, BEN, CAT])), Role.USER
+        parts: tuple[Part, ...] = (TextPart(draw(texts)),)
+        if kind == "said":
+            author, role = draw(st.sampled_from([BOT, BOT, CAT])), Role.ASSISTANT
+            parts = draw(st.one_of(said(), thought())).parts
+        elif kind == "result":
+            author, role = BOT, Role.TOOL
+            parts = tuple(draw(st.lists(results, min_size=1, max_size=2)))
+        elif kind == "system":
+            role = Role.SYSTEM
+        elif kind == "picture":
+            url = draw(
+                st.sampled_from(["https://example.com/a.png", "data:image/png;base64,AA==", ""])
+            )
+            parts = (MediaPart("image", url, draw(texts), "image/png"), *parts)
+        lines.append(
+            say(f"m{number}", author, ago_ms=(20 - number) * MINUTE_MS, parts=parts, role=role)
+        )
+    return lines
+
+
+asked = st.fixed_dictionaries({
+    "tools_json": st.sampled_from(["", json.dumps(json.loads(TOOLS)[:1])]),
+    "token_budget": st.sampled_from([None, 4_000, 400, 200, 120]),
+    "profile": st.sampled_from(["room", "naive", "balanced", "chain_recent"]),
+    "layout": st.sampled_from(Layout),
+    "include_names": st.booleans(),
+    "include_system": st.booleans(),
+    "system": st.sampled_from([None, SystemPrompt("Be kind. 请友善。")]),
+    "stored_system_rows": st.sampled_from(StoredSystemRows),
+    "preferences": st.sampled_from([(), ("likes tea",)]),
+    "speaker_style": st.sampled_from([None, *SpeakerStyle]),
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("orphans", OrphanCalls)
+@given(lines=stored(), request=asked)
+@settings(max_examples=HISTORIES, deadline=None)
+def test_a_build_gives_payloads_that_no_vendor_refuses(orphans, lines, request):
+    """Law 3 as well: inside the budget, by a count of its own, and the question once."""
+    room = Room(lines, settings=ContextSettings(timeout_s=300.0, orphan_calls=orphans))
+    built = room.build_now(
+        MARK, self_ids=("bot",), payload_formats=tuple(APIS), model="gemini-3-pro", provider=HOST,
+        reserve_tokens=0, **request,
+    )  # fmt: skip
+    assert built.tokens.total <= built.tokens.budget
+    assert [one for one in built.degradations if one.reason == "ERROR"] == []
+    bodies = {one.format: json.loads(one.body) for one in built.payloads}
+    assert bodies.keys() == set(APIS)
+    for api, body in bodies.items():
+        check(api, body, "gemini-3-pro")
+        assert json.dumps(body, ensure_ascii=False).count(MARK) == 1
+    assert spent(bodies["openai_chat"], request["tools_json"]) <= built.tokens.total
+
+
+def spent(body: Mapping, tools_json: str) -> int:
+    """What a Chat Completions payload costs: 4 a message and a call, 1 and the name for a name, 3 at the end."""
+    total = 3 + (COUNT(tools_json) if tools_json else 0)
+    for message in body["messages"]:
+        total += (
+            4 + COUNT(message["content"] or "")
+            if "tool_calls" not in message
+            else COUNT(message["content"] or "")
+        )
+        total += 1 + COUNT(message["name"]) if "name" in message else 0
+        for call in message.get("tool_calls", ()):
+            total += 4 + COUNT(call["function"]["name"])
+    return total
