@@ -240,6 +240,13 @@ class Memory(msgspec.Struct, frozen=True, eq=False):
         best = self.rows[:count], self.scores[:count], self.shares[:count]
         return Memory(*best, self.weights, self.found_by[:, :count], self.factors)
 
+    def among(self, rows: NDArray[np.int32], known: Bools) -> Memory:
+        """These given rows, of which those marked are the ones scored; the others do not count: minus infinity."""
+        scores = np.full(len(rows), -np.inf)
+        shares = np.zeros((len(rows), len(self.factors)))
+        scores[known], shares[known] = self.scores, self.shares
+        return Memory(rows, scores, shares, self.weights, self.found_by, self.factors)
+
     def where(self, kept: Bools) -> Memory:
         """The rows that are marked."""
         best = self.rows[kept], self.scores[kept], self.shares[kept]
@@ -412,7 +419,8 @@ def _rank_long(
         few, dense = long_history.with_meaning(
             sought.proposed, sought.eligible.view(np.bool_), nearby, wanted
         )
-    at = np.maximum(few.rows, 0)
+    at, places = np.maximum(few.rows, 0), few.places(wanted)
+    known = places >= 0
     cues = _cues_among(view, sought, few, dense)
     scored = Memory(
         *score_memory(
@@ -423,13 +431,14 @@ def _rank_long(
             few.chosen,
             cues,
             limit=limit,
-            rows=None if rows is None else few.places(rows),
+            rows=None if rows is None else places[known],
             asker_share=sought.about_asker,
         )
     )
     if sought.talk_terms:
         scored = scored.with_talk(sought, few.matches)
-    return msgspec.structs.replace(scored, rows=few.rows[scored.rows])
+    scored = msgspec.structs.replace(scored, rows=few.rows[scored.rows])
+    return scored if known.all() else scored.among(wanted, known)
 
 
 def best_by_words(sought: Sought, limit: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
