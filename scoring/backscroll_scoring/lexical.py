@@ -174,7 +174,7 @@ class Postings:
         self._hold(self._rows[: len(self)][stays], counts, block[:used])
 
     def _compact_when_most_are_gone(self) -> None:
-        gone = np.count_nonzero(self._rows[: len(self)] == GONE)
+        gone = int(np.count_nonzero(self._rows[: len(self)] == GONE))
         if gone > max(len(self) - gone, MOST_GONE):
             self.compact()
 
