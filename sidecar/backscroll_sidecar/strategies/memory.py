@@ -65,7 +65,7 @@ the talk without its meaning .602 and .629; neither .591 and .598.)"""
 MOST_TALK_TERMS = 8
 """So many words of a talk are sought, those that tell most: by the surest line each stands in and how rare it is. With
 all of them madial finds .708 and .715, with eight .715 and .725, at a third of the time in 10,000 rows."""
-MOST_COUNTED = 4_096
+MOST_COUNTED = 1_024
 """A word of the talk that so many rows have tells as little as one that more have: who counts them stops there."""
 MOST_TALK_CHARS = 200
 """Of each line of the talk, what is embedded: bots answer at length."""
