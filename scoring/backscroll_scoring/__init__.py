@@ -23,8 +23,8 @@ from .fusion import (
 )
 from .graph import NEAR, GraphParameters, graph_scores
 from .history_candidates import Few, LongHistory
+from .layout import GONE
 from .lexical import (
-    GONE,
     MAX_QUERY_TERMS,
     Matches,
     Postings,

@@ -49,8 +49,11 @@ class Few(NamedTuple):
     matches: Matches
 
     def places(self, rows: Int32) -> Int32:
-        """int32[k]: where rows stand that are among these."""
-        return np.searchsorted(self.ascending(), rows).astype(np.int32)
+        """int32[k]: where rows stand, -1 for those that are not among these."""
+        if not len(self.rows):
+            return np.full(len(rows), -1, np.int32)
+        places = np.searchsorted(self.ascending(), rows).clip(max=len(self.rows) - 1)
+        return np.where(self.rows[places] == rows, places, -1).astype(np.int32)
 
     def ascending(self) -> Int32:
         """int32[m]: the rows; where there is none, the one before."""

@@ -23,7 +23,7 @@ from .compile import (
     helper,
     kernel,
 )
-from .layout import BESIDE, CHUNK, FIRST_CHUNK, LARGEST_CHUNK
+from .layout import BESIDE, CHUNK, FIRST_CHUNK, GONE, LARGEST_CHUNK
 from .status import BAD_POSTINGS, OK
 
 ROUNDING = 1e-4
@@ -87,6 +87,39 @@ def _row(rows: Int32, entry: int) -> int:
     return -1
 
 
+@kernel(nb.intp(READ_I32, READ_I32, READ_I32, I32, I32), nogil=True)
+def live_postings(pool: Int32, tail: Int32, numbers: Int32, counts: Int32, block: Int32) -> int:
+    """Write the postings of entries that stay, term by term as `Postings.begin` takes them; return the block's length.
+
+    Parameters
+    ----------
+    numbers : int32[e]
+        The new number of each entry, -1 for one that leaves. Entries outside leave, too.
+    counts : int32[T], block : int32[], written
+        As long as `tail`; with room for all postings and one place more for each term.
+    """
+    used = 0
+    for term in range(tail.shape[0]):
+        count, place = 0, int(tail[term])
+        while 0 < place < pool.shape[0]:
+            count += _row(numbers, pool[place]) >= 0
+            place = _before(pool, place)
+        counts[term] = count
+        if count == 0:
+            continue
+        block[used] = -1
+        used += count + 1
+        place = int(tail[term])
+        back = used
+        while 0 < place < pool.shape[0]:
+            number = _row(numbers, pool[place])
+            if number >= 0:
+                back -= 1
+                block[back] = number
+            place = _before(pool, place)
+    return used
+
+
 @kernel(nb.intp(READ_I32, READ_I32, READ_I32, READ_I32, READ_U8, U8), nogil=True)
 def mark_rows(
     pool: Int32, tail: Int32, rows: Int32, terms: Int32, eligible: UInt8, out: UInt8
@@ -122,11 +155,11 @@ def count_rows(
             return BAD_POSTINGS
         place, out[i], steps = _newest(tail, terms[i]), 0, 0
         while 0 < place < pool.shape[0] and out[i] < most:
-            steps += 1
+            row = _row(rows, pool[place])
+            steps += row != GONE
             if steps > walked:
                 out[i] = most
                 break
-            row = _row(rows, pool[place])
             out[i] += 0 <= row < eligible.shape[0] and eligible[row] != 0
             place = _before(pool, place)
     return OK
@@ -160,12 +193,12 @@ def rows_of_pairs(
         if terms[i] >= tail.shape[0]:
             return BAD_POSTINGS
         place, steps, counts[i] = _newest(tail, terms[i]), 0, 0
-        while 0 < place < pool.shape[0] and steps < walked:
+        while 0 < place < pool.shape[0] and steps <= walked:
             row = _row(rows, pool[place])
+            steps += row != GONE
             counts[i] += 0 <= row < n and eligible[row] != 0
             place = _before(pool, place)
-            steps += 1
-        if 0 < place < pool.shape[0]:
+        if steps > walked:
             counts[i] = -1
     most = found.shape[0] // max(1, n_found.shape[0])
     for i in range(n_found.shape[0]):
@@ -212,13 +245,16 @@ def rows_alike(
         place = _newest(tail, terms[i])
         often, end, steps = 0, count, 0
         while 0 < place < pool.shape[0] and often < common and steps <= walked:
-            steps += 1
             row = _row(rows, pool[place])
+            steps += row != GONE
             if 0 <= row < n and eligible[row] != 0:
                 often += 1
                 if row < cut and end < count + newest:
                     found[end] = row
                     end += 1
+                elif row < cut:  # an edited row's posting comes before those of newer rows
+                    oldest = count + np.argmin(found[count:end])
+                    found[oldest] = max(found[oldest], row)
             place = _before(pool, place)
         if often < common and steps <= walked:  # who has a common word is like nobody by it
             for k in range(count, end):

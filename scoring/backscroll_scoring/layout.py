@@ -97,6 +97,8 @@ CHUNK, BESIDE = 128, 4
 """Rows of a long history that are passed over together where none of them, nor one so near, has a word of the question.
 (Of 100,000 rows a fifth to two fifths lie in chunks that have one, of smaller chunks fewer, but each costs as much.)"""
 FIRST_CHUNK, LARGEST_CHUNK = 2, 512  # postings of a term's first chunk, and the most of a chunk
+GONE = 2**31 - 1
+"""Of an entry whose text was taken out: a row no view has."""
 
 # The table of strings.
 EMPTY = -1  # a slot without a string

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import kernels_lexical
 from .arrays import Bool, Float32, Int32, Int64, UInt8, UInt64, require
-from .layout import CHUNK, LARGEST_CHUNK
+from .layout import CHUNK, GONE, LARGEST_CHUNK
 from .row_bits import RowBits
 from .status import check
 
@@ -18,20 +18,20 @@ B = 0.75
 MAX_QUERY_TERMS = 64
 """A row's matches are the bits of one number. The rarest of more terms are not sought: the first ones count."""
 
-GONE = np.iinfo(np.int32).max
-"""Of an entry whose text was taken out: a row no view has."""
-
 COMMON = 64
 """A word of so many rows tells no two rows to be about the same."""
 NEWEST_ALIKE = 16
 """So many rows of a rare word are compared."""
 WALKED = 1_024
-"""Postings of a word that are read: one that has more is common, or hardly any of its rows are eligible."""
+"""Postings of a word that are read, without those of texts that were taken out: one that has more is common, or hardly
+any of its rows are eligible."""
 AMONG = 1_000
 """What rows have in common must be as rare as a word that one row has, of so many at least: it grows with the history,
 and in a short one everyday words are said once."""
 
 _MIN_CAPACITY = 64
+MOST_GONE = 1_024
+"""So many entries without a text stay at least; of more there are never more than of the others."""
 _MIN_POOL = 1_024
 """Above the largest chunk, so that a pool that grew has room for one."""
 
@@ -50,7 +50,7 @@ class PostingsView:
     counts : int32[T]
         Postings a term has, those of edited texts too: what reading it costs.
     entered : int64[1]
-        How many rows were ever appended, raised before `counts` is: read after it, it covers all that is counted.
+        How many entries there are, raised before `counts` is: read after it, it covers all that is counted.
     bits : RowBits
         What is kept of them for long histories; no part of the value.
     """
@@ -68,7 +68,7 @@ class Postings:
 
     The writer writes the posting first and the tail last, and a reader passes over rows its view does not have. A row
     that is edited gets another entry. Growing moves everything to larger arrays; `renumber` and `remove` make a new
-    array of rows. What readers hold stays as it was.
+    array of rows, or new arrays without what is gone. What readers hold stays as it was.
     """
 
     __slots__ = (
@@ -87,7 +87,7 @@ class Postings:
         self._bits = RowBits()
 
     def __len__(self) -> int:
-        """Rows that were added, edited ones each time."""
+        """Entries: rows that were added, edited ones each time, as far as they were not given up."""
         return self._entered.item(0)
 
     @property
@@ -156,11 +156,27 @@ class Postings:
         known = rows < len(new_rows)
         rows[known] = new_rows[rows[known]]
         self._rows, self._bits = rows, RowBits()
+        self._compact_when_most_are_gone()
 
     def remove(self, rows: Int32) -> None:
-        """Take rows out. O(rows): their postings stay and lead nowhere."""
+        """Take rows out. O(rows): their postings stay and lead nowhere, until they are the most."""
         self._rows = np.where(np.isin(self._rows, rows), np.int32(GONE), self._rows)
         self._bits = RowBits()
+        self._compact_when_most_are_gone()
+
+    def compact(self) -> None:
+        """Make the postings again without those that lead nowhere. O(postings)."""
+        stays = self._rows[: len(self)] != GONE
+        numbers = np.where(stays, np.cumsum(stays) - 1, -1).astype(np.int32)
+        counts = np.empty(len(self._tail), np.int32)
+        block = np.empty(self._used.item(0) + len(counts), np.int32)
+        used = kernels_lexical.live_postings(self._pool, self._tail, numbers, counts, block)
+        self._hold(self._rows[: len(self)][stays], counts, block[:used])
+
+    def _compact_when_most_are_gone(self) -> None:
+        gone = int(np.count_nonzero(self._rows[: len(self)] == GONE))
+        if gone > max(len(self) - gone, MOST_GONE):
+            self.compact()
 
     def _enter(self, rows: Int32) -> int:
         """New entries for these rows, known before any posting is; the number of the first."""
@@ -194,6 +210,9 @@ class Postings:
         """
         if len(self):
             raise ValueError("there are rows already")
+        self._hold(rows, counts, block)
+
+    def _hold(self, rows: Int32, counts: Int32, block: Int32) -> None:
         self._rows, self._entered = rows.copy(), np.array([len(rows)], np.int64)
         self._pool = np.zeros(len(block) + _MIN_POOL, np.int32)
         self._pool[: len(block)] = block
@@ -375,10 +394,12 @@ def rows_with(
     return out
 
 
-def count_rows(postings: PostingsView, terms: Int32, eligible: UInt8, most: int) -> Int32:
+def count_rows(
+    postings: PostingsView, terms: Int32, eligible: UInt8, most: int, walked: int = WALKED
+) -> Int32:
     """Return how many eligible rows have each term, int32[k], counted up to ``most``. No row has a negative term.
 
-    `most` as well for a term of more than `WALKED` postings that were read before so many rows were found.
+    `most` as well for a term of more than `walked` postings, whatever rows they lead to.
 
     Raises
     ------
@@ -387,7 +408,7 @@ def count_rows(postings: PostingsView, terms: Int32, eligible: UInt8, most: int)
     """
     out = np.empty(len(terms), np.int32)
     found = (postings.pool, postings.tail, postings.rows)
-    check(kernels_lexical.count_rows(found, terms, eligible, most, WALKED, out))
+    check(kernels_lexical.count_rows(found, terms, eligible, most, walked, out))
     return out
 
 

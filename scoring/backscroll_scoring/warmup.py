@@ -62,6 +62,7 @@ def warm() -> None:
     postings = Postings()
     postings.append(rows, ids, rows)
     postings.renumber(rows)
+    postings.compact()
     rows_with(postings.view(), ids[:1], eligible)
     count_rows(postings.view(), ids[:1], eligible, 1)
     rows_alike(postings.view(), ids[:1], np.ones(1, np.float32), eligible, 1, 1)

@@ -2,18 +2,20 @@
 
 import asyncio
 from itertools import cycle
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from backscroll_scoring import lexical
 from backscroll_sidecar.analyze import Analyzer, StaticRoster
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest, Overrides
 from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.profiles import PROFILES, ContextSettings
-from backscroll_sidecar.domain import Author, Member, Mention, Message
+from backscroll_sidecar.domain import Author, Member, Mention, Message, TextPart
 from backscroll_sidecar.edge.convert.built import AnswerFields
 from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.ports import (
@@ -27,12 +29,38 @@ from backscroll_sidecar.ports import (
 )
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.strategies import BUILTIN
-from tests.kit.chats import ANN, KEY, MINUTE_MS, NOON_MS, PEOPLE, StillClock, say
+from tests.kit.chats import (
+    ANN,
+    BOT,
+    DAY_MS,
+    KEY,
+    MINUTE_MS,
+    NOON_MS,
+    PEOPLE,
+    SECOND_MS,
+    StillClock,
+    say,
+)
 from tests.kit.rooms import Built, EventList
 
 WORDS = ["cat", "dog", "fish", "猫", "train", "@Anna", "?"]
 CHINESE_WORDS = ["茄子", "番茄", "桌子"]
 """Some share characters: a word that no line has is sought by them."""
+LINE_WORDS = [
+    "bakery",
+    "garden",
+    "kitchen",
+    "library",
+    "hospital",
+    "ticket",
+    "window",
+    "river",
+    "dentist",
+    "piano",
+    "violin",
+    "rabbit",
+]
+CODES = ["ORDER_77431", "10.0.4.17"]
 KINDS = [*["append"] * 6, "edit", "recall", "alias", "erase", "erase user", "erase all", "members"]
 USERS = sorted(PEOPLE)
 NAMES = ["Ann", "Anna", "Benny", "小黑", ""]
@@ -101,6 +129,34 @@ def changes(
     return out
 
 
+@st.composite
+def talks(draw: st.DrawFn) -> list[Change]:
+    """Lines of long ago, Ann's talk with the bot, and edits, of one of the lines many times."""
+    analyzer, roster, made = Analyzer(), StaticRoster(), dict[str, Message]()
+    texts = st.lists(st.sampled_from([*LINE_WORDS, *CODES]), min_size=1, max_size=7).map(" ".join)
+    people = st.sampled_from([PEOPLE[user_id] for user_id in USERS])
+    for n in range(draw(st.integers(4, 24))):
+        made[f"m{n}"] = say(f"m{n}", draw(people), draw(texts), 20 * DAY_MS - n * MINUTE_MS)
+    for n in range(draw(st.integers(2, 6))):
+        id, author = f"t{n}", (ANN, BOT)[n % 2]
+        made[id] = say(id, author, draw(texts), 3 * MINUTE_MS - n * 20 * SECOND_MS)
+    out: list[Change] = []
+    for one in made.values():
+        analysis = analyzer.analyze(one, roster)
+        out.append(AppendChange(KEY, (one,), (analysis,), (one.sent_at_ms,), NOON_MS))
+        roster.note_author(one.author, one.id)
+    edited = draw(st.lists(st.sampled_from(sorted(made)), max_size=6))
+    often = draw(st.integers(1, 30))
+    for n, id in enumerate([*edited, *edited[:1] * often]):
+        text = f"{draw(texts)} {n}" if n < len(edited) else f"{made[id].parts[0].text} {n}"
+        one = replace(made[id], parts=(TextPart(text),))
+        out.append(EditChange(KEY, one, analyzer.analyze(one, roster), NOON_MS + n))
+    if draw(st.booleans()):
+        joined_ms = NOON_MS - 20 * DAY_MS + draw(st.integers(0, 20)) * MINUTE_MS
+        out.append(MembersChange(KEY, (Member(ANN.id, "Ann", joined_at_ms=joined_ms),), NOON_MS))
+    return out
+
+
 def essence(built: Built) -> dict:
     """All of an answer but ids, timings and cache flags, which stand apart in diagnostics."""
     told = built.explanation
@@ -145,6 +201,24 @@ def test_words_that_come_and_go(some_changes, data):
         for word in CHINESE_WORDS
     ]
     check_same_after_restart(some_changes, requests, data)
+
+
+@settings(max_examples=60)
+@given(talks(), st.sampled_from(LINE_WORDS), st.data())
+def test_a_talk_with_the_bot_goes_on_after_a_restart(some_changes, word, data):
+    """Law 2: which words of a talk are sought, what is rare and what is common, whatever was edited how often."""
+    questions = ["so lonely then", "when?", f"it was {word} then?", f"anyone seen {CODES[0]}?"]
+    requests = [
+        BuildRequest(
+            KEY, question, ANN, asked_at_ms=NOON_MS, profile=profile, explain=True,
+            self_ids=(BOT.id,), visible_since_membership=data.draw(st.booleans()),
+            overrides=Overrides(relevance_threshold=0.0),
+        )
+        for question in questions
+        for profile in ("balanced", "memory")
+    ]  # fmt: skip
+    with patch.multiple(lexical, WALKED=data.draw(st.sampled_from([6, 1_024])), MOST_GONE=12):
+        check_same_after_restart(some_changes, requests, data)
 
 
 def check_same_after_restart(some_changes, requests, data):

@@ -52,7 +52,8 @@ def date_spans(
     """The spans the first date found in `text` names: year, month, day of it each count alike.
 
     `asked_at_ms` is what "last week" refers to; a month without a year is meant of every year since `first_ms`, at most
-    `date_readings.MAX_YEARS`. Dates that do not exist or lie ahead are none.
+    `date_readings.MAX_YEARS`. Dates that do not exist or lie ahead are none, nor is any where one of these two times is
+    outside the years 1 to 9999.
     """
     signs = _signs(text)
     if not signs:
@@ -67,14 +68,14 @@ def date_spans(
         for found in pattern.finditer(text):
             if taken.find(1, *found.span()) >= 0:
                 continue
-            asked = asked or _asked(asked_at_ms, first_ms, style)
             spans: tuple[DateSpan, ...] = ()
             try:
+                asked = asked or _asked(asked_at_ms, first_ms, style)
                 readings = read(found, asked)
                 if readings is None:
                     continue
                 spans = tuple(_valued(_opened(found, readings, asked), asked.now, style.zone))
-            except (ValueError, OverflowError):  # 31 February, the year 10000
+            except (ValueError, OverflowError):  # 31 February, the year 10000, asked in it
                 pass
             if spans or empty == _MOST_EMPTY:
                 return spans

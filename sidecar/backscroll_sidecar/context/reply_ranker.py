@@ -2,12 +2,14 @@
 
 Links of the rows before a question are worked out once and kept (`channels.reply_cache`). They depend on
 the rows before them alone, so a channel that grew in memory, one just loaded and one that was edited give the same.
+Where rows are hidden from the asker they are worked out without them, and not kept.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +24,14 @@ from backscroll_scoring.links import (
     Ranking,
     candidates,
     extend_links,
+    new_links,
     rank,
     search_from,
     window_sizes,
 )  # fmt: skip
 from backscroll_sidecar.analyze.keywords import identifiers
 from backscroll_sidecar.analyze.reply_cues import NamesLately, flags_of, names_called
-from backscroll_sidecar.channels import BLANK, LIVE, RECALLED, ChannelView
+from backscroll_sidecar.channels import BLANK, HIDDEN, LIVE, RECALLED, ChannelView
 from backscroll_sidecar.channels.reply_cache import LinkState
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.shared_errors import rows_of_same_error
@@ -54,8 +57,16 @@ INLINE_ROWS = 3
 async def catch_up(view: ChannelView, end: int) -> LinkState:
     """The link state for a question at row `end`: a few missing rows are linked at once, more by a thread.
 
-    Linking goes on when the caller gives up; who comes meanwhile waits for it.
+    Linking goes on when the caller gives up; who comes meanwhile waits for it. A view that hides rows has links of its
+    own, made for this question.
     """
+    state = await _kept(view, end)
+    if hides_any(view, state, end):
+        return await asyncio.to_thread(linked_as_seen, view, state, end)
+    return state
+
+
+async def _kept(view: ChannelView, end: int) -> LinkState:
     cache = view.replies
     while cache.work is not None and not cache.work.done():
         await asyncio.shield(cache.work)
@@ -89,13 +100,37 @@ def _extend(view: ChannelView, state: LinkState, end: int) -> None:
     to = end - state.cues_from
     state.flags[at:to], state.called[at:to], state.shortened[at:to] = flags, called, shortened
     done = max(done, state.links.first)
-    if done < end:
-        seen_from = search_from(done)
-        state_of = view.state[seen_from:end]  # links are kept for all, whoever is shown the rows
-        live = ((state_of != RECALLED) & (state_of != BLANK)).astype(np.uint8)
-        extend_links(arrays, live, seen_from, state.links, done, end, shipped())
-        state.sizes = window_sizes(state.links, end)
+    if done < end:  # links are kept for all, whoever is shown the rows
+        _link(view, arrays, state, done, end, to_hidden=True)
     state.upto = end
+
+
+def _link(
+    view: ChannelView, arrays: LinkArrays, state: LinkState, done: int, end: int, *, to_hidden: bool
+) -> None:
+    """Fill in the links of the rows from `done` to `end`: to no recalled or blank row, and `to_hidden` ones or not."""
+    seen_from = search_from(done)
+    state_of = view.state[seen_from:end]
+    live = (state_of != RECALLED) & (state_of != BLANK)
+    if not to_hidden:
+        live &= state_of != HIDDEN
+    extend_links(arrays, live.view(np.uint8), seen_from, state.links, done, end, shipped())
+    state.sizes = window_sizes(state.links, end)
+
+
+def hides_any(view: ChannelView, state: LinkState, end: int) -> bool:
+    """Whether the view hides a row that links of the rows before `end` may lead to."""
+    seen = view.state[search_from(state.links.first) : end]
+    return not view.all_live and bool((seen == HIDDEN).any())
+
+
+def linked_as_seen(view: ChannelView, state: LinkState, end: int) -> LinkState:
+    """The state with links that lead to no hidden row: some 10 to 60 us a row, of `CAPACITY` at most."""
+    first = state.links.first
+    own = replace(state, links=new_links(first), upto=end)
+    if first < end:
+        _link(view, _arrays(view, own), own, first, end, to_hidden=False)
+    return own
 
 
 def line_cues(

@@ -230,6 +230,24 @@ def test_any_text(text, asked_at_ms, zone):
     assert all(b.start_ms - a.start_ms > 360 * DAY_MS for a, b in pairwise(readings))
 
 
+@pytest.mark.parametrize("name", ["UTC", "Asia/Shanghai", "America/New_York"])
+@pytest.mark.parametrize(
+    ("asked_at_ms", "first_ms"),
+    [
+        (253_402_300_800_000, 0),  # the year 10000
+        (253_402_300_799_999, 0),
+        (2**62, 0),
+        (ASKED_MS, -(10**15)),
+        (-62_135_596_800_000, -62_135_596_800_000),  # the year 1
+        (-(2**62), -(2**62)),
+    ],
+)
+def test_times_that_no_calendar_has_name_no_date(asked_at_ms, first_ms, name):
+    for text in ("last Friday", "in May", "since 2023", "去年夏天"):
+        assert isinstance(date_spans(text, asked_at_ms, first_ms, DateStyle(ZoneInfo(name))), tuple)
+    assert date_spans("last Friday", 2**62, 0) == ()
+
+
 def test_what_is_asked_for():
     assert asks_when("when did he leave?")
     assert asks_when("他什么时候走的")

@@ -343,3 +343,33 @@ def test_recalled_lines_take_no_place_in_the_window():
     assert len(rows) >= 100
     built = Room(stored).build_now("which driver?", CAT, profile="balanced", explain=True)
     assert {c.fate for c in built.explanation.candidates if c.message_id in gone} == {Fate.RECALLED}
+
+
+def test_what_hidden_lines_say_changes_nothing():
+    """A late joiner's answers: what they may not see is tied to nothing they see. Who sees all keeps the kept links."""
+    ranked_as, kept = [], []
+    for text in (
+        "which driver for the scanner?",
+        "猫吃什么？",
+        "Cat: thanks, see /etc/sane.d/dll.conf",
+    ):
+        old = [
+            say(f"h{n}", PEOPLE[n % 3], f"{text} {n % 7}", (300 - n) * MINUTE_MS) for n in range(60)
+        ]
+        stored = stored_in_order([*old, *(one.message for one in chat(90, edges=False))])
+        view = channel(stored).view()
+        hiding = view.hiding(np.arange(view.count) < len(old))
+        for seen, into in ((hiding, ranked_as), (view, kept)):
+            state = asyncio.run(catch_up(seen, seen.count))
+            question = resolve_question(
+                BuildRequest(KEY, "which driver?", asker=CAT, asked_at_ms=NOON_MS),
+                seen,
+                Analyzer(),
+                NOON_MS,
+            )
+            found = rank_replies(seen, question, question.eligible(), np.empty(0, np.int32), state)
+            into.append((found.rows.tolist(), found.together.tolist(), found.starts_new))
+            assert (state is view.replies.state) == (seen is view)
+    assert ranked_as[0] == ranked_as[1] == ranked_as[2]
+    assert ranked_as[0][0][0] == 60
+    assert kept[0] != kept[1]

@@ -1,6 +1,7 @@
 """The inverted index and BM25: what is found, readers beside a writer. Also run with the JIT off."""
 
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,12 +16,13 @@ from backscroll_scoring import (
     bound_bm25,
     count_rows,
     in_use,
+    lexical,
     rows_alike,
     rows_of_pairs,
     rows_with,
 )
 from backscroll_scoring.layout import BESIDE, CHUNK
-from backscroll_scoring.lexical import AMONG, COMMON, NEWEST_ALIKE, WALKED
+from backscroll_scoring.lexical import AMONG, COMMON, MOST_GONE, NEWEST_ALIKE, WALKED
 from tests.reference import lexical as reference
 
 TWINS = settings(deadline=None, max_examples=100)
@@ -101,7 +103,7 @@ def test_bm25(rows, terms, data):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_rows_with_the_same_rare_terms(seed):
-    """The best before the cut, whatever is common, edited away or not eligible; and how many rows have a term."""
+    """The best before the cut, whatever is common, edited or not eligible; and how many rows have a term."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 600))
     often = np.array([0.3, 0.15, 0.08, *np.full(TERMS - 3, 0.01)])
@@ -110,6 +112,10 @@ def test_rows_with_the_same_rare_terms(seed):
     gone = int(rng.integers(n))
     postings.remove(np.array([gone], np.int32))
     rows[gone] = []
+    for edited in rng.integers(n, size=20).tolist():  # its postings come behind those of newer rows
+        postings.remove(np.array([edited], np.int32))
+        rows[edited] = np.flatnonzero(rng.random(TERMS) < often).tolist()
+        add(postings, edited, [rows[edited]])
     eligible = (rng.random(n) < 0.9).astype(np.uint8)
     terms = np.array([-1, *rng.permutation(TERMS)[: rng.integers(1, TERMS)]], np.int32)
     boosts = rng.choice([1.0, 2.0], len(terms)).astype(np.float32)
@@ -165,6 +171,57 @@ def test_of_a_word_that_is_everywhere_a_bounded_number_of_postings_is_read():
             [3, 3] if is_read else [5, 5]
         )
         rows.append([0, 1])
+
+
+def test_a_word_of_a_text_that_was_edited_very_often_is_as_rare_as_before():
+    """Taken-out texts are no postings to who counts, and are given up once they are the most."""
+    rows = [[0, 1], *[[2]] * (2 * WALKED)]
+    postings, once = filled(rows), filled(rows)
+    for _ in range(2 * WALKED):
+        postings.remove(np.zeros(1, np.int32))
+        add(postings, 0, [[0, 1]])
+    terms, eligible = np.arange(3, dtype=np.int32), np.ones(len(rows), np.uint8)
+    offsets, ids = offsets_of(rows), np.array([term for row in rows for term in row], np.int32)
+    for one in (postings.view(), once.view()):
+        assert count_rows(one, terms, eligible, 5).tolist() == [1, 1, 5]
+        alike = rows_alike(one, terms[:2], np.ones(2, np.float32), eligible, len(rows), 4)
+        assert alike.tolist() == [0]
+        counts, pairs = rows_of_pairs(one, terms, offsets, ids, eligible, 4)
+        assert counts.tolist() == [1, 1, -1]
+        assert [rows.tolist() for rows in pairs] == [[0], []]
+    assert count_rows(once.view(), terms, eligible, 4 * WALKED, 3 * WALKED)[2] == 2 * WALKED
+
+
+@TWINS
+@given(runs, st.lists(st.tuples(st.integers(0, 29), run), max_size=60), st.booleans())
+def test_texts_that_were_taken_out_are_given_up(rows, edits, moves):
+    """There are never many more than of the others; what is found is the same, and readers keep what they hold."""
+    texts = [*rows]
+    with patch.object(lexical, "MOST_GONE", 3):
+        postings = filled(rows)
+        for row, terms in [(row, terms) for row, terms in edits if row < len(rows)]:
+            held, before = postings.view(), inverted(texts)
+            postings.remove(np.array([row], np.int32))
+            add(postings, row, [terms])
+            texts[row] = terms
+            assert lists_of(postings, len(texts)) == inverted(texts)
+            assert rows_in(held, len(texts)) == before
+            assert len(postings) <= 2 * max(3, len(texts)) + 1
+        if moves:
+            postings.renumber(np.full(len(texts), GONE, np.int32))
+            texts = [[] for _ in texts]
+            add(postings, 0, [[0, 1]])
+            texts[:1] = [[0, 1]]
+    assert lists_of(postings, len(texts)) == inverted(texts)
+
+
+def test_one_text_edited_again_and_again_takes_no_more_room():
+    postings = filled([[0, 1]])
+    for _ in range(3 * MOST_GONE):
+        postings.remove(np.zeros(1, np.int32))
+        add(postings, 0, [[0, 1]])
+    assert len(postings) <= MOST_GONE + 2
+    assert lists_of(postings, 1) == inverted([[0, 1]])
 
 
 @pytest.mark.parametrize("n", [AMONG, 20_000])

@@ -200,6 +200,20 @@ def test_given_rows_keep_their_places():
     np.testing.assert_allclose(one.scores, other.scores, atol=1e-6)
 
 
+def test_given_rows_that_do_not_count_are_no_others():
+    """Recalled or hidden ones, in whatever place, and where no row is left: each is itself and has no score."""
+    few, every = both(questions()[3][0], 9)
+    out = np.flatnonzero(~eligible()).astype(np.int32)
+    rows = np.concatenate((out[-1:], [ROWS - 1], out[:2], [17])).astype(np.int32)
+    one, other = rank_memory(view(), few, rows=rows), rank_memory(view(), every, rows=rows)
+    assert one.rows.tolist() == rows.tolist()
+    assert np.isneginf(one.scores).tolist() == [True, False, True, True, False]
+    np.testing.assert_allclose(one.scores, other.scores, atol=1e-6)
+    assert one.shares.shape == other.shares.shape
+    none = replace(few, eligible=np.zeros(ROWS, np.uint8))
+    assert np.isneginf(rank_memory(view(), none, rows=rows).scores).all()
+
+
 def test_words_alone():
     """The best by BM25 are the best of all."""
     few, every = both(questions()[2][0], 9)

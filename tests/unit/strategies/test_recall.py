@@ -13,6 +13,7 @@ from backscroll_sidecar.strategies.memory import (
     rank_memory,
     seek,
 )
+from backscroll_sidecar.strategies.talk import TalkLines
 from tests.kit.chats import (
     ANN,
     BEN,
@@ -62,6 +63,25 @@ def remembered(view, question, asker=None, dense=None, limit=5):
     )
     sought = seek(view, asked, np.ones(view.count, np.bool_))
     return [view.texts[row] for row in rank_memory(view, sought, dense, limit=limit).rows.tolist()]
+
+
+def test_words_of_a_talk_are_chosen_by_the_rows_that_count():
+    """Neither rows that do not count nor later ones matter, nor in which order a channel came to know its words."""
+    words = [f"word{n:02}" for n in range(12)]
+    seen = [
+        " ".join(words[n // 2 * 2 :]) for n in range(12)
+    ]  # two words each are as rare as each other
+    chosen = []
+    for hidden, later in (("other things", "bye"), (" ".join(words[5::-1]), " ".join(words[::-1]))):
+        hidden_rows, talk = [hidden] * 9, [" ".join([*words, "alone"])]
+        view = channel([*hidden_rows, *seen, *talk, *[later] * 5])
+        last = len(hidden_rows) + len(seen)
+        eligible = np.arange(last + 1) >= len(hidden_rows)
+        lines = TalkLines(np.array([last], np.int32), np.ones(1), True)
+        sought = seek(view, MemoryQuestion("so lonely", NOON_MS, talk=lines), eligible)
+        terms = sought.terms[len(sought.terms) - sought.talk_terms :].tolist()
+        chosen.append([view.lexicon.ids.word(term) for term in terms])
+    assert chosen == [words[:8]] * 2
 
 
 HITS = [
