@@ -20,7 +20,7 @@ from backscroll_sidecar.edge.grpc.platform import Health, platform_endpoints
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
 from backscroll_sidecar.edge.services import Servicer, methods_of
 from backscroll_sidecar.edge.services.admin import AdminServicer
-from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer
+from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer, Summaries
 from backscroll_sidecar.edge.services.history import HistoryServicer
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
@@ -50,6 +50,10 @@ class App(Protocol):
     @property
     def chat(self) -> Chat:
         """Runs turns."""
+
+    @property
+    def summaries(self) -> Summaries:
+        """Summarises conversations."""
 
     @property
     def builds(self) -> BuildNumbers:
@@ -136,7 +140,7 @@ async def start_server(
     tenants: Tenants = OneTenant() if tokens is None else TokenTenants(tokens)
     pipeline = CallPipeline(tenants, observe)
     servicers: tuple[Servicer, ...] = (
-        ContextServicer(app.builder, app.chat, version("backscroll")),
+        ContextServicer(app.builder, app.chat, app.summaries, version("backscroll")),
         HistoryServicer(app.history),
         AdminServicer(app.history),
         PreferenceServicer(app.preferences),

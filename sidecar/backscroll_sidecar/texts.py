@@ -61,6 +61,7 @@ class Texts:
     language: Language
     recent_title: str
     semantic_title: str
+    summary_title: str
     preferences_label: str
     question_label: str
     no_text: str
@@ -129,6 +130,7 @@ ENGLISH = Texts(
     language=Language.EN,
     recent_title="Conversation (recent):",
     semantic_title="Relevant reference (semantic):",
+    summary_title="Summary of the conversation before:",
     preferences_label="User Preferences: ",
     question_label="Question: ",
     no_text="(no text)",
@@ -149,6 +151,7 @@ CHINESE = Texts(
     language=Language.ZH,
     recent_title="最近的对话:",
     semantic_title="相关内容 (语义检索):",
+    summary_title="此前对话的摘要:",
     preferences_label="用户偏好: ",
     question_label="用户提问: ",
     no_text="(无文字)",
@@ -224,7 +227,12 @@ TITLES = tuple(
     dict.fromkeys(
         title.strip().removesuffix(":")
         for texts in EVERY
-        for title in (texts.recent_title, texts.semantic_title, texts.preferences_label)
+        for title in (
+            texts.recent_title,
+            texts.semantic_title,
+            texts.summary_title,
+            texts.preferences_label,
+        )
     )
 )
 """What the sections of a context begin with, without the colon: nobody's text may begin a line so."""

@@ -20,7 +20,11 @@ from backscroll_sidecar.chat.turn_store import TurnStore
 from backscroll_sidecar.concurrency.background import make_room
 from backscroll_sidecar.concurrency.threads import pool
 from backscroll_sidecar.concurrency.time_slicing import Pacer
-from backscroll_sidecar.config.derived import chat_settings, context_settings
+from backscroll_sidecar.config.derived import (
+    chat_settings,
+    compaction_settings,
+    context_settings,
+)
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.configured_models import chat_model, configured_embedder
 from backscroll_sidecar.context.builder import ContextBuilder
@@ -53,6 +57,9 @@ from backscroll_sidecar.precompute import Precompute
 from backscroll_sidecar.recording import Recorder
 from backscroll_sidecar.store.opening import open_store
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
+from backscroll_sidecar.summaries.compactor import Compactor
+from backscroll_sidecar.summaries.service import Summaries
+from backscroll_sidecar.summaries.summariser import Summariser
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
 from backscroll_sidecar.vectors.backlog import Backlog
 from backscroll_sidecar.vectors.files import IndexFiles
@@ -94,6 +101,7 @@ class App:
     preferences: PreferenceService
     builder: ContextBuilder
     chat: ChatService
+    summaries: Summaries
     embedding: SemanticParts | None
     features: Cache
 
@@ -121,7 +129,7 @@ class App:
         async with open_app(usual, self.clock, EchoModel()) as app:
             edge = "grpc" if self.settings.tls_cert else self.settings.edge  # what will answer
             await self_warmup.warm_up(
-                app.history, app.preferences, app.builder, app.chat, PROFILES, edge
+                app.history, app.preferences, app.builder, app.chat, app.summaries, PROFILES, edge
             )
         log.info("warmed up in %.2f s", time.perf_counter() - started)
         await self._preload()
@@ -216,7 +224,16 @@ async def _assemble(
     own = own_strategies(settings)
     sources = _sources(own, stages, embedding, recorder)
     building = context_settings(settings, tuple(own), stages)
-    opening = Opening(channels, store, analyzer, building, clock, preferences)
+    pacer = Pacer()
+    model = model or chat_model(settings, pacer)
+    model = model if recorder is None else recorder.model(model)
+    stack.push_async_callback(model.close)
+    compaction = compaction_settings(settings)
+    compactor = Compactor(store, writer, events, clock, compaction, _summariser(settings, model))
+    summaries = Summaries(compactor, writer, compaction)
+    publishers.add(summaries)
+    stack.push_async_callback(summaries.close)
+    opening = Opening(channels, store, analyzer, building, clock, preferences, summaries)
     builder = ContextBuilder(opening, sources, building, clock, events, codec, dims_of=dims_of)
     if embedding is not None:
         embedding.backlog.give_way_to(lambda: builder.build_count)
@@ -233,15 +250,12 @@ async def _assemble(
         if embedding is None
         else embedding.semantic_search,
     )
-    pacer = Pacer()
-    model = model or chat_model(settings, pacer)
-    model = model if recorder is None else recorder.model(model)
-    stack.push_async_callback(model.close)
     turns = TurnStore(history, writer, store, clock, settings.wordings())
     chat = ChatService(builder, turns, model, chat_settings(settings), clock, pacer, events)
     stack.push_async_callback(chat.drain)
     return App(
-        settings, clock, store, channels, precompute, writer, history, preferences, builder, chat, embedding, analyzer,
+        settings, clock, store, channels, precompute, writer, history, preferences, builder, chat, summaries, embedding,
+        analyzer,
     )  # fmt: skip
 
 
@@ -258,6 +272,13 @@ def _sources(
     if recorder is not None:
         sources = {name: recorder.strategy(one) for name, one in sources.items()}
     return sources
+
+
+def _summariser(settings: Settings, model: ChatModel) -> Summariser | None:
+    """Who writes summaries; nobody where no model is configured."""
+    if settings.summary_model == "none" or isinstance(model, EchoModel):
+        return None
+    return Summariser(model, settings.summary_model or settings.default_model, settings.model_api)
 
 
 def _permitted(settings: Settings) -> dict[str, SearchScope]:

@@ -150,6 +150,7 @@ class AsyncClient:
     alias_message = _awaiting(_calls.alias_message)
     search = _awaiting(_calls.search)
     set_preference = _awaiting(_calls.set_preference)
+    compact = _awaiting(_calls.compact)
     stream_chat = _conversing(_calls.stream_chat)
     unpin_message = _awaiting(_calls.unpin_message)
     upsert_members = _awaiting(_calls.upsert_members)

@@ -30,7 +30,10 @@ _RETRY_BUFFER_BYTES = 4 * 2**20
 # there), ImportMessages (too much to hold; send it again), StreamChat and Chat (they call a model).
 RETRIED: Mapping[str, tuple[str, ...]] = {
     "backscroll.v1.AdminService": ("ListEvents",),
-    "backscroll.v1.ContextService": ("BuildContext",),
+    "backscroll.v1.ContextService": (
+        "BuildContext",
+        "Compact",
+    ),
     "backscroll.v1.HistoryService": (
         "AliasMessage",
         "AppendMessages",

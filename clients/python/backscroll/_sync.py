@@ -137,6 +137,7 @@ class Client:
     alias_message = _blocking(_calls.alias_message)
     search = _blocking(_calls.search)
     set_preference = _blocking(_calls.set_preference)
+    compact = _blocking(_calls.compact)
     stream_chat = _conversing(_calls.stream_chat)
     unpin_message = _blocking(_calls.unpin_message)
     upsert_members = _blocking(_calls.upsert_members)

@@ -13,6 +13,7 @@ from backscroll_sidecar.context.profiles import PROFILES, BotSettings, ContextSe
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import StoredSystemRows
 from backscroll_sidecar.own_parts import OwnStages
+from backscroll_sidecar.summaries.compactor import CompactionSettings
 
 
 def context_settings(
@@ -51,6 +52,16 @@ def chat_settings(settings: Settings) -> ChatSettings:
         wordings=settings.wordings(),
         missing_finish_is_complete=settings.model_missing_finish_is_complete,
         model_api=settings.model_api,
+    )
+
+
+def compaction_settings(settings: Settings) -> CompactionSettings:
+    """Settings of summaries."""
+    return CompactionSettings(
+        is_automatic=settings.compaction == "auto",
+        threshold_tokens=settings.compaction_tokens,
+        threshold_messages=settings.compaction_messages,
+        keep_tokens=settings.compaction_keep_tokens,
     )
 
 

@@ -328,6 +328,31 @@ class Settings(_Section):
         "in a channel of 100,000 or more, which has a graph. One channel that takes more alone stays beside the "
         "others: the one such used last.",
     )
+    compaction: Literal["off", "auto"] = Field(
+        default="off",
+        description="Summarise by itself what a channel holds before its newest part (auto), or only when the RPC "
+        "Compact asks for it. Builds show the newest summary in both cases; none of them waits for one.",
+    )
+    compaction_tokens: int = Field(
+        default=16_000,
+        ge=2_000,
+        description="So many tokens behind the summary begin a compaction by itself.",
+    )
+    compaction_messages: int = Field(
+        default=400,
+        ge=40,
+        description="So many messages behind the summary begin a compaction by itself.",
+    )
+    compaction_keep_tokens: int = Field(
+        default=4_000,
+        ge=0,
+        description="The newest so many tokens of a conversation are never summarised, nor its newest 20 messages.",
+    )
+    summary_model: str = Field(
+        default="",
+        description="Model that writes summaries, at the address of the others. Unset: default_model. `none`, or no "
+        "model at all: summaries are the lines of people that hold the most facts, word for word.",
+    )
     search_scopes: Annotated[Mapping[str, Literal["user", "tenant"]], Table] = Field(
         default_factory=dict,
         description="Table by tenant of how far its callers may search by meaning: user (all channels of a user), "

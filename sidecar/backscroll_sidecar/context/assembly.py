@@ -184,11 +184,13 @@ def assemble(
         form = frame.adapter.line_form
         asked_tail = form.around(Role.USER, fitted.asked_by)[1] if form else b""
         more = (asked_tail, parts.question.encode(), inside_json(parts.question))
-        if parts.preferences or frame.layout not in QUESTION_APART:
+        if parts.preferences or parts.summary or frame.layout not in QUESTION_APART:
             more += (
                 *_both(parts.literal(Part.LABELLED_QUESTION)),
                 *_both(parts.literal(Part.PREFERENCES)),
             )
+            if parts.summary:
+                more += (*_both(parts.literal(Part.SUMMARY)),)
     else:
         program = _own_program(frame.layout, formats, has_text=bool(made.text))
         options = PayloadOptions(model, frame.tools_json, frame.with_names)

@@ -13,6 +13,7 @@ from backscroll_scoring.layout import (
     COUNT,
     GAP_TOKENS,
     GROUP_SUMS,
+    IS_REFERENCE,
     LAST_LINE,
     LAST_TOKENS,
     LINE_TOKENS,
@@ -46,6 +47,8 @@ from backscroll_sidecar.lines.rendering import RENDER_US, RENDER_US_PER_CHAR, na
 
 TITLE_TOKENS = 12
 """Upper bound for one section's title with its separators."""
+NEWEST_KEPT = 20
+"""So many lines of the talk come before a summary."""
 FIT_US = 1.0
 """Rough microseconds a line takes."""
 
@@ -59,6 +62,7 @@ _NAMES = {
     Part.QUESTION: "question",
     Part.LABELLED_QUESTION: "question",
     Part.PREFERENCES: "preferences",
+    Part.SUMMARY: "summary",
 }
 _OF_LINES = {Part.RECENT, Part.SEMANTIC}
 _FRAMED = {Part.SYSTEM, Part.SYSTEM_LINE, Part.QUESTION, Part.LABELLED_QUESTION}
@@ -124,6 +128,7 @@ class Fitted(msgspec.Struct, frozen=True):
     was_cut: bool
     dropped: Mapping[int, Fate]
     preferences_dropped: bool = False
+    summary_dropped: bool = False
     answered_dropped: bool = False
     asked_by: str = ""
     assembled: Assembled | None = None
@@ -191,6 +196,9 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
             shown, asked_by = _named_apart(shown, frame)
         return stages.count(shown, asked_by), shown, asked_by
 
+    had_summary = bool(parts.summary)
+    if had_summary and not _has_room_for_summary(parts, frame, stages):
+        parts = msgspec.structs.replace(parts, summary="")
     given, preferences = parts.lines, parts.preferences
     lines = NO_LINES if stages.has_assembler else given
     counted, shown, asked_by = count(lines, preferences)
@@ -223,10 +231,20 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
         was_cut,
         dropped,
         preferences_dropped=len(preferences) < len(parts.preferences),
+        summary_dropped=had_summary and not parts.summary,
         answered_dropped=dropped.get(given.answered) is Fate.BUDGET,
         asked_by=asked_by,
         assembled=counted.assembled,
     )
+
+
+def _has_room_for_summary(parts: Parts, frame: Frame, stages: Stages) -> bool:
+    """Whether the newest lines of the talk fit beside the summary: it never costs one of them."""
+    lines = parts.lines
+    talk = (lines.columns[IS_REFERENCE] == 0).nonzero()[0][-NEWEST_KEPT:]
+    bare = stages.count(parts.showing(NO_LINES, parts.preferences), "").bare
+    newest = int(lines.costs[talk].sum()) + _titles_cost(lines, frame)
+    return bare + newest + _askers_cost(parts, lines, frame) <= frame.budget
 
 
 def _compressed(
@@ -353,7 +371,14 @@ class PartCounter:
             return self._of_text(parts.text(part)) if found < 0 else found
         known = self._literals.get(part)
         if known is None:
-            known = self._literals[part] = self._of_text(parts.literal(part))
+            literal = parts.literal(part)
+            is_kept = part is Part.SUMMARY  # the same for many questions
+            known = (
+                repeated_tokens(literal, self._frame.tokenizer)
+                if is_kept
+                else self._of_text(literal)
+            )
+            self._literals[part] = known
         return known
 
     def _together(self, parts: Parts, of: Sequence[Part]) -> int:
@@ -408,5 +433,5 @@ def _token_counts(counted: Counted, frame: Frame) -> TokenCounts:
     share = by_part.get
     return TokenCounts(
         frame.tokenizer, frame.budget, system, tools, share("preferences", 0), share("recent", 0),
-        share("semantic", 0), share("question", 0), framing, frame.reserve,
+        share("semantic", 0), share("question", 0), framing, frame.reserve, share("summary", 0),
     )  # fmt: skip

@@ -25,6 +25,7 @@ from backscroll_sidecar.context.profiles import ContextSettings, Profile, Route,
 from backscroll_sidecar.context.prompt_texts import (
     question_text,
     shown_preferences,
+    shown_summary,
     speaker_style,
     system_text,
 )
@@ -60,10 +61,11 @@ log = structlog.get_logger(__name__)
 class _Begun(NamedTuple):
     """A build whose candidates are picked.
 
-    `lost`: which preferences could not be had.
+    `lost`: which preferences, or summary, could not be had.
     """
 
     request: BuildRequest
+    summary: str
     lost: tuple[Degradation, ...]
     route: Route
     opened: Opened
@@ -144,6 +146,7 @@ class ContextBuilder:
         language = request.language.language if request.language else None
         route = route.asked(self._settings.wordings.of(language, question.text))
         lost, query = await self.opening.query_of(request, route.profile, question, deadline)
+        summary, unread = await self.opening.summary_of(request, question, deadline)
         if question.view is not opened.view:
             opened = replace(opened, view=question.view)
         watch.lap("question")
@@ -157,15 +160,19 @@ class ContextBuilder:
         watch.lap("pick")
         context_id = self._ids.next()
         return _Begun(
-            request, lost, route, opened, question, picked, deadline, context_id, watch
+            request, summary, (*lost, *unread), route, opened, question, picked, deadline, context_id, watch
         )  # fmt: skip
 
     async def _written(self, begun: _Begun, *, as_values: bool) -> BuiltContext:
         """Render, fit, assemble, record: the picked candidates as an answer."""
-        request, unread, route, opened, question, picked, deadline, context_id, watch = begun
+        request, summary, unread, route, opened, question, picked, deadline, context_id, watch = (
+            begun
+        )
         formats = self._formats(request)
         adapter = next(filter(None, map(self._adapters.get, formats)), OPENAI_CHAT)
-        parts, kinds = await self._parts(request, route, opened.view, question, picked, adapter)
+        parts, kinds = await self._parts(
+            request, route, opened.view, question, picked, adapter, summary
+        )
         watch.lap("write")
         frame = frame_of(request, picked.profile, adapter)
         fitted, lost = await fit_in_stages(parts, frame, picked.profile, deadline)
@@ -248,6 +255,7 @@ class ContextBuilder:
         question: Question,
         picked: Picked,
         adapter: Adapter,
+        summary: str,
     ) -> tuple[Parts, list[int]]:
         """All that is to be shown, rendered; and the kinds of the lines."""
         rows = picked.gathered.rows[picked.selection.chosen]
@@ -286,6 +294,7 @@ class ContextBuilder:
             lines=lines,
             system=system_text(request, self._settings, route, question),
             preferences=shown_preferences(picked.gathered.preferences, style),
+            summary=shown_summary(summary, style),
             texts=route.texts,
             question_label=route.texts.question_label if label is None else label,
             question_name=name,

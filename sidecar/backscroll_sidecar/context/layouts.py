@@ -37,7 +37,9 @@ class Part(IntEnum):
     behind it.
     """
 
-    SYSTEM, SYSTEM_LINE, RECENT, SEMANTIC, QUESTION, LABELLED_QUESTION, PREFERENCES = range(7)
+    SYSTEM, SYSTEM_LINE, RECENT, SEMANTIC, QUESTION, LABELLED_QUESTION, PREFERENCES, SUMMARY = (
+        range(8)
+    )
 
 
 class Block(NamedTuple):
@@ -67,9 +69,11 @@ def plan_of(
     has_preferences: bool,
     has_talk: bool,
     has_references: bool,
+    has_summary: bool = False,
 ) -> Plan:
-    """A layout, of what there is."""
+    """A layout, of what there is. What changes least comes first: vendors keep what requests begin with."""
     there = (
+        (has_summary, Part.SUMMARY),
         (has_preferences, Part.PREFERENCES),
         (has_talk, Part.RECENT),
         (has_references, Part.SEMANTIC),
@@ -79,8 +83,9 @@ def plan_of(
     asked, alone = (Part.QUESTION,), (Part.LABELLED_QUESTION,)
     body: tuple[Block, ...]
     if layout is _TURNS:
-        beside = tuple(part for part in context if part is not Part.RECENT)
-        body = (TALK,) if has_talk else ()
+        beside = tuple(part for part in context if part not in {Part.RECENT, Part.SUMMARY})
+        body = (Block(_USER, (Part.SUMMARY,)),) if has_summary else ()
+        body += (TALK,) if has_talk else ()
         body += (Block(_USER, beside),) if beside else ()
         body += (Block(_USER, asked),)
     elif layout is Layout.CONTEXT_AND_QUESTION:
@@ -99,12 +104,13 @@ def plan_of(
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """Everything a model is to see. Empty means absent. `question` is the question as it is to be written."""
+    """Everything a model is to see. Empty means absent. `question` and `summary` are as they are to be written."""
 
     question: str
     lines: Lines = NO_LINES
     system: str = ""
     preferences: Sequence[str] = ()
+    summary: str = ""
     texts: Texts = ENGLISH
     question_label: str = ENGLISH.question_label
     question_name: str = ""
@@ -135,6 +141,8 @@ class Parts(msgspec.Struct, frozen=True):
                 return self.texts.semantic_title
             case Part.PREFERENCES:
                 return preferences_line(self.preferences, self.texts)
+            case Part.SUMMARY:
+                return indent(f"{self.texts.summary_title}\n{self.summary}")
             case Part.QUESTION:
                 return self.question
             case _:
@@ -163,12 +171,13 @@ class Parts(msgspec.Struct, frozen=True):
             has_preferences=bool(self.preferences),
             has_talk=sums[COUNT] > 0,
             has_references=sums[COUNT + GROUP_SUMS] > 0,
+            has_summary=bool(self.summary),
         )
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A piece of the context: which part it is (preferences, recent, semantic), its text, and its tokens where they are
-    not those of the text.
+    """A piece of the context: which part it is (summary, preferences, recent, semantic), its text, and its tokens where
+    they are not those of the text.
     """
 
     part: str

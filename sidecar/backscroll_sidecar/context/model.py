@@ -99,6 +99,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     omit: frozenset[ResponsePart] = frozenset()
     language: LanguageTag | None = None
     provider: str = ""
+    without_summary: bool = False
     time_left_s: float | None = None
 
 
@@ -115,6 +116,7 @@ class TokenCounts(msgspec.Struct, frozen=True):
     question: int = 0
     framing: int = 0
     reserve: int = 0
+    summary: int = 0
 
     @property
     def total(self) -> int:
@@ -128,6 +130,7 @@ class TokenCounts(msgspec.Struct, frozen=True):
             + self.question
             + self.framing
             + self.reserve
+            + self.summary
         )
 
 

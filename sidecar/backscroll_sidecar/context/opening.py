@@ -10,7 +10,7 @@ from typing import Protocol
 import structlog
 
 from backscroll_sidecar.analyze import Analyzer, DateStyle
-from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.channels import HIDDEN, ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.candidates import SOURCE_SHARE
@@ -34,6 +34,30 @@ MOST_OF_USER = 1_000
 LOOKS_BACK = frozenset({"lexical", "recall", "semantic"})
 """Sources that look through the whole history."""
 log = structlog.get_logger(__name__)
+
+
+class StoredSummary(Protocol):
+    """A summary of a conversation, as far as builds read it."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def upto_seq(self) -> int: ...
+    @property
+    def newest_ms(self) -> int: ...
+
+
+class StoredSummaries(Protocol):
+    """Where a build gets the summary of a channel, or of one thread of it, from."""
+
+    def is_known(self, key: ChannelKey, thread_id: str) -> bool:
+        """Whether `known` can tell; else it must be read."""
+
+    def known(self, key: ChannelKey, thread_id: str) -> StoredSummary | None:
+        """The newest one; None: there is none."""
+
+    async def read(self, key: ChannelKey, thread_id: str) -> StoredSummary | None:
+        """The same from the store. Raises `StoreUnavailable`."""
 
 
 class Views(Protocol):
@@ -76,6 +100,7 @@ class Opening:
         settings: ContextSettings,
         clock: Clock,
         preferences: StoredPreferences | None,
+        summaries: StoredSummaries | None = None,
     ) -> None:
         self.views = views
         self._store = store
@@ -83,6 +108,7 @@ class Opening:
         self._settings = settings
         self._clock = clock
         self._preferences = preferences
+        self._summaries = summaries
 
     async def open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
         """The channel as of now; an empty one, with the reason, when it cannot be had.
@@ -196,6 +222,33 @@ class Opening:
             dates=question.dates,
         )
         return lost, query
+
+    async def summary_of(
+        self, request: BuildRequest, question: Question, deadline: Deadline
+    ) -> tuple[str, tuple[Degradation, ...]]:
+        """The summary of the conversation that the question belongs to, and what went wrong with it.
+
+        Empty where there is none, or where it tells of what was said after the question, or is hidden from the asker.
+        """
+        summaries, key, thread_id = self._summaries, request.key, question.thread_id
+        if summaries is None or request.without_summary or not key.channel:
+            return "", ()
+        try:
+            if summaries.is_known(key, thread_id):
+                summary = summaries.known(key, thread_id)
+            else:
+                summary = await deadline.bound(summaries.read(key, thread_id), SOURCE_SHARE)
+        except Exception as error:  # it costs only itself
+            reason = reason_of(error)
+            log.warning("a summary is unavailable", reason=reason, exc_info=reason == "ERROR")
+            return "", (Degradation("gather", reason, "summary"),)
+        if summary is None or summary.newest_ms > question.asked_at_ms:
+            return "", ()
+        view = question.view
+        hides = not view.all_live and bool(
+            ((view.state == HIDDEN) & (view.seq <= summary.upto_seq)).any()
+        )
+        return ("" if hides else summary.text), ()
 
     async def asked_now_ms(self, key: ChannelKey) -> int:
         """When a question without a time of its own is asked: now, and not before the newest line of its channel."""

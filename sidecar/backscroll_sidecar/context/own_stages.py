@@ -52,7 +52,7 @@ from backscroll_sidecar.scripts import shows_nothing
 
 log = structlog.get_logger(__name__)
 _PLAIN = SimpleCompressor()
-PARTS = frozenset(("preferences", "recent", "semantic"))
+PARTS = frozenset(("summary", "preferences", "recent", "semantic"))
 """What a section may be: the parts that tokens are counted by."""
 
 
@@ -251,6 +251,8 @@ async def fit_in_stages(
         fitted = await run(fit_us(parts, limits, frame), plain)
     if fitted.preferences_dropped:
         lost.append(Degradation("compress", "BUDGET", "preferences"))
+    if fitted.summary_dropped:
+        lost.append(Degradation("compress", "BUDGET", "summary"))
     if fitted.answered_dropped:
         lost.append(Degradation("compress", "BUDGET", "chain"))
     return fitted, tuple(lost)

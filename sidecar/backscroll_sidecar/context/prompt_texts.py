@@ -14,7 +14,7 @@ from backscroll_sidecar.context.profiles import ContextSettings, Route
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import Role, SpeakerStyle, StoredSystemRows
 from backscroll_sidecar.errors import InvalidRequest
-from backscroll_sidecar.lines.escaping import escape
+from backscroll_sidecar.lines.escaping import escape, escape_marks
 from backscroll_sidecar.lines.line_format import indent
 from backscroll_sidecar.lines.names import escape_name, shown_name, with_mentions
 from backscroll_sidecar.lines.rendering import RenderStyle, row_text
@@ -148,6 +148,11 @@ def speaker_style(
             return _TAGGED
         somebody = speaker
     return _ROLE
+
+
+def shown_summary(text: str, style: RenderStyle) -> str:
+    """A summary as it is written, without anything that equals a mark."""
+    return escape_marks(text, keep_control=style.keep_control) if text else ""
 
 
 def shown_preferences(preferences: tuple[str, ...], style: RenderStyle) -> tuple[str, ...]:

@@ -98,6 +98,7 @@ def built_context(
         addressed=question.addressed,
         question_type=question.message_type,
         events=events,
+        summary=parts.summary or None,
         explanation=_explained(opened, picked, fitted) if request.explain else None,
         channel=request.key.channel,
         model=model,

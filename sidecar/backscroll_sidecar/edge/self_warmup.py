@@ -28,7 +28,7 @@ from backscroll_sidecar.edge.bind_policy import parse_address
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners
 from backscroll_sidecar.edge.services import Servicer, methods_of
-from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer
+from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer, Summaries
 from backscroll_sidecar.edge.services.history import HistoryServicer
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.tenants import OneTenant
@@ -57,6 +57,7 @@ async def warm_up(
     preferences: PreferenceService,
     builder: Builder,
     chat: Chat,
+    summaries: Summaries,
     profiles: Iterable[str],
     edge: EdgeName = "auto",
 ) -> None:
@@ -64,7 +65,7 @@ async def warm_up(
 
     Parameters
     ----------
-    history, preferences, builder, chat
+    history, preferences, builder, chat, summaries
         Of an app of its own, whose history is kept in memory and whose model needs no network.
     profiles
         Each is asked for twice, with an account of what was chosen and without; the default more often.
@@ -81,7 +82,7 @@ async def warm_up(
             asyncio.timeout(PATIENCE_S),
             _served(
                 edge,
-                ContextServicer(builder, chat, ""),
+                ContextServicer(builder, chat, summaries, ""),
                 HistoryServicer(history),
                 PreferenceServicer(preferences),
             ) as channel,

@@ -78,6 +78,12 @@ def escape(text: str, *, keep_control: bool = False) -> str:
     return text
 
 
+def escape_marks(text: str, *, keep_control: bool = False) -> str:
+    """The text without anything that equals a mark or a control token. Its lines must not begin in the first column."""
+    pattern = _MARK if keep_control else ANYWHERE
+    return pattern.sub(r"\g<head>\g<slashes>\\\g<colon>", text)
+
+
 def escape_new(text: str, *, keep_control: bool = False) -> str:
     """The same for a text that was made of escaped ones: what has a backslash already stays as it is."""
     for pattern in patterns(text, keep_control=keep_control):

@@ -60,6 +60,15 @@ _REFUSED_IN_WORDS = {
         rf"|\btemperature\b\W+(?:\w+\W+){{0,4}}?{_SAID_BEHIND}", re.IGNORECASE,
     ),
 }  # fmt: skip
+_OVERFLOW_STATUSES = (400, 413, 422)
+_OVERFLOW = re.compile(
+    r"context[ _-]?(?:length|window|size)|maximum (?:context|input|prompt|number of tokens)"
+    r"|(?:prompt|input|request) is too (?:long|large)|too many (?:input )?tokens|token count.{0,40}exceed"
+    r"|exceed.{0,40}(?:token|context)|reduce the length"
+    r"|上下文.{0,12}(?:超|过长)|超(?:过|出).{0,16}(?:上下文|最大长度|token)|输入.{0,8}过长",
+    re.IGNORECASE,
+)
+"""How vendors say that a request does not fit their model; a limit of requests in a time is another status."""
 _NO_ERROR = (0, "0", "", 200, "200", "Success", "success")
 _NEVER_FILTERED = (401, 407, 408, 429)
 
@@ -126,7 +135,9 @@ def of_status(status: int, body: object, headers: Mapping[str, str]) -> ModelErr
     fault, told = fault_of_status(status), told_by(body)
     if status in _REFUSALS and (name := _refused_field(body)):
         return FieldRefused(name, _reason(fault, told) or REASONS[fault], told)
-    return failed(fault, _reason(fault, told), retry_after_s=retry_after_s(headers), told=told)
+    failure = failed(fault, _reason(fault, told), retry_after_s=retry_after_s(headers), told=told)
+    failure.is_overflow = status in _OVERFLOW_STATUSES and _says_overflow(body)
+    return failure
 
 
 def of_event(body: object) -> ModelError:
@@ -146,7 +157,17 @@ def of_event(body: object) -> ModelError:
         fault = ModelFault.REJECTED
     else:
         fault = ModelFault.SERVER_ERROR
-    return failed(fault, _reason(fault, told), told=told)
+    failure = failed(fault, _reason(fault, told), told=told)
+    failure.is_overflow = fault is ModelFault.REJECTED and _says_overflow(body)
+    return failure
+
+
+def _says_overflow(body: object) -> bool:
+    """Whether an error is about a request that is larger than the model's window, by its code or in words."""
+    _, texts = _named(body)
+    inner = body.get("error", body) if isinstance(body, Mapping) else body
+    code = inner.get("code") if isinstance(inner, Mapping) else None
+    return code == "context_length_exceeded" or any(map(_OVERFLOW.search, texts))
 
 
 def is_failure(chunk: Mapping[str, object]) -> bool:

@@ -44,6 +44,7 @@ class ModelError(Exception):
     """A model call that failed. `safe_reason` may be shown to users: no driver text, no address, no key.
 
     `told` holds the vendor's own short words, by the name of their field, as far as they are fit for a log.
+    `is_overflow`: the request was larger than the model's window; throttling is not that.
     """
 
     def __init__(
@@ -53,8 +54,10 @@ class ModelError(Exception):
         *,
         retry_after_s: float | None = None,
         told: Mapping[str, str] | None = None,
+        is_overflow: bool = False,
     ) -> None:
         super().__init__(safe_reason)
+        self.is_overflow = is_overflow
         self.fault = fault
         self.safe_reason = safe_reason
         self.retry_after_s = retry_after_s

@@ -247,6 +247,10 @@ class Context(context_pb2_grpc.ContextServiceServicer):
             if number == self.fake.breaks_after:
                 self.fake.abort(status_of(grpc.StatusCode.UNAVAILABLE), context)
 
+    def Compact(self, request, context):
+        self.fake.arrive("Compact", request, context)
+        return context_pb2.CompactResponse(outcome=context_pb2.COMPACT_OUTCOME_NOTHING_TO_DO)
+
     def Chat(self, request, context):
         self.fake.arrive("Chat", request.turn, context)
         answer = context_pb2.ChatResponse()

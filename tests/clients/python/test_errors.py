@@ -203,6 +203,7 @@ CALLS = {
     "AliasMessage": lambda client: client.alias_message("room", "m", "p1"),
     "AppendMessages": lambda client: client.append("room", Message("m9", "ann", "x")),
     "BuildContext": lambda client: client.build_context("room", "q"),
+    "Compact": lambda client: client.compact("room"),
     "EditMessage": lambda client: client.edit_message("room", "m", "y"),
     "ExportMessages": lambda client: client.export_messages("room"),
     "GetChannel": lambda client: client.get_channel("room"),

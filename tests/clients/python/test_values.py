@@ -129,6 +129,7 @@ def test_no_text_or_id_of_a_request_breaks_on_a_surrogate():
     "plan",
     [
         _calls.append(LONE, Message(LONE, LONE, LONE)),
+        _calls.compact(LONE, thread_id=LONE, focus=LONE),
         _calls.edit_message(LONE, LONE, LONE, mentions=[LONE]),
         _calls.recall_message(LONE, LONE),
         _calls.pin_message(LONE, LONE),

@@ -210,3 +210,27 @@ def test_call_says_what_is_wrong(chat, arguments, code, says):
     assert done.returncode == code
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.row("P-13")
+def test_compact_shows_what_holds_then(chat):
+    """A channel's summary by hand, in the people's own words where there is no model; builds show it."""
+    lines = "\n".join(
+        json.dumps({
+            "id": f"m{n}", "author": {"id": f"u{n % 3}", "name": f"P{n % 3}"}, "sent_at_ms": 1_795_000_000_000 + n,
+            "text": f"my order is ORDER-{n:05} and " + "so on " * 40,
+        })
+        for n in range(150)
+    )  # fmt: skip
+    assert chat.run("import", "-", "--channel", "long", stdin=lines).returncode == 0
+    done = chat.run("compact", "long")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("[m")
+    assert "tokens became" in done.stderr
+    told = chat.json("compact", "long")
+    assert told["outcome"] == "COMPACT_OUTCOME_NOTHING_TO_DO"
+    assert told["summary"].strip() == done.stdout.strip()
+    assert "nothing to do" in chat.run("compact", "long").stderr
+    built = chat.json("context", "long", "and now?", "--asker", "u1")
+    assert built["summary"] == told["summary"]
+    assert "Example: backscroll compact" in chat.run("compact", "--help").stdout

@@ -166,7 +166,7 @@ def test_each_kind_of_warning_is_counted(chat):
 def test_a_complaint_has_the_contracts_names(chat):
     done = chat.json("import", "-", stdin=lines({**common(1), "parts": [{"txt": 1}]}, common(2)))
     (bad,) = done["bad_lines"]
-    assert bad["reason"].endswith("it has text, media, tool_call, tool_result")
+    assert bad["reason"].endswith("it has text, media, tool_call, tool_result, provider_state")
 
 
 def test_seconds_are_refused_in_our_own_field_too(chat):

@@ -20,6 +20,7 @@ CALLS = {
     "context, options first": ["--asker", "u1", GROUP, "-7 or -8?"],
     "chat": [GROUP, "--once", "so?", "--asker", "-5"],
     "events": [GROUP],
+    "compact": [GROUP],
     "export": [GROUP],
 }
 

@@ -76,14 +76,15 @@ def test_words_of_the_contract_are_words_of_the_domain() -> None:
 @pytest.mark.parametrize(
     ("formats", "expected"),
     [
-        ([], ("openai_chat",)),
+        ([], None),
+        ([3, 4, 5], ("openai_responses", "anthropic_messages", "gemini_contents")),
         ([0], ("openai_chat",)),
         ([1, 1, 0], ("openai_chat",)),
         ([2], ()),
         ([2, 2], ()),
     ],
 )
-def test_payload_formats(formats: list[int], expected: tuple[str, ...]) -> None:
+def test_payload_formats(formats: list[int], expected: tuple[str, ...] | None) -> None:
     assert translated(payload_formats=formats).payload_formats == expected
 
 

@@ -35,6 +35,7 @@ from backscroll._calls.reading import (
     search,
     wait_for_index,
 )
+from backscroll._calls.summaries import compact
 from backscroll._calls.writing import (
     alias_message,
     append,
@@ -60,6 +61,7 @@ __all__ = [
     "append",
     "build_context",
     "chat",
+    "compact",
     "deadline_s",
     "delete_preference",
     "edit_message",

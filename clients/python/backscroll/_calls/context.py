@@ -72,6 +72,7 @@ class ContextOptions(TypedDict, total=False):
     omit: ResponsePartName | Sequence[ResponsePartName | int]
     language: str
     provider: str
+    without_summary: bool
 
 
 def _unexpected(name: str) -> TypeError:
@@ -132,6 +133,7 @@ def build_context(
     omit: ResponsePartName | Sequence[ResponsePartName | int] = (),
     language: str = "",
     provider: str = "",
+    without_summary: bool = False,
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -205,6 +207,8 @@ def build_context(
     provider
         Where the payload will be posted, such as "api.anthropic.com/v1": what only a provider can
         read goes back to nobody else. "": the address of the server's own model.
+    without_summary
+        Leave out the summary of the conversation, where there is one.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -267,6 +271,7 @@ def build_context(
         omit=omit,
         language=language,
         provider=provider,
+        without_summary=without_summary,
     )
     response: context_pb2.BuildContextResponse = yield Call("BuildContext", request, timeout_s)
     return Context.of(response, request)

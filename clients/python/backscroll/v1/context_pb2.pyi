@@ -113,6 +113,19 @@ class EndReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     END_REASON_UPSTREAM_ERROR: _ClassVar[EndReason]
     END_REASON_DEADLINE: _ClassVar[EndReason]
     END_REASON_CANCELLED: _ClassVar[EndReason]
+
+class CompactOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    COMPACT_OUTCOME_UNSPECIFIED: _ClassVar[CompactOutcome]
+    COMPACT_OUTCOME_COMPACTED: _ClassVar[CompactOutcome]
+    COMPACT_OUTCOME_NOTHING_TO_DO: _ClassVar[CompactOutcome]
+    COMPACT_OUTCOME_NO_PROGRESS: _ClassVar[CompactOutcome]
+
+class SummaryKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SUMMARY_KIND_UNSPECIFIED: _ClassVar[SummaryKind]
+    SUMMARY_KIND_MODEL: _ClassVar[SummaryKind]
+    SUMMARY_KIND_KEY_LINES: _ClassVar[SummaryKind]
 LAYOUT_UNSPECIFIED: Layout
 LAYOUT_TURNS: Layout
 LAYOUT_CONTEXT_AND_QUESTION: Layout
@@ -182,6 +195,13 @@ END_REASON_INCOMPLETE: EndReason
 END_REASON_UPSTREAM_ERROR: EndReason
 END_REASON_DEADLINE: EndReason
 END_REASON_CANCELLED: EndReason
+COMPACT_OUTCOME_UNSPECIFIED: CompactOutcome
+COMPACT_OUTCOME_COMPACTED: CompactOutcome
+COMPACT_OUTCOME_NOTHING_TO_DO: CompactOutcome
+COMPACT_OUTCOME_NO_PROGRESS: CompactOutcome
+SUMMARY_KIND_UNSPECIFIED: SummaryKind
+SUMMARY_KIND_MODEL: SummaryKind
+SUMMARY_KIND_KEY_LINES: SummaryKind
 
 class Overrides(_message.Message):
     __slots__ = ("use_intelligent_context", "max_context", "time_window_hours", "relevance_threshold", "sources", "max_chars_per_message", "recent_limit", "recent_floor", "decay_per_hour", "recency_half_life_minutes")
@@ -225,7 +245,7 @@ class SystemPrompt(_message.Message):
     def __init__(self, text: _Optional[str] = ..., is_template: bool = ..., parameters: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class BuildContextRequest(_message.Message):
-    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language", "provider")
+    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language", "provider", "without_summary")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     ASKER_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
@@ -261,6 +281,7 @@ class BuildContextRequest(_message.Message):
     SEMANTIC_SCOPE_FIELD_NUMBER: _ClassVar[int]
     LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_SUMMARY_FIELD_NUMBER: _ClassVar[int]
     channel: str
     asker: _message_pb2.Author
     question: str
@@ -296,7 +317,8 @@ class BuildContextRequest(_message.Message):
     semantic_scope: _history_pb2.SearchScope
     language: str
     provider: str
-    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ..., provider: _Optional[str] = ...) -> None: ...
+    without_summary: bool
+    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ..., provider: _Optional[str] = ..., without_summary: bool = ...) -> None: ...
 
 class Item(_message.Message):
     __slots__ = ("message", "role", "rank", "score", "sources", "own_sources", "category", "token_count", "truncated", "channel")
@@ -341,7 +363,7 @@ class Payload(_message.Message):
     def __init__(self, format: _Optional[_Union[PayloadFormat, str]] = ..., body: _Optional[bytes] = ...) -> None: ...
 
 class TokenCounts(_message.Message):
-    __slots__ = ("system", "tools", "preferences", "recent", "semantic", "question", "framing", "reserve", "total", "budget", "tokenizer")
+    __slots__ = ("system", "tools", "preferences", "recent", "semantic", "question", "framing", "reserve", "total", "budget", "tokenizer", "summary")
     SYSTEM_FIELD_NUMBER: _ClassVar[int]
     TOOLS_FIELD_NUMBER: _ClassVar[int]
     PREFERENCES_FIELD_NUMBER: _ClassVar[int]
@@ -353,6 +375,7 @@ class TokenCounts(_message.Message):
     TOTAL_FIELD_NUMBER: _ClassVar[int]
     BUDGET_FIELD_NUMBER: _ClassVar[int]
     TOKENIZER_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
     system: int
     tools: int
     preferences: int
@@ -364,7 +387,8 @@ class TokenCounts(_message.Message):
     total: int
     budget: int
     tokenizer: Tokenizer
-    def __init__(self, system: _Optional[int] = ..., tools: _Optional[int] = ..., preferences: _Optional[int] = ..., recent: _Optional[int] = ..., semantic: _Optional[int] = ..., question: _Optional[int] = ..., framing: _Optional[int] = ..., reserve: _Optional[int] = ..., total: _Optional[int] = ..., budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ...) -> None: ...
+    summary: int
+    def __init__(self, system: _Optional[int] = ..., tools: _Optional[int] = ..., preferences: _Optional[int] = ..., recent: _Optional[int] = ..., semantic: _Optional[int] = ..., question: _Optional[int] = ..., framing: _Optional[int] = ..., reserve: _Optional[int] = ..., total: _Optional[int] = ..., budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., summary: _Optional[int] = ...) -> None: ...
 
 class Degradation(_message.Message):
     __slots__ = ("stage", "source", "reason")
@@ -629,3 +653,37 @@ class ChatResponse(_message.Message):
     error: ChatError
     end: ChatEnd
     def __init__(self, context: _Optional[_Union[BuildContextResponse, _Mapping]] = ..., text: _Optional[str] = ..., tool_calls: _Optional[_Iterable[_Union[_message_pb2.ToolCallPart, _Mapping]]] = ..., error: _Optional[_Union[ChatError, _Mapping]] = ..., end: _Optional[_Union[ChatEnd, _Mapping]] = ...) -> None: ...
+
+class CompactRequest(_message.Message):
+    __slots__ = ("channel", "thread_id", "focus", "without_model")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    FOCUS_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_MODEL_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    thread_id: str
+    focus: str
+    without_model: bool
+    def __init__(self, channel: _Optional[str] = ..., thread_id: _Optional[str] = ..., focus: _Optional[str] = ..., without_model: bool = ...) -> None: ...
+
+class CompactResponse(_message.Message):
+    __slots__ = ("outcome", "summary", "kind", "message_count", "first_kept_message_id", "tokens_before", "tokens_after", "largest_message_id", "model_failure")
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    FIRST_KEPT_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_AFTER_FIELD_NUMBER: _ClassVar[int]
+    LARGEST_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FAILURE_FIELD_NUMBER: _ClassVar[int]
+    outcome: CompactOutcome
+    summary: str
+    kind: SummaryKind
+    message_count: int
+    first_kept_message_id: str
+    tokens_before: int
+    tokens_after: int
+    largest_message_id: str
+    model_failure: str
+    def __init__(self, outcome: _Optional[_Union[CompactOutcome, str]] = ..., summary: _Optional[str] = ..., kind: _Optional[_Union[SummaryKind, str]] = ..., message_count: _Optional[int] = ..., first_kept_message_id: _Optional[str] = ..., tokens_before: _Optional[int] = ..., tokens_after: _Optional[int] = ..., largest_message_id: _Optional[str] = ..., model_failure: _Optional[str] = ...) -> None: ...

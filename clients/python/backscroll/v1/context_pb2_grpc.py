@@ -50,6 +50,11 @@ class ContextServiceStub(object):
                 request_serializer=backscroll_dot_v1_dot_context__pb2.ChatRequest.SerializeToString,
                 response_deserializer=backscroll_dot_v1_dot_context__pb2.ChatResponse.FromString,
                 _registered_method=True)
+        self.Compact = channel.unary_unary(
+                '/backscroll.v1.ContextService/Compact',
+                request_serializer=backscroll_dot_v1_dot_context__pb2.CompactRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_context__pb2.CompactResponse.FromString,
+                _registered_method=True)
 
 
 class ContextServiceServicer(object):
@@ -87,6 +92,16 @@ class ContextServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Compact(self, request, context):
+        """Compact summarises what a conversation holds before its newest part, and waits for that. By the server's model, else,
+        or where that fails, in the people's own words. Builds show the newest summary; messages are never deleted, and what is
+        erased, retracted or edited takes the summaries along that stand for it. Safe to retry: what is summarised already is
+        not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ContextServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -104,6 +119,11 @@ def add_ContextServiceServicer_to_server(servicer, server):
                     servicer.Chat,
                     request_deserializer=backscroll_dot_v1_dot_context__pb2.ChatRequest.FromString,
                     response_serializer=backscroll_dot_v1_dot_context__pb2.ChatResponse.SerializeToString,
+            ),
+            'Compact': grpc.unary_unary_rpc_method_handler(
+                    servicer.Compact,
+                    request_deserializer=backscroll_dot_v1_dot_context__pb2.CompactRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_context__pb2.CompactResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -188,6 +208,33 @@ class ContextService(object):
             '/backscroll.v1.ContextService/Chat',
             backscroll_dot_v1_dot_context__pb2.ChatRequest.SerializeToString,
             backscroll_dot_v1_dot_context__pb2.ChatResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Compact(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.ContextService/Compact',
+            backscroll_dot_v1_dot_context__pb2.CompactRequest.SerializeToString,
+            backscroll_dot_v1_dot_context__pb2.CompactResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -51,6 +51,12 @@ class ContextServiceStub:
     """
     Chat: _grpc.UnaryUnaryMultiCallable[_context_pb2.ChatRequest, _context_pb2.ChatResponse]
     """Chat does the same and answers once."""
+    Compact: _grpc.UnaryUnaryMultiCallable[_context_pb2.CompactRequest, _context_pb2.CompactResponse]
+    """Compact summarises what a conversation holds before its newest part, and waits for that. By the server's model, else,
+    or where that fails, in the people's own words. Builds show the newest summary; messages are never deleted, and what is
+    erased, retracted or edited takes the summaries along that stand for it. Safe to retry: what is summarised already is
+    not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD.
+    """
 
 @_typing.type_check_only
 class ContextServiceAsyncStub(ContextServiceStub):
@@ -75,6 +81,12 @@ class ContextServiceAsyncStub(ContextServiceStub):
     """
     Chat: _aio.UnaryUnaryMultiCallable[_context_pb2.ChatRequest, _context_pb2.ChatResponse]  # type: ignore[assignment]
     """Chat does the same and answers once."""
+    Compact: _aio.UnaryUnaryMultiCallable[_context_pb2.CompactRequest, _context_pb2.CompactResponse]  # type: ignore[assignment]
+    """Compact summarises what a conversation holds before its newest part, and waits for that. By the server's model, else,
+    or where that fails, in the people's own words. Builds show the newest summary; messages are never deleted, and what is
+    erased, retracted or edited takes the summaries along that stand for it. Safe to retry: what is summarised already is
+    not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD.
+    """
 
 class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
     """ContextService picks the few messages that matter for a question and hands them over as model input."""
@@ -114,5 +126,17 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_context_pb2.ChatResponse, _abc.Awaitable[_context_pb2.ChatResponse]]:
         """Chat does the same and answers once."""
+
+    @_abc_1.abstractmethod
+    def Compact(
+        self,
+        request: _context_pb2.CompactRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_context_pb2.CompactResponse, _abc.Awaitable[_context_pb2.CompactResponse]]:
+        """Compact summarises what a conversation holds before its newest part, and waits for that. By the server's model, else,
+        or where that fails, in the people's own words. Builds show the newest summary; messages are never deleted, and what is
+        erased, retracted or edited takes the summaries along that stand for it. Safe to retry: what is summarised already is
+        not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD.
+        """
 
 def add_ContextServiceServicer_to_server(servicer: ContextServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

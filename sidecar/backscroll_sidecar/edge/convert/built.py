@@ -229,6 +229,8 @@ def _tell_rest(built: BuiltContext, out: pb.BuildContextResponse) -> None:
     count.system, count.tools, count.preferences = tokens.system, tokens.tools, tokens.preferences
     count.recent, count.semantic, count.question = tokens.recent, tokens.semantic, tokens.question
     count.framing, count.reserve, count.total = tokens.framing, tokens.reserve, tokens.total
+    if tokens.summary:
+        count.summary = tokens.summary
     count.budget, count.tokenizer = tokens.budget, TOKENIZER_NUMBERS[tokens.tokenizer]
 
 

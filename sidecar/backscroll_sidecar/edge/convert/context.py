@@ -309,5 +309,6 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "omit": _omit,
     "language": _language,
     "provider": check_id,
+    "without_summary": _as_sent,
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""

@@ -11,11 +11,16 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat.events import ChatEvent
 from backscroll_sidecar.chat.turns import ChatRequest
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
+from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.built import encode_built
 from backscroll_sidecar.edge.convert.chat import chat_request, event_to_proto, whole_answer
 from backscroll_sidecar.edge.convert.context import build_request
+from backscroll_sidecar.edge.convert.fields import check_id, check_text, required_id
 from backscroll_sidecar.edge.convert.parsing import parse
+from backscroll_sidecar.edge.convert.summaries import compaction_to_proto
+from backscroll_sidecar.edge.limits import MAX_FOCUS_BYTES
+from backscroll_sidecar.summaries.compactor import Compaction, Conversation
 
 
 class Builder(Protocol):
@@ -32,15 +37,27 @@ class Chat(Protocol):
         """The events of one turn, the end last."""
 
 
+class Summaries(Protocol):
+    """Summarises conversations; `summaries.Summaries` does."""
+
+    async def compact(
+        self, conversation: Conversation, *, focus: str = "", with_model: bool = True
+    ) -> Compaction:
+        """Once it is done."""
+
+
 class ContextServicer:
     """Answers ContextService. Safe for any number of calls at once on one event loop."""
 
     SERVICE = pb.DESCRIPTOR.services_by_name["ContextService"]
     PARSERS: ClassVar = {"BuildContext": bytes}
 
-    def __init__(self, builder: Builder, chat: Chat, server_version: str) -> None:
+    def __init__(
+        self, builder: Builder, chat: Chat, summaries: Summaries, server_version: str
+    ) -> None:
         self._builder = builder
         self._chat = chat
+        self._summaries = summaries
         self._server_version = server_version
 
     async def build_context(self, raw: bytes, call: Call) -> bytes:
@@ -66,3 +83,13 @@ class ContextServicer:
         turn = chat_request(request.turn, call.tenant, call.time_left_s)
         async with aclosing(self._chat.run(turn)) as events:
             return await whole_answer(events, self._server_version)
+
+    async def compact(self, request: pb.CompactRequest, call: Call) -> pb.CompactResponse:
+        """Summarise a conversation, and wait for that."""
+        key = ChannelKey(call.tenant, required_id(request.channel, "channel"))
+        conversation = Conversation(key, check_id(request.thread_id, "thread_id"))
+        focus = check_text(request.focus, "focus", MAX_FOCUS_BYTES)
+        made = await self._summaries.compact(
+            conversation, focus=focus, with_model=not request.without_model
+        )
+        return compaction_to_proto(made)

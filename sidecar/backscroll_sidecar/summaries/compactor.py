@@ -1,0 +1,376 @@
+"""Compactions: one at a time for a conversation, by itself or when asked, and never one that gets nowhere."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+import structlog
+
+from backscroll_sidecar.analyze import token_counter
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    Event,
+    MessageState,
+    MessageType,
+    Role,
+    StoredMessage,
+    ToolCallPart,
+    ToolResultPart,
+)
+from backscroll_sidecar.errors import unknown_channel
+from backscroll_sidecar.ports import (
+    Applied,
+    Change,
+    Clock,
+    EventSink,
+    HistoryReader,
+    ListQuery,
+    RecordChange,
+    StoredRecord,
+    TurnMark,
+    about_message,
+)
+from backscroll_sidecar.summaries.cut_points import Cut, Entry, EntryKind, find_cut
+from backscroll_sidecar.summaries.key_lines import ChatLine, key_lines
+from backscroll_sidecar.summaries.progress import most_after
+from backscroll_sidecar.summaries.summariser import NotesFailed, Summariser
+from backscroll_sidecar.summaries.summary import (
+    SUMMARY,
+    Summary,
+    SummaryKind,
+    encode_summary,
+    newest_summary,
+    record_id,
+    text_of,
+)
+from backscroll_sidecar.summaries.transcript import speaker_of, transcript_line
+
+log = structlog.get_logger(__name__)
+
+LINE_TOKENS = 8
+"""Of a message in a context, beside its text: framing, speaker."""
+MAX_ROWS = 10_000
+"""Of a conversation without a summary the newest so many are looked at."""
+PAGE_ROWS = 1_000
+LARGE_SHARE = 2
+"""Where what stays as it is takes so many times what it should, something in it is too large."""
+TITLE_TOKENS = 12
+"""Between notes and words."""
+WORDS_BESIDE_NOTES = 200
+"""Tokens of people's own words behind a model's notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionSettings:
+    """How conversations are compacted.
+
+    Attributes
+    ----------
+    is_automatic : begin by itself once a threshold is reached.
+    threshold_tokens, threshold_messages : of what stands behind the summary.
+    keep_tokens, keep_messages : the newest part that stays as it is, at least so much.
+    words_tokens : the most tokens of a summary without a model.
+    """
+
+    is_automatic: bool = False
+    threshold_tokens: int = 16_000
+    threshold_messages: int = 400
+    keep_tokens: int = 4_000
+    keep_messages: int = 20
+    words_tokens: int = 500
+
+
+class Outcome(StrEnum):
+    """What became of a compaction."""
+
+    COMPACTED = "compacted"
+    NOTHING_TO_DO = "nothing_to_do"
+    NO_PROGRESS = "no_progress"
+
+
+class Compaction(NamedTuple):
+    """What a compaction came to. `summary` is the one that holds now."""
+
+    outcome: Outcome
+    summary: Summary | None
+    tokens_before: int = 0
+    tokens_after: int = 0
+    largest_id: str = ""
+    model_failure: str = ""
+
+
+class Conversation(NamedTuple):
+    """What is summarised together: a channel, or one thread of it."""
+
+    key: ChannelKey
+    thread_id: str = ""
+
+
+class Writer(Protocol):
+    """What keeps a change; `history.writer.Writer` does."""
+
+    @property
+    def erasures_seen(self) -> int:
+        """`TurnMark.since` of what reads from now on."""
+
+    async def submit(self, change: Change) -> Applied:
+        """Once it is committed. Raises `BackscrollError` where it is not."""
+
+
+class Compactor:
+    """Makes summaries and keeps them. Safe from any task of one event loop.
+
+    `summariser` None: there is no model to ask.
+    """
+
+    def __init__(
+        self,
+        reader: HistoryReader,
+        writer: Writer,
+        events: EventSink,
+        clock: Clock,
+        settings: CompactionSettings,
+        summariser: Summariser | None = None,
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._events = events
+        self._clock = clock
+        self._settings = settings
+        self._summariser = summariser
+        self._locks: dict[Conversation, asyncio.Lock] = {}
+
+    async def compact(
+        self, conversation: Conversation, *, focus: str = "", with_model: bool = True
+    ) -> Compaction:
+        """Summarise what stands before the newest part. Who comes meanwhile waits, and finds it done.
+
+        Raises
+        ------
+        NotFound
+            Nobody ever heard of the channel.
+        StoreUnavailable
+            The store cannot answer.
+        """
+        lock = self._locks.setdefault(conversation, asyncio.Lock())
+        try:
+            async with lock:
+                return await self._compact(conversation, focus, with_model=with_model)
+        finally:
+            if not lock.locked() and self._locks.get(conversation) is lock:
+                del self._locks[conversation]
+
+    async def is_due(self, conversation: Conversation) -> bool:
+        """Whether so much stands behind the summary that a compaction begins by itself."""
+        rows = await self._rows_behind(conversation, await self.newest(conversation))
+        tokens = sum(_entry(one).tokens for one in rows)
+        settings = self._settings
+        return (
+            tokens >= settings.threshold_tokens or len(rows) >= settings.threshold_messages
+        ) and len(rows) > settings.keep_messages
+
+    async def newest(self, conversation: Conversation) -> Summary | None:
+        """The summary that holds now, from the store."""
+        key, thread_id = conversation
+        now_ms = self._clock.now_ms()
+        records: list[StoredRecord] = []
+        while page := await self._reader.records(
+            key, SUMMARY, now_ms, owner=thread_id, after=records[-1].number if records else 0
+        ):
+            records += page
+        return newest_summary(records)
+
+    async def _compact(
+        self, conversation: Conversation, focus: str, *, with_model: bool
+    ) -> Compaction:
+        since = self._writer.erasures_seen  # before anything is read: what goes from now on counts
+        previous = await self.newest(conversation)
+        rows = await self._rows_behind(conversation, previous)
+        if (
+            not rows
+            and previous is None
+            and await self._reader.channel_info(conversation.key) is None
+        ):
+            raise unknown_channel()
+        entries = [_entry(one) for one in rows]
+        settings = self._settings
+        cut = find_cut(entries, settings.keep_tokens, settings.keep_messages)
+        if cut is None:
+            return Compaction(Outcome.NOTHING_TO_DO, previous)
+        before = sum(one.tokens for one in entries) + (previous.tokens if previous else 0)
+        kept = entries[cut.first_kept :]
+        kept_tokens = sum(one.tokens for one in kept)
+        largest = max(kept, key=lambda one: one.tokens).message_id
+        if kept_tokens > most_after(before):  # whatever a summary says
+            is_large = kept_tokens > LARGE_SHARE * max(settings.keep_tokens, 1)
+            outcome = Outcome.NO_PROGRESS if is_large else Outcome.NOTHING_TO_DO
+            return Compaction(outcome, previous, before, before, largest if is_large else "")
+        replaced = rows[: cut.first_kept]
+        made, failure = "", ""
+        if self._summariser is not None and with_model:
+            made, failure = await self._notes(self._summariser, rows, cut, previous, focus)
+        room = most_after(before) - kept_tokens
+        text = await asyncio.to_thread(self._written, made, replaced, previous, room)
+        if text is None:
+            return Compaction(Outcome.NO_PROGRESS, previous, before, before, largest, failure)
+        if made and text.notes != made:
+            failure = "too_large"
+        after = text.tokens + kept_tokens
+        summary = Summary(
+            kind=SummaryKind.MODEL if made and not failure else SummaryKind.KEY_LINES,
+            chain=previous.chain if previous else uuid.uuid4().hex,
+            generation=1 + (previous.generation if previous else 0),
+            message_count=len(replaced) + (previous.message_count if previous else 0),
+            upto_seq=max(one.seq for one in replaced),
+            newest_ms=max(
+                previous.newest_ms if previous else 0, *(one.rank_time_ms for one in replaced)
+            ),
+            notes=text.notes,
+            words=text.words,
+            first_kept_id=entries[cut.first_kept].message_id,
+            tokens=text.tokens,
+            tokens_before=before,
+            tokens_after=after,
+        )
+        await self._keep(conversation, summary, replaced, since)
+        self._tell(conversation, summary)
+        return Compaction(Outcome.COMPACTED, summary, before, after, "", failure)
+
+    async def _rows_behind(
+        self, conversation: Conversation, previous: Summary | None
+    ) -> list[StoredMessage]:
+        """The live messages behind the summary, in order of arrival; without one, the newest `MAX_ROWS`."""
+        key, thread_id = conversation
+        after = previous.upto_seq if previous else 0
+        if previous is None and (info := await self._reader.channel_info(key)) is not None:
+            after = max(0, info.last_seq - MAX_ROWS)
+        rows: list[StoredMessage] = []
+        while True:
+            page = await self._reader.list_messages(
+                key, ListQuery(limit=PAGE_ROWS, after_seq=after, thread_id=thread_id)
+            )
+            rows += [one for one in page if one.state is MessageState.LIVE]
+            if len(page) < PAGE_ROWS:
+                return rows
+            after = page[-1].seq
+
+    async def _notes(
+        self,
+        summariser: Summariser,
+        rows: Sequence[StoredMessage],
+        cut: Cut,
+        previous: Summary | None,
+        focus: str,
+    ) -> tuple[str, str]:
+        """A model's notes, or why there are none."""
+        lines = [transcript_line(one) for one in rows[: cut.first_kept]]
+        before, split = lines[: cut.turn_start], lines[cut.turn_start :]
+        notes = previous.notes if previous else ""
+        try:
+            return await summariser.notes(before, split, notes, focus), ""
+        except NotesFailed as failed:
+            log.warning("a summary by the model failed", reason=failed.word)
+            return "", failed.word
+
+    def _written(
+        self, made: str, replaced: Sequence[StoredMessage], previous: Summary | None, room: int
+    ) -> _Text | None:
+        """A summary in so many tokens: a model's notes if they fit, else those before; None: nothing fits."""
+        count = token_counter().count
+        known = previous.words if previous else ""
+        lines = [_chat_line(one) for one in replaced]
+        for notes in dict.fromkeys(filter(None, (made, previous.notes if previous else ""))) or (
+            "",
+        ):
+            left = room - (count(notes) + TITLE_TOKENS if notes else 0)
+            most = WORDS_BESIDE_NOTES if notes else self._settings.words_tokens
+            if left < 0:
+                continue
+            words = key_lines(lines, min(most, left), count, known)
+            text = text_of(notes, words)
+            if text and (tokens := count(text)) <= room:
+                return _Text(notes, words, tokens)
+        return None
+
+    async def _keep(
+        self,
+        conversation: Conversation,
+        summary: Summary,
+        replaced: Sequence[StoredMessage],
+        since: int,
+    ) -> None:
+        """Keep a generation."""
+        key, thread_id = conversation
+        ids = [one.message.id for one in replaced]
+        if summary.generation == 1:  # what is left of a chain that lost a generation
+            await self._writer.submit(RecordChange(key, SUMMARY, "", None, owner=thread_id))
+        await self._writer.submit(
+            RecordChange(
+                key,
+                SUMMARY,
+                record_id(summary.chain, summary.generation),
+                encode_summary(summary),
+                tuple(map(about_message, ids)),
+                self._clock.now_ms(),
+                owner=thread_id,
+                turn=TurnMark(since),
+            )
+        )
+
+    def _tell(self, conversation: Conversation, summary: Summary) -> None:
+        """Record that a conversation was compacted."""
+        context_id = uuid.uuid4().hex
+        payload: dict[str, int | float | str | bool] = {
+            "kind": summary.kind.value,
+            "generation": summary.generation,
+            "message_count": summary.message_count,
+            "tokens_before": summary.tokens_before,
+            "tokens_after": summary.tokens_after,
+            "summary_tokens": summary.tokens,
+            "first_kept_message_id": summary.first_kept_id,
+        }
+        event = Event(
+            f"{context_id}:compressed",
+            "context.compressed",
+            "agent",
+            self._clock.now_ms(),
+            "",
+            payload,
+        )
+        self._events.emit(conversation.key, context_id, (event,))
+
+
+class _Text(NamedTuple):
+    """What a summary says, and its tokens."""
+
+    notes: str
+    words: str
+    tokens: int
+
+
+def _entry(stored: StoredMessage) -> Entry:
+    message = stored.message
+    calls = [one.id for one in message.parts if isinstance(one, ToolCallPart)]
+    results = [one.call_id for one in message.parts if isinstance(one, ToolResultPart)]
+    kind = EntryKind.OWN if message.role is Role.ASSISTANT else EntryKind.SAID
+    if calls or results:
+        kind = EntryKind.CALLS if calls else EntryKind.RESULTS
+    tokens = stored.analysis.token_count + LINE_TOKENS
+    return Entry(message.id, kind, tokens, tuple(calls or results))
+
+
+def _chat_line(stored: StoredMessage) -> ChatLine:
+    analysis = stored.analysis
+    is_small_talk = analysis.message_type is MessageType.CASUAL
+    return ChatLine(
+        stored.message.id,
+        speaker_of(stored),
+        "" if is_small_talk else analysis.text,
+        analysis.keywords,
+        stored.message.role is Role.ASSISTANT,
+    )

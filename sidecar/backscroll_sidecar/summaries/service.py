@@ -1,0 +1,144 @@
+"""Summaries as builds and callers get them: the newest of each conversation in memory, and compactions that begin by
+themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Coroutine
+from typing import Any
+
+import structlog
+
+from backscroll_sidecar.domain import ChannelKey, MessageState
+from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.ports import Applied, RecordChange
+from backscroll_sidecar.summaries.compactor import (
+    LINE_TOKENS,
+    Compaction,
+    CompactionSettings,
+    Compactor,
+    Conversation,
+    Writer,
+)
+from backscroll_sidecar.summaries.progress import NEXT_SHARE
+from backscroll_sidecar.summaries.summary import SUMMARY, Summary
+
+log = structlog.get_logger(__name__)
+
+REMEMBERED = 8_192
+"""Conversations whose summary, or that there is none, is in memory."""
+
+
+class Summaries:
+    """Knows the newest summary of conversations; one of the writer's publishers. Safe from any task of one event loop.
+
+    Nobody who appends or builds waits for a summary: a compaction that begins by itself runs beside them.
+    """
+
+    def __init__(self, compactor: Compactor, writer: Writer, settings: CompactionSettings) -> None:
+        self._compactor = compactor
+        self._writer = writer
+        self._settings = settings
+        self._known: OrderedDict[Conversation, Summary | None] = OrderedDict()
+        self._changes = 0
+        self._new_tokens: dict[ChannelKey, int] = {}
+        """Since the last attempt, of channels that were written to."""
+        self._new_messages: dict[ChannelKey, int] = {}
+        self._running: dict[ChannelKey, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # --- what builds ask ---------------------------------------------------------------------------
+
+    def is_known(self, key: ChannelKey, thread_id: str) -> bool:
+        """Whether `known` can tell."""
+        return (key, thread_id) in self._known
+
+    def known(self, key: ChannelKey, thread_id: str) -> Summary | None:
+        """The newest summary of a conversation, of one that `is_known`."""
+        conversation = Conversation(key, thread_id)
+        self._known.move_to_end(conversation)
+        return self._known[conversation]
+
+    async def read(self, key: ChannelKey, thread_id: str) -> Summary | None:
+        """The same from the store. Raises `StoreUnavailable`."""
+        conversation = Conversation(key, thread_id)
+        changes = self._changes
+        summary = await self._compactor.newest(conversation)
+        if changes == self._changes:  # else what was read may be older than what was answered
+            self._known[conversation] = summary
+            if len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        return summary
+
+    async def compact(
+        self, conversation: Conversation, *, focus: str = "", with_model: bool = True
+    ) -> Compaction:
+        """See `Compactor.compact`."""
+        self._begun(conversation.key)
+        return await self._compactor.compact(conversation, focus=focus, with_model=with_model)
+
+    # --- what the writer tells ---------------------------------------------------------------------
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        """Take over a committed change: forget what no longer holds, and see whether a compaction is due."""
+        change = applied.record
+        gone = [one for one in applied.stored if one.state is not MessageState.LIVE]
+        edited = [one for one in applied.stored if one.revision]
+        if applied.is_erasure or gone or edited or (change is not None and change.kind == SUMMARY):
+            self._changes += 1
+            for conversation in [one for one in self._known if one.key == key]:
+                summary = self._known.pop(conversation)
+                if summary is not None and any(one.seq <= summary.upto_seq for one in edited):
+                    self._spawn(self._drop(conversation))
+        if self._settings.is_automatic and applied.stored:
+            self._count(key, applied)
+
+    def _count(self, key: ChannelKey, applied: Applied) -> None:
+        tokens = sum(one.analysis.token_count + LINE_TOKENS for one in applied.stored)
+        self._new_tokens[key] = self._new_tokens.get(key, 0) + tokens
+        self._new_messages[key] = self._new_messages.get(key, 0) + len(applied.stored)
+        settings = self._settings
+        if key not in self._running and (
+            self._new_tokens[key] >= NEXT_SHARE * settings.threshold_tokens
+            or self._new_messages[key] >= NEXT_SHARE * settings.threshold_messages
+        ):
+            self._begun(key)
+            self._running[key] = task = self._spawn(self._compact_if_due(Conversation(key)))
+            task.add_done_callback(lambda _: self._running.pop(key, None))
+
+    def _begun(self, key: ChannelKey) -> None:
+        """What is new from now on counts for the next attempt."""
+        self._new_tokens.pop(key, None)
+        self._new_messages.pop(key, None)
+
+    async def _compact_if_due(self, conversation: Conversation) -> None:
+        try:
+            if await self._compactor.is_due(conversation):
+                await self._compactor.compact(conversation)
+        except BackscrollError as error:
+            log.warning("a conversation is not compacted now", reason=error.message)
+        except Exception:
+            log.exception("a conversation could not be compacted; it is tried again")
+
+    async def _drop(self, conversation: Conversation) -> None:
+        """Delete summaries that stand for what was said otherwise before."""
+        key, thread_id = conversation
+        try:
+            await self._writer.submit(RecordChange(key, SUMMARY, "", None, owner=thread_id))
+        except BackscrollError as error:
+            log.warning("a summary is not deleted yet", reason=error.message)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """Stop what runs beside. Idempotent."""
+        tasks = [*self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

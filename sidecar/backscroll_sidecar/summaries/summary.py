@@ -1,0 +1,90 @@
+"""A summary as a value, and as the records that keep it. Pure.
+
+Each compaction keeps one record, a generation, which names the messages that it took in. The newest has the text. What
+is erased or retracted deletes, in the same transaction, the record that names it; a chain that lacks a generation holds
+no more. So no summary outlives a message that it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from backscroll_sidecar.ports import StoredRecord
+
+SUMMARY = "summary"
+"""The kind of the records. Their owner is the thread, their id the chain and the generation."""
+
+
+class SummaryKind(StrEnum):
+    """How a summary was made."""
+
+    MODEL = "model"
+    KEY_LINES = "key_lines"
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """What a conversation holds before its newest part.
+
+    Attributes
+    ----------
+    chain, generation : which summaries it goes on from, each by the one before, and how many these are.
+    message_count : how many messages it stands for.
+    upto_seq : the arrival number of the newest of them.
+    newest_ms : the latest time that one of them is ranked by.
+    notes : what a model wrote; empty: none did.
+    words : lines of people, word for word.
+    first_kept_id : the first message that it does not stand for; empty: none.
+    tokens : of the text.
+    tokens_before, tokens_after : of summary and messages, before and behind the compaction.
+    """
+
+    kind: SummaryKind
+    chain: str
+    generation: int
+    message_count: int
+    upto_seq: int
+    newest_ms: int
+    notes: str = ""
+    words: str = ""
+    first_kept_id: str = ""
+    tokens: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return text_of(self.notes, self.words)
+
+
+WORDS_TITLE = "## In Their Words"
+
+
+def text_of(notes: str, words: str) -> str:
+    """Notes with people's own words behind them, or one of the two."""
+    if not notes or not words:
+        return notes or words
+    return f"{notes}\n\n{WORDS_TITLE}\n{words}"
+
+
+def record_id(chain: str, generation: int) -> str:
+    """The id of a generation's record."""
+    return f"{chain}:{generation}"
+
+
+def encode_summary(summary: Summary) -> bytes:
+    """The body of its record."""
+    return msgspec.json.encode(summary)
+
+
+def newest_summary(records: Sequence[StoredRecord]) -> Summary | None:
+    """The summary that the records of a conversation make; None where there is none, or a generation of it is gone."""
+    if not records:
+        return None
+    summary = msgspec.json.decode(max(records, key=lambda one: one.number).body, type=Summary)
+    there = {one.id for one in records}
+    needed = range(1, summary.generation + 1)
+    return summary if all(record_id(summary.chain, one) in there for one in needed) else None
