@@ -79,7 +79,7 @@ BUILT = BuiltContext(
     profile="balanced",
     content=np.frombuffer(CONTENT.SerializeToString(), np.uint8),
     item_count=2,
-    tokens=TokenCounts(TokenizerName.CHARS_4, 100, 1, 2, 3, 4, 5, 6, 7, 8),
+    tokens=TokenCounts(TokenizerName.CHARS_4, 100, 1, 2, 3, 4, 5, 6, 7, 8, 9),
     stable_prefix_tokens=9,
     rung=Rung.RECENT,
     degradations=(Degradation("gather", "TIMEOUT", "semantic"),),
@@ -143,7 +143,7 @@ def test_the_values_are_those_of_the_build() -> None:
     assert (answer.items, answer.text) == (CONTENT.items, CONTENT.text)
     assert (answer.messages, answer.payloads) == (CONTENT.messages, CONTENT.payloads)
     assert answer.trigger == chat_message()
-    assert answer.tokens.total == sum(range(1, 9))
+    assert answer.tokens.total == sum(range(1, 10))
     assert answer.tokens.tokenizer == pb.TOKENIZER_CHARS_4
     assert answer.diagnostics.server_version == "1.2.3"
     stages = dict(answer.diagnostics.stage_microseconds)

@@ -527,6 +527,7 @@ class App:
     builder: Any = None
     chat: Any = None
     preferences: Any = None
+    summaries: Any = None
     builds: Any = None
     features: Any = None
 

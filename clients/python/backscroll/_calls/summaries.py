@@ -39,8 +39,8 @@ def compact(
 
     Examples
     --------
-    >>> client.compact("room").outcome == context_pb2.COMPACT_OUTCOME_NOTHING_TO_DO
-    True
+    >>> client.compact("room").message_count
+    0
     """
     request = encode(
         context_pb2.CompactRequest,
