@@ -31,6 +31,7 @@ TimeStyleName: TypeAlias = Literal["none", "iso_date", "relative"]
 TokenizerName: TypeAlias = Literal["o200k_base", "chars_4", "bytes_4"]
 StoredSystemRowsName: TypeAlias = Literal["user", "system", "skip"]
 SearchScopeName: TypeAlias = Literal["channel", "user", "tenant"]
+ToolOutputsName: TypeAlias = Literal["keep", "head_tail", "skip"]
 PayloadFormatName: TypeAlias = Literal[
     "openai_chat", "none", "openai_responses", "anthropic_messages", "gemini_contents"
 ]

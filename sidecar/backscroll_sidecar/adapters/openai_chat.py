@@ -60,7 +60,7 @@ class OpenAIChat:
 
     def envelope(self, model: str, tools_json: str) -> tuple[bytes, bytes]:
         """``{"model", "messages"}``, and ``"tools"`` where there are any."""
-        tools = b',"tools":' + tools_json.encode() if tools_json else b""
+        tools = b',"tools":' + _tools(tools_json).encode() if tools_json else b""
         return b'{"model":%b,"messages":[' % orjson.dumps(model), b"]%b}" % tools
 
     def around(self, role: Role, name: str = "") -> tuple[bytes, bytes]:
@@ -117,6 +117,29 @@ class OpenAIChat:
     def parse_reply(self, completion: object) -> ModelReply:
         """The first choice of a completion as parts: its text, then its tool calls."""
         return parse_completion(completion)
+
+
+@lru_cache(maxsize=64)
+def _tools(tools_json: str) -> str:
+    """The tools as they were written; those in another vendor's form in this one's."""
+    functions, others = tool_schemas(tools_json)
+    written = orjson.loads(tools_json)
+    if all(isinstance(one, dict) and isinstance(one.get("function"), dict) for one in written):
+        return tools_json
+    if not functions:
+        return tools_json
+    made = [
+        {
+            "type": "function",
+            "function": {
+                "name": one.name,
+                "description": one.description,
+                "parameters": one.parameters,
+            },
+        }
+        for one in functions
+    ]
+    return orjson.dumps([*made, *others]).decode()
 
 
 @lru_cache(maxsize=4_096)

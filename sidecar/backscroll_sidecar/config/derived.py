@@ -14,6 +14,7 @@ from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import StoredSystemRows
 from backscroll_sidecar.own_parts import OwnStages
 from backscroll_sidecar.summaries.compactor import CompactionSettings
+from backscroll_sidecar.tool_outputs import OutputPolicy, ToolOutputs
 
 
 def context_settings(
@@ -40,6 +41,7 @@ def context_settings(
         system_text=settings.system_text,
         bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in settings.bots.items()},
         channel_profiles=dict(settings.channel_profiles),
+        tool_outputs=ToolOutputs(OutputPolicy(settings.tool_outputs), settings.tool_output_chars),
         provider=provider_of(settings.model_base_url or BASE_URLS[settings.model_api]),
     )
 

@@ -328,6 +328,17 @@ class Settings(_Section):
         "in a channel of 100,000 or more, which has a graph. One channel that takes more alone stays beside the "
         "others: the one such used last.",
     )
+    tool_outputs: Literal["keep", "head_tail", "skip"] = Field(
+        default="keep",
+        description="How results of tools in the history are shown: whole (keep), by their beginning and end "
+        "(head_tail), or not at all (skip). A request may say otherwise.",
+    )
+    tool_output_chars: int = Field(
+        default=2_000,
+        ge=16,
+        le=65_536,
+        description="Characters that head_tail shows of a result.",
+    )
     compaction: Literal["off", "auto"] = Field(
         default="off",
         description="Summarise by itself what a channel holds before its newest part (auto), or only when the RPC "

@@ -54,6 +54,7 @@ from backscroll_sidecar.lines.rendering import AnswerCodec, RenderStyle
 from backscroll_sidecar.ports import Clock, EventSink
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
+from backscroll_sidecar.tool_outputs import ToolOutputs
 
 log = structlog.get_logger(__name__)
 
@@ -272,6 +273,10 @@ class ContextBuilder:
             route.keep_control,
             route.system_rows,
             adapter,
+            ToolOutputs(
+                request.tool_outputs or self._settings.tool_outputs.policy,
+                request.tool_output_chars or self._settings.tool_outputs.max_chars,
+            ),
         )
         wanted = Wanted(style, route.zone, request.time_style)
         name, author_id = "", ""

@@ -30,6 +30,7 @@ from backscroll_sidecar.domain import (
     TokenizerName,
 )
 from backscroll_sidecar.texts import Language, LanguageTag
+from backscroll_sidecar.tool_outputs import OutputPolicy
 
 
 class Overrides(msgspec.Struct, frozen=True):
@@ -100,6 +101,8 @@ class BuildRequest(msgspec.Struct, frozen=True):
     language: LanguageTag | None = None
     provider: str = ""
     without_summary: bool = False
+    tool_outputs: OutputPolicy | None = None
+    tool_output_chars: int | None = None
     time_left_s: float | None = None
 
 

@@ -26,6 +26,7 @@ from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import Embedding, StoredSystemRows
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.texts import ENGLISH, NEUTRAL, Texts, Wordings
+from backscroll_sidecar.tool_outputs import WHOLE, ToolOutputs
 
 WORTH_ITS_TOKENS = 0.1
 """Probability from which a line is worth its tokens behind the first 20: of those said to be .1 to .2 likely .046
@@ -354,6 +355,7 @@ class ContextSettings:
     system_text : the server's system text; None leaves it to the profile.
     channel_profiles : profile by channel.
     provider : who gets payloads, where a request leaves it open.
+    tool_outputs : how results of tools are shown, where a request leaves it open.
     """
 
     profiles: Mapping[str, Profile] = field(default_factory=lambda: PROFILES)
@@ -374,3 +376,4 @@ class ContextSettings:
     bots: Mapping[str, BotSettings] = field(default_factory=dict)
     channel_profiles: Mapping[str, str] = field(default_factory=dict)
     provider: str = ""
+    tool_outputs: ToolOutputs = WHOLE

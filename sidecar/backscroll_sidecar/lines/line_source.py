@@ -150,8 +150,7 @@ class LineSource:
         if place in self.additions:
             said = msgspec.structs.replace(said, addition=self.additions[place], token_count=0)
         if place in self.in_parts:
-            keep_control = self.wanted.style.keep_control
-            said = in_parts(said, view.parts(row), keep_control=keep_control)
+            said = in_parts(said, view.parts(row), self.wanted.style)
         return self.wanted.style.render(
             said,
             time_mark(said.sent_at_ms, self.line_style),

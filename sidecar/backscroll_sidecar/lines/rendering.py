@@ -35,6 +35,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.lines.escaping import escape, shown_parts
 from backscroll_sidecar.lines.line_format import Said, indent, line_prefix, outside
 from backscroll_sidecar.lines.names import has_mention_token, with_mentions
+from backscroll_sidecar.tool_outputs import WHOLE, OutputPolicy, ToolOutputs
 
 RENDER_US, RENDER_US_PER_CHAR = 25.0, 0.2
 """Rough microseconds to render a message and to encode it, measured on the shipped chats on a busy core."""
@@ -101,6 +102,7 @@ class RenderStyle(NamedTuple):
     keep_control: bool = False
     system_rows: StoredSystemRows = StoredSystemRows.USER
     adapter: Adapter = OPENAI_CHAT
+    tool_outputs: ToolOutputs = WHOLE
 
     def render(
         self,
@@ -253,7 +255,7 @@ def said_of(view: ChannelView, row: int, style: RenderStyle) -> Said:
     role, author_id = _ROLES[view.role.item(row)], view.author_id(row)
     if role is _SYSTEM and not style.is_platform(role):
         role = _USER
-    text = row_text(view, row, keep_control=style.keep_control)
+    text = row_text(view, row, style.tool_outputs, keep_control=style.keep_control)
     is_exchange = not view.is_text(row) and view.is_tool_message(row)
     return Said(
         shown_id(view.message_ids[row]),
@@ -269,12 +271,12 @@ def said_of(view: ChannelView, row: int, style: RenderStyle) -> Said:
     )
 
 
-def in_parts(said: Said, parts: Sequence[Part], *, keep_control: bool) -> Said:
+def in_parts(said: Said, parts: Sequence[Part], style: RenderStyle) -> Said:
     """The same as a message of these parts, which are its row's."""
     shown: list[Part] = []
-    for part in parts:
+    for part in with_outputs(parts, style.tool_outputs):
         if isinstance(part, TextPart | ToolResultPart):
-            text = escape(part.text, keep_control=keep_control)
+            text = escape(part.text, keep_control=style.keep_control)
             shown.append(msgspec.structs.replace(part, text=text))
         elif not isinstance(part, MediaPart):
             shown.append(part)
@@ -307,14 +309,28 @@ def _cut_parts(parts: Sequence[Part], room: int) -> tuple[Part, ...]:
     return tuple(shown)
 
 
-def row_text(view: ChannelView, row: int, *, keep_control: bool) -> str:
+def with_outputs(parts: Sequence[Part], outputs: ToolOutputs) -> Sequence[Part]:
+    """The parts with as much of results as is shown; they themselves where all is."""
+    if outputs.policy is OutputPolicy.KEEP:
+        return parts
+    return [
+        msgspec.structs.replace(one, text=outputs.shown(one.text))
+        if isinstance(one, ToolResultPart)
+        else one
+        for one in parts
+    ]
+
+
+def row_text(
+    view: ChannelView, row: int, outputs: ToolOutputs = WHOLE, *, keep_control: bool
+) -> str:
     """The text of a row as it may be shown: its own marks, and none that was typed; names for tokens of mentions."""
     text = view.texts[row]
     mentions = view.mentions(row) if has_mention_token(text) else ()
     if view.is_text(row):
         named = with_mentions(text, mentions, view.people) if mentions else text
         return escape(named, keep_control=keep_control)
-    parts = view.parts(row)
+    parts = with_outputs(view.parts(row), outputs)
     if mentions:
         parts = [
             TextPart(with_mentions(one.text, mentions, view.people))

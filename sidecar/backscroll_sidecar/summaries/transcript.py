@@ -19,6 +19,7 @@ from backscroll_sidecar.domain import (
     ToolResultPart,
     render_part,
 )
+from backscroll_sidecar.tool_outputs import head_and_tail
 
 MAX_RESULT_CHARS = 2_000
 """Of a tool's result a summary needs no more."""
@@ -59,20 +60,11 @@ def _part_text(part: Part) -> str:
         case ToolCallPart(_, name, arguments):
             return f"(calls {name} with {arguments})"
         case ToolResultPart(_, name, text):
-            return f"({name}) {cut_result(text)}"
+            return f"({name}) {head_and_tail(text, MAX_RESULT_CHARS)}"
         case MediaPart():
             return render_part(part)
         case ProviderStatePart():
             return ""
-
-
-def cut_result(text: str) -> str:
-    """A result's beginning and end, and how much is left out between them."""
-    if len(text) <= MAX_RESULT_CHARS:
-        return text
-    half = MAX_RESULT_CHARS // 2
-    left_out = len(text) - 2 * half
-    return f"{text[:half]}\n[… {left_out} more characters …]\n{text[-half:]}"
 
 
 def count_fitting(lines: Sequence[str], max_chars: int) -> int:

@@ -461,3 +461,73 @@ async def test_what_only_a_provider_can_read_goes_back_to_it_alone():
         assert "[call weather" in other
     assert "functionCall" in old
     assert "AbC=" not in old
+
+
+@pytest.mark.row("S3-19")
+@pytest.mark.parametrize("tools_json", ["", WEATHER])
+@pytest.mark.parametrize("by_setting", [False, True])
+async def test_outputs_are_kept_cut_or_skipped(tools_json: str, by_setting: bool):
+    """By setting or by request, for every vendor; calls stay, and what is stored."""
+    text = "BEGIN " + "x" * 5_000 + " END 👨‍👩‍👧"
+    bot = Author("bot", "Cat", kind="bot")
+    lines = [
+        Message("m1", bot, ToolCall("c1", "weather", "{}"), NOON_MS - 3_000, role="assistant"),
+        Message("m2", bot, ToolResult("c1", text, "weather"), NOON_MS - 2_000, role="tool"),
+    ]
+    for policy, shown in (
+        ("keep", lambda said: text in said),
+        (
+            "head_tail",
+            lambda said: (
+                "BEGIN" in said
+                and "END 👨‍👩‍👧" in said
+                and "x" * 500 not in said
+                and "[… 4" in said
+            ),
+        ),
+        ("skip", lambda said: "BEGIN" not in said and "x" * 10 not in said),
+    ):
+        options = {} if by_setting else {"tool_outputs": policy, "tool_output_chars": 400}
+        server = {"tool_outputs": policy, "tool_output_chars": 400} if by_setting else {}
+        async with served(**server) as (client, _):
+            await client.append("room", lines)
+            found = await payloads(client, tools_json=tools_json, token_budget=20_000, **options)
+            for name, body in found.items():
+                said = json.dumps(body, ensure_ascii=False)
+                assert shown(said), (policy, name)
+                assert "weather" in said
+            (stored,) = [
+                one async for one in client.list_messages("room") if one.message.id == "m2"
+            ]
+            assert stored.message.parts[0].tool_result.text == text
+
+
+@pytest.mark.row("P-20")
+async def test_tools_in_any_vendors_form():
+    """Whoever wrote them for one vendor has them for all four."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    forms = [
+        [
+            {
+                "type": "function",
+                "function": {"name": "weather", "description": "d", "parameters": schema},
+            }
+        ],
+        [{"type": "function", "name": "weather", "description": "d", "parameters": schema}],
+        [{"name": "weather", "description": "d", "input_schema": schema}],
+        [
+            {
+                "functionDeclarations": [
+                    {"name": "weather", "description": "d", "parametersJsonSchema": schema}
+                ]
+            }
+        ],
+    ]
+    async with served() as (client, _):
+        await client.append("room", exchange())
+        every = [await payloads(client, tools_json=json.dumps(one)) for one in forms]
+    for name in FORMATS:
+        tools = [one[name]["tools"] for one in every]
+        if name == "openai_responses":
+            assert all(one[0]["parameters"] == schema for one in tools)
+        assert all(one == tools[0] for one in tools), name

@@ -26,6 +26,7 @@ from backscroll.values import (
     SystemPrompt,
     TimeStyleName,
     TokenizerName,
+    ToolOutputsName,
     When,
     author_of,
     mentions_of,
@@ -73,6 +74,8 @@ class ContextOptions(TypedDict, total=False):
     language: str
     provider: str
     without_summary: bool
+    tool_outputs: ToolOutputsName | int | None
+    tool_output_chars: int | None
 
 
 def _unexpected(name: str) -> TypeError:
@@ -134,6 +137,8 @@ def build_context(
     language: str = "",
     provider: str = "",
     without_summary: bool = False,
+    tool_outputs: ToolOutputsName | int | None = None,
+    tool_output_chars: int | None = None,
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -209,6 +214,9 @@ def build_context(
         read goes back to nobody else. "": the address of the server's own model.
     without_summary
         Leave out the summary of the conversation, where there is one.
+    tool_outputs, tool_output_chars
+        Results of tools in the history: "keep" them whole, show "head_tail" of so many characters,
+        or "skip" them. None: as the server is set.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -272,6 +280,8 @@ def build_context(
         language=language,
         provider=provider,
         without_summary=without_summary,
+        tool_outputs=tool_outputs,
+        tool_output_chars=tool_output_chars,
     )
     response: context_pb2.BuildContextResponse = yield Call("BuildContext", request, timeout_s)
     return Context.of(response, request)

@@ -24,6 +24,7 @@ from backscroll_sidecar.edge.convert.fields import (
     STORED_SYSTEM_ROWS_WORDS,
     TIME_STYLE_WORDS,
     TOKENIZER_WORDS,
+    TOOL_OUTPUTS_WORDS,
     check_count,
     check_id,
     check_range,
@@ -310,5 +311,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "language": _language,
     "provider": check_id,
     "without_summary": _as_sent,
+    "tool_outputs": _word(TOOL_OUTPUTS_WORDS),
+    "tool_output_chars": _number(16, 65_536),
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""

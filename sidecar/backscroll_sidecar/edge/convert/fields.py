@@ -35,6 +35,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.edge.limits import MAX_ID_BYTES, MAX_TIME_MS
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.times import looks_like_microseconds, looks_like_seconds
+from backscroll_sidecar.tool_outputs import OutputPolicy
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Enum)
@@ -77,6 +78,7 @@ TIME_STYLE_WORDS = _words(_numbers(TimeStyle, context_pb2.TimeStyle, "TIME_STYLE
 STORED_SYSTEM_ROWS_WORDS = _words(
     _numbers(StoredSystemRows, context_pb2.StoredSystemRows, "STORED_SYSTEM_ROWS"), None
 )
+TOOL_OUTPUTS_WORDS = _words(_numbers(OutputPolicy, context_pb2.ToolOutputs, "TOOL_OUTPUTS"), None)
 TOKENIZER_NUMBERS: Mapping[TokenizerName, Any] = {
     TokenizerName.O200K: context_pb2.TOKENIZER_O200K_BASE,
     TokenizerName.CHARS_4: context_pb2.TOKENIZER_CHARS_4,
