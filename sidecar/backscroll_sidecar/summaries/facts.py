@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from backscroll_sidecar.analyze.date_words import MONTH, WEEKDAY
@@ -12,7 +13,7 @@ from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 from backscroll_sidecar.scripts import HAN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 MAX_CHARS = 8_000
 """Characters of a text that are read."""
@@ -50,10 +51,12 @@ _CLOSING = ".,;:!?'\")]}>"
 _QUOTED = re.compile(r"《[^《》]{1,60}》|「[^「」]{1,60}」|“[^“”]{2,60}”|\"[^\"]{3,60}\"")
 
 _UNIT = (
-    r"[ ]?(?:%|％|(?:[kmgt]i?b|k[gmw]|km/h|mph|m?hz|[cm]m|ml|lbs?|usd|eur|gbp|rmb|cny|dollars?|euros?|pounds?|bucks|yuan"
-    r"|people|seats|nights|days?|weeks?|months?|years?|hours?|hrs?|min(?:utes?|s)?|miles?|floors?|degrees)\b"
-    r"|[万亿千]?(?:美元|欧元|人民币|日元|港币|[元块刀岁斤度年天周晚楼层号页章班路栋座届期米人位份件张台瓶]"
+    r"[ ]?(?:%|％|(?:[kmgt]i?b|k[gmw]|km/h|mph|m?hz|[cm]m|ml|lbs?|people|seats|nights|days?|weeks?|months?|years?|hours?|hrs?|min(?:utes?|s)?|miles?|floors?|degrees)\b"
+    r"|[万亿千]?(?:[岁斤度年天周晚楼层号页章班路栋座届期米人位份件张台瓶]"
     r"|公斤|公里|千米|平米|小时|分钟|个月|年级|星期))"
+)
+_CURRENCY = (
+    r"[ ]?(?:(?:usd|eur|gbp|rmb|cny|dollars?|euros?|pounds?|bucks|yuan)\b|[万亿千]?(?:美元|欧元|人民币|日元|港币|[元块刀])|万)"
 )
 _CLOCK = r"\d{1,2}[:：]\d{2}(?!\d)(?:[ ]?[ap]m\b)?|\d{1,2}[ ]?[ap]\.?m\b|\d{1,2}点(?:半|\d{1,2}分?)?"
 _DAY = (
@@ -62,7 +65,7 @@ _DAY = (
 )
 _NUMERIC = re.compile(
     rf"(?<![\w.,])(?P<date>{_DAY}|{_CLOCK})"
-    rf"|(?P<money>[$€£¥￥][ ]?\d[\d,.]*\d?[kKmM万]?)"
+    rf"|(?P<money>[$€£¥￥][ ]?\d[\d,.]*[km万]?|(?<![\d.])\d+(?:[.,]\d+)*{_CURRENCY})"
     rf"|(?<![\d.])(?P<measure>\d+(?:[.,]\d+)*{_UNIT})"
     r"|(?P<code>\d[\d-]{5,}\d)"
     r"|(?<![\d.])(?P<number>\d+(?:[.,]\d+)+|\d{2,})",
@@ -90,21 +93,37 @@ _DATE_ZH = re.compile(
     r"|[一二两三四五六七八九十]{1,3}(?:点半?|个月|岁|楼|年级|块|万|斤|号)"
 )
 
-_CUE_EN = re.compile(
-    r"\b(?:decid(?:ed|es?)|decision|agreed|settled|let'?s|(?:we|i)(?:'ll| will) (?:go with|take|use|meet|be)|prefers?"
-    r"|allergic|allergy|deadline|due|promised?|must not|never again|favou?rite|vegetarian|vegan|birthday|anniversary"
-    r"|passw(?:or)?d|passcode|booked|reserved|reservation|cancell?ed|postponed|rescheduled|moved?|moving|married|engaged"
-    r"|pregnant|hired|resigned|promoted|graduat\w+|my name is|call me|named|i live|lives? in|works? (?:at|for)"
-    r"|i (?:really )?(?:love|hate|like)|can'?t (?:eat|drink|stand)|don'?t (?:eat|drink)|in charge|responsible"
-    r"|appointment|meeting|owes?|paid|costs?|address is|plan(?:ning)? to|going to (?:move|buy|visit|start))\b",
-    re.IGNORECASE,
+_STRONG_EN = """
+decided|decides|decision|agreed|settled|prefer|prefers|allergic|allergy|deadline|promised|must not|never again|favorite
+|favourite|vegetarian|vegan|birthday|anniversary|password|passwd|passcode|booked|reserved|reservation|cancelled|canceled
+|postponed|rescheduled|moving to|moved to|married|engaged|pregnant|hired|resigned|promoted|graduated|graduates
+|my name is|call me|named|i live|lives in|live in|works at|works for|i work|in charge|responsible|appointment
+|can't eat|cannot eat|don't eat|doesn't eat|can't drink|don't drink|can't stand|takes over|go with|instead of
+"""
+_WEAK_EN = """
+let's|lets|due|promise|i love|i hate|i like|i really like|meeting|owe|owes|paid|cost|costs|address is|plan to
+|planning to|going to|number is|code is|born|bought|sold|starts|ends
+"""
+_STRONG_ZH = (
+    "我叫|名叫|我姓|决定|約好|约好|说好|商量好|定下来|定在|定了|喜欢|最爱|讨厌|过敏|截止|必须|务必|生日|密码|口令|负责|答应|不[吃喝]|忌口"
+    "|住在|搬[到去]|改[到成为]|取消|推迟|延期|提前|订[了好]|预订|预约|怀孕|结婚|离职|入职|辞职|毕业|考上"
 )
-_CUE_ZH = re.compile(
-    r"决定|約好|约好|说好|商量好|定下来|定在|定了|不要|喜欢|最爱|讨厌|过敏|截止|打算|计划|必须|务必|生日|密码|口令|地址|负责"
-    r"|答应|不[吃喝能]|忌口|住在|搬[到去]|改[到成为]|取消|推迟|延期|提前|订[了好]|预订|预约|怀孕|结婚|离职|入职|辞职|毕业|考上|养了"
-    r"|我家|我女儿|我儿子|我老婆|我老公|我妈|我爸|推荐|出差|号码|编号|名额|报名|欠|归还"
-)
-_CUE_WEIGHT = 1.5
+_WEAK_ZH = "不要|不能|打算|计划|养了|地址|我[家妈爸]|我女儿|我儿子|我老[婆公]|推荐|出差|号码|编号|名额|报名|欠|归还"
+
+
+def _any_of(phrases: str) -> tuple[re.Pattern[str], frozenset[str]]:
+    """What finds one of the phrases, and their first words."""
+    every = "".join(phrases.splitlines()).split("|")
+    return re.compile(rf"\b(?:{'|'.join(every)})\b"), frozenset(one.split()[0] for one in every)
+
+
+_CUES_EN = (*_any_of(_STRONG_EN), 2.0), (*_any_of(_WEAK_EN), 1.0)
+_CUES_ZH = (re.compile(_STRONG_ZH), 2.0), (re.compile(_WEAK_ZH), 1.0)
+_WORDS = re.compile(r"[^\W\d_]+(?:'[a-z]+)?")
+_MIN_WORD = 5
+_MAX_WORDS = 8
+_WORD_WEIGHT = 0.25
+_MAY_IDENTIFY = re.compile(r"[_/0-9]|[a-z][A-Z]|[A-Z]{5}")
 
 _NAME = re.compile(
     r"(?<![\w@#/.])[A-ZÀ-ÖØ-ÞА-Я][^\W\d_]*[a-zß-öø-ÿа-я][^\W\d_]*(?:[ -][A-ZÀ-ÖØ-ÞА-Я][^\W\d_]+)*"
@@ -130,9 +149,15 @@ def facts_of(text: str, words: Sequence[str] = ()) -> list[Fact]:
     Only words of decision overlap other facts. O(n); at most `MAX_CHARS` are read.
     """
     text = text[:MAX_CHARS]
+    lowered = text.lower().replace("\u2019", "'")
+    if len(lowered) != len(text):
+        lowered = text  # a letter of two in lower case: places would not be the same
     is_ascii = text.isascii()
     has_han = not is_ascii and _HAS_HAN.search(text) is not None
-    found = [*_addresses(text), *_dates(text, has_han), *_identifiers(text, words or keywords(text))]
+    spelled = _WORDS.findall(lowered)
+    found = [*_addresses(text), *_dates(text, has_han)]
+    if has_han or _MAY_IDENTIFY.search(text):
+        found += _identifiers(text, lowered, words or keywords(text))
     if _DIGIT.search(text):
         found += _numbers(text)
     if '"' in text or not is_ascii:
@@ -142,16 +167,16 @@ def facts_of(text: str, words: Sequence[str] = ()) -> list[Fact]:
     if has_han:
         found += _han_names(text)
     found = _apart(found, len(text))
-    if has_han:
-        found += _cues(_CUE_ZH, text)
-    found += _cues(_CUE_EN, text)
+    found += _cues(lowered, spelled, has_han)
+    if found:
+        found += _plain(lowered, spelled, found)
     found.sort(key=lambda fact: fact.start)
     return found[:MAX_FACTS]
 
 
 def plain_words(text: str) -> set[str]:
     """The longer words in small letters; a capital of one of these makes no name."""
-    return {word for word in _SMALL_WORD.findall(text[:MAX_CHARS]) if word not in STOP_WORDS}
+    return set(_SMALL_WORD.findall(text[:MAX_CHARS]))
 
 
 def _apart(found: list[Fact], length: int) -> list[Fact]:
@@ -192,11 +217,8 @@ def _dates(text: str, has_han: bool) -> Iterator[Fact]:
                 yield _fact(text, match.start(), match.end(), weight, is_exact=True)
 
 
-def _identifiers(text: str, words: Sequence[str]) -> Iterator[Fact]:
-    """What `identifiers` finds, in order of the text, but for numbers alone."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
-        return
+def _identifiers(text: str, lowered: str, words: Sequence[str]) -> Iterator[Fact]:
+    """What `identifiers` finds, the longest first, but for numbers alone."""
     for word in sorted(identifiers(text, words), key=lambda one: (-len(one), one)):
         start = lowered.find(word)
         if start < 0 or _DIGITS_ONLY.fullmatch(word):
@@ -227,7 +249,7 @@ def _capitalised(text: str) -> Iterator[Fact]:
         before = text[max(0, start - _TITLE_CHARS) : start]
         begins = not _TITLED.search(before) and (not start or _SENTENCE_START.search(before))
         is_several = " " in name
-        weight = 1.5 if is_several or not begins else 0.6
+        weight = 1.5 if is_several or not begins else 0.4
         yield Fact(name, start, match.end(), weight, is_name=not is_several)
 
 
@@ -257,12 +279,24 @@ def _han_weight(word: str, tag: str, before: str, after: str) -> float:
     return 0.8 if before in _LEADS else 0.4
 
 
-def _cues(pattern: re.Pattern[str], text: str) -> Iterator[Fact]:
+def _cues(text: str, words: Sequence[str], has_han: bool) -> Iterator[Fact]:
     """Words of a decision, a wish or a duty: with what stands around them one fact, by themselves its rarity."""
-    for match in pattern.finditer(text):
-        start, end = match.span()
-        around = text[max(0, start - _CUE_CHARS // 2) : end + _CUE_CHARS].lower()
-        yield Fact(around, start, end, _CUE_WEIGHT, term=match.group().lower())
+    patterns = [(cue, weight) for cue, heads, weight in _CUES_EN if not heads.isdisjoint(words)]
+    for pattern, weight in (*patterns, *(_CUES_ZH if has_han else ())):
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            around = text[max(0, start - _CUE_CHARS // 2) : end + _CUE_CHARS]
+            yield Fact(around, start, end, weight, term=match.group())
+
+
+def _plain(text: str, words: Iterable[str], found: Iterable[Fact]) -> Iterator[Fact]:
+    """The first longer words beside the facts: they say what those are about."""
+    known = {fact.key for fact in found}
+    long = (word for word in words if len(word) >= _MIN_WORD and word.isascii())
+    for word in islice(dict.fromkeys(long), _MAX_WORDS):
+        if word not in STOP_WORDS and word not in known:
+            start = text.find(word)
+            yield Fact(word, start, start + len(word), _WORD_WEIGHT)
 
 
 @lru_cache(maxsize=1)

@@ -18,22 +18,21 @@ from typing import NamedTuple
 from backscroll_sidecar.analyze.types import classify
 from backscroll_sidecar.domain import KNOWN_KINDS, AuthorKind, MessageType
 from backscroll_sidecar.summaries.excerpts import excerpt
-from backscroll_sidecar.summaries.facts import MAX_CHARS, Fact, facts_of, plain_words
+from backscroll_sidecar.summaries.facts import Fact, facts_of, plain_words
 
 ROOM_CHARS = 180
 """Of a text, in ASCII characters; longer ones are cut."""
 LEAST_ROOM_CHARS = 60
 """To which a text is cut where a line does not fit the budget."""
+_OVERHEAD = 6
+"""Tokens added to each line's: a lone word is short and says little."""
 _KNOWN_GAIN = 1.25
 _QUESTION_GAIN = 0.4
 _OWN_GAIN = 0.5
 _SPEAKER_GAIN = 0.3
 """Of a name that is a speaker's: who talks is shown anyway."""
-_WORD_WEIGHT = 0.1
-_MAX_WORDS = 12
 _SHARE = 1 / 16
 """By so much the n-th line of a speaker is divided more than the one before it."""
-_WORD = re.compile(r"[a-z]{5,}")
 _SHOWN_LINE = re.compile(r"\[([^\[\]]+)\] (?:(.*?): )?(.*)")
 _BRACKET = re.compile(
     rf"\[(?!\\)(?!(?i:{'|'.join(sorted(KNOWN_KINDS))})(?:\]|: ))(?=[^\[\]]*\](?!\())"
@@ -69,7 +68,9 @@ class _Candidate:
 
     def gain(self, seen: set[str]) -> float:
         """What it adds to the facts seen already, per token."""
-        return self.share * sum(v for key, v in self.worth.items() if key not in seen) / self.cost
+        return self.share * sum(v for key, v in self.worth.items() if key not in seen) / (
+            self.cost + _OVERHEAD
+        )
 
 
 def key_lines(
