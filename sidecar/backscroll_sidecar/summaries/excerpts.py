@@ -17,7 +17,7 @@ Span = tuple[int, int]
 _GRAPHEME = regex.compile(r"\X")
 _PLAIN = re.compile(r"[ -~\u00c0-\u024f\u0400-\u0481\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]{2}")
 """Two characters of which each is a grapheme of its own: the usual text."""
-_WIDE = 3
+WIDE = 3
 """A character outside ASCII takes as much room as so many of ASCII."""
 
 
@@ -28,7 +28,7 @@ def excerpt(text: str, spans: Sequence[Span], room: int) -> tuple[str, list[Span
     is left out.
     """
     wide = len(text) - len(text.encode("ascii", "ignore"))
-    chars = room * len(text) // max(1, len(text) + (_WIDE - 1) * wide)
+    chars = room * len(text) // max(1, len(text) + (WIDE - 1) * wide)
     if len(text) <= chars:
         return text, [(0, len(text))]
     windows, left = list[Span](), chars

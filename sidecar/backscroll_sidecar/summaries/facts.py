@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from backscroll_sidecar.analyze.date_words import MONTH, WEEKDAY
+from backscroll_sidecar.analyze.date_words import MONTH, MONTHS, WEEKDAY, WEEKDAYS
 from backscroll_sidecar.analyze.keywords import identifiers, keywords
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 from backscroll_sidecar.scripts import HAN
@@ -64,14 +64,14 @@ _DAY = (
     r"|\d{1,2}[日号]|\d{1,2}/\d{1,2}(?:/\d{2,4})?(?![\d/])|\d{1,2}(?:st|nd|rd|th)\b"
 )
 _NUMERIC = re.compile(
-    rf"(?<![\w.,])(?P<date>{_DAY}|{_CLOCK})"
+    rf"(?=[\d$€£¥￥])(?:(?<![\w.,])(?P<date>{_DAY}|{_CLOCK})"
     rf"|(?P<money>[$€£¥￥][ ]?\d[\d,.]*[km万]?|(?<![\d.])\d+(?:[.,]\d+)*{_CURRENCY})"
     rf"|(?<![\d.])(?P<measure>\d+(?:[.,]\d+)*{_UNIT})"
     r"|(?P<code>\d[\d-]{5,}\d)"
-    r"|(?<![\d.])(?P<number>\d+(?:[.,]\d+)+|\d{2,})",
+    r"|(?<![\d.])(?P<number>\d+(?:[.,]\d+)+|\d{2,}))",
     re.IGNORECASE | re.ASCII,
 )
-_NUMERIC_WEIGHTS = {"date": 2.0, "money": 2.5, "measure": 1.5, "code": 2.5, "number": 1.0}
+_NUMERIC_WEIGHTS = {"date": 2.0, "money": 2.5, "measure": 1.5, "code": 3.0, "number": 1.0}
 _LONG_NUMBER = 4
 """Digits of a number that is worth half as much again: a code, a room, a year."""
 _DIGIT = re.compile(r"\d")
@@ -88,10 +88,14 @@ _DATE_HEADS = re.compile(
 )
 """Where a date may begin, with the letters as people write them: "may" and "sun" are mostly no dates."""
 _DATE_ZH = re.compile(
-    r"[下上这本]?(?:周|星期|礼拜)[一二三四五六日天末](?:早上|上午|中午|下午|晚上)?|大?[明后]天(?:早上|上午|中午|下午|晚上)?"
+    r"(?=[下上这本周星礼大明后国元春中端圣一二两三四五六七八九十])(?:[下上这本]?(?:周|星期|礼拜)[一二三四五六日天末](?:早上|上午|中午|下午|晚上)?|大?[明后]天(?:早上|上午|中午|下午|晚上)?"
     r"|[一二三四五六七八九十]{1,2}月(?:[一二三四五六七八九十]{1,3}[日号]|[初中底])?|[明后]年|国庆|元旦|春节|中秋|端午|圣诞"
-    r"|[一二两三四五六七八九十]{1,3}(?:点半?|个月|岁|楼|年级|块|万|斤|号)"
+    r"|[一二两三四五六七八九十]{1,3}(?:点半?|个月|岁|楼|年级|块|万|斤|号))"
 )
+_DATE_WORDS = frozenset((
+    *MONTHS, *WEEKDAYS, *(day[:3] for day in WEEKDAYS), "january", "february", "march", "april", "june", "july", "august",
+    "sept", "september", "october", "november", "december", "tues", "thur", "thurs",
+))  # fmt: skip
 
 _STRONG_EN = """
 decided|decides|decision|agreed|settled|prefer|prefers|allergic|allergy|deadline|promised|must not|never again|favorite
@@ -108,7 +112,7 @@ _STRONG_ZH = (
     "我叫|名叫|我姓|决定|約好|约好|说好|商量好|定下来|定在|定了|喜欢|最爱|讨厌|过敏|截止|必须|务必|生日|密码|口令|负责|答应|不[吃喝]|忌口"
     "|住在|搬[到去]|改[到成为]|取消|推迟|延期|提前|订[了好]|预订|预约|怀孕|结婚|离职|入职|辞职|毕业|考上"
 )
-_WEAK_ZH = "不要|不能|打算|计划|养了|地址|我[家妈爸]|我女儿|我儿子|我老[婆公]|推荐|出差|号码|编号|名额|报名|欠|归还"
+_WEAK_ZH = "不要|不能|打算|计划|养了|地址|我[家妈爸]|我女儿|我儿子|我老[婆公]|推荐|出差|号码|编号|号[是为：:]|名额|报名|欠|归还"
 
 
 def _any_of(phrases: str) -> tuple[re.Pattern[str], frozenset[str]]:
@@ -123,7 +127,8 @@ _WORDS = re.compile(r"[^\W\d_]+(?:'[a-z]+)?")
 _MIN_WORD = 5
 _MAX_WORDS = 8
 _WORD_WEIGHT = 0.25
-_MAY_IDENTIFY = re.compile(r"[_/0-9]|[a-z][A-Z]|[A-Z]{5}")
+_MAY_IDENTIFY = re.compile(r"[_/]|\d\D*\d\D*\d|[a-z0-9][A-Z]|[A-Z]{5}", re.ASCII)
+_LATIN_TERM = re.compile(r"[A-Za-z]{4}")
 
 _NAME = re.compile(
     r"(?<![\w@#/.])[A-ZÀ-ÖØ-ÞА-Я][^\W\d_]*[a-zß-öø-ÿа-я][^\W\d_]*(?:[ -][A-ZÀ-ÖØ-ÞА-Я][^\W\d_]+)*"
@@ -155,8 +160,8 @@ def facts_of(text: str, words: Sequence[str] = ()) -> list[Fact]:
     is_ascii = text.isascii()
     has_han = not is_ascii and _HAS_HAN.search(text) is not None
     spelled = _WORDS.findall(lowered)
-    found = [*_addresses(text), *_dates(text, has_han)]
-    if has_han or _MAY_IDENTIFY.search(text):
+    found = [*_addresses(text), *_dates(text, spelled, has_han)]
+    if _MAY_IDENTIFY.search(text) or (has_han and _LATIN_TERM.search(text)):
         found += _identifiers(text, lowered, words or keywords(text))
     if _DIGIT.search(text):
         found += _numbers(text)
@@ -205,8 +210,9 @@ def _addresses(text: str) -> Iterator[Fact]:
             yield _fact(text, match.start(), match.start() + len(address), 3.0, is_exact=True)
 
 
-def _dates(text: str, has_han: bool) -> Iterator[Fact]:
-    patterns = [_DATE_EN] if _DATE_HEADS.search(text) else []
+def _dates(text: str, words: Iterable[str], has_han: bool) -> Iterator[Fact]:
+    is_likely = not _DATE_WORDS.isdisjoint(words) and _DATE_HEADS.search(text)
+    patterns = [_DATE_EN] if is_likely else []
     if has_han:
         patterns.append(_DATE_ZH)
     for pattern in patterns:
@@ -228,7 +234,7 @@ def _identifiers(text: str, lowered: str, words: Sequence[str]) -> Iterator[Fact
             end += 1  # the keyword is a stem
         is_code = sum(map(str.isdigit, word)) >= _CODE_DIGITS
         is_plain = word.isalpha()
-        weight = 2.5 if is_code else 0.6 if is_plain else 1.2
+        weight = 3.0 if is_code else 0.6 if is_plain else 1.2
         yield _fact(text, start, end, weight, is_exact=is_code)
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from backscroll_sidecar.analyze.types import classify
 from backscroll_sidecar.domain import KNOWN_KINDS, AuthorKind, MessageType
-from backscroll_sidecar.summaries.excerpts import excerpt
+from backscroll_sidecar.summaries.excerpts import WIDE, excerpt
 from backscroll_sidecar.summaries.facts import Fact, facts_of, plain_words
 
 ROOM_CHARS = 180
@@ -26,6 +26,8 @@ LEAST_ROOM_CHARS = 60
 """To which a text is cut where a line does not fit the budget."""
 _OVERHEAD = 6
 """Tokens added to each line's: a lone word is short and says little."""
+_MAX_MISFITS = 64
+"""After so many lines that do not fit beside those taken, no more are tried."""
 _KNOWN_GAIN = 1.25
 _QUESTION_GAIN = 0.4
 _OWN_GAIN = 0.5
@@ -68,9 +70,8 @@ class _Candidate:
 
     def gain(self, seen: set[str]) -> float:
         """What it adds to the facts seen already, per token."""
-        return self.share * sum(v for key, v in self.worth.items() if key not in seen) / (
-            self.cost + _OVERHEAD
-        )
+        added = sum([value for key, value in self.worth.items() if key not in seen])
+        return self.share * added / (self.cost + _OVERHEAD)
 
 
 def key_lines(
@@ -194,8 +195,8 @@ def _chosen(
     seen, chosen, left = set[str](), list[_Candidate](), max_tokens
     heap = [(-one.gain(seen), i) for i, one in enumerate(candidates)]
     heapify(heap)
-    cut = set[int]()
-    while heap and left > 0:
+    cut, misfits = set[int](), 0
+    while heap and left > 0 and (misfits < _MAX_MISFITS or not chosen):
         before, i = heappop(heap)
         one = candidates[i]
         gain = one.gain(seen)
@@ -207,7 +208,9 @@ def _chosen(
             chosen.append(one)
             seen.update(one.worth)
             left -= one.cost
-        elif i not in cut:
+        elif i in cut or len(one.line.text) <= LEAST_ROOM_CHARS // WIDE:
+            misfits += 1
+        else:
             cut.add(i)
             _show(one, LEAST_ROOM_CHARS, count)
             heappush(heap, (-one.gain(seen), i))
