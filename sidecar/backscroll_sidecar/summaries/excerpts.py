@@ -35,7 +35,7 @@ def excerpt(text: str, spans: Sequence[Span], room: int) -> tuple[str, list[Span
     for start, end in spans:
         if any(begin <= start and end <= until for begin, until in windows):
             continue
-        window = _window(text, start, end, chars // 4)
+        window = _window(text, start, end, chars // 6)
         left -= window[1] - window[0]
         if windows and left < 0:
             break
@@ -47,9 +47,9 @@ def excerpt(text: str, spans: Sequence[Span], room: int) -> tuple[str, list[Span
 def _window(text: str, start: int, end: int, around: int) -> Span:
     """The span and so many characters on each side, to the end of a word where there is one."""
     first, last = max(0, start - around), min(len(text), end + around)
-    if first and 0 <= (space := text.find(" ", first, start)):
+    if first and (space := text.find(" ", first, start)) >= 0:
         first = space + 1
-    if last < len(text) and 0 <= (space := text.rfind(" ", end, last)):
+    if last < len(text) and (space := text.rfind(" ", end, last)) >= 0:
         last = space
     return _boundary(text, first, is_start=True), _boundary(text, last, is_start=False)
 

@@ -1,4 +1,4 @@
-"""The facts a chat line holds, by their form, in Chinese and in English: names, ids, numbers, dates, decisions. Pure."""
+"""The facts of a chat line by their form, in Chinese and English: names, ids, numbers, dates, decisions. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_CHARS = 8_000
 """Characters of a text that are read."""
 MAX_FACTS = 64
-"""Facts of a text that are looked at, the first ones."""
+"""Facts of a text that are looked at, the heaviest."""
 _CUE_CHARS = 16
 """What follows a word of decision, by which two decisions are told apart."""
 
@@ -51,14 +51,18 @@ _CLOSING = ".,;:!?'\")]}>"
 _QUOTED = re.compile(r"《[^《》]{1,60}》|「[^「」]{1,60}」|“[^“”]{2,60}”|\"[^\"]{3,60}\"")
 
 _UNIT = (
-    r"[ ]?(?:%|％|(?:[kmgt]i?b|k[gmw]|km/h|mph|m?hz|[cm]m|ml|lbs?|people|seats|nights|days?|weeks?|months?|years?|hours?|hrs?|min(?:utes?|s)?|miles?|floors?|degrees)\b"
+    r"[ ]?(?:%|％|(?:[kmgt]i?b|k[gmw]|km/h|mph|m?hz|[cm]m|ml|lbs?|people|seats|nights|days?|weeks?|months?|years?|hours?|hrs?|min(?:utes?|s)?"
+    r"|miles?|floors?|degrees)\b"
     r"|[万亿千]?(?:[岁斤度年天周晚楼层号页章班路栋座届期米人位份件张台瓶]"
     r"|公斤|公里|千米|平米|小时|分钟|个月|年级|星期))"
 )
 _CURRENCY = (
-    r"[ ]?(?:(?:usd|eur|gbp|rmb|cny|dollars?|euros?|pounds?|bucks|yuan)\b|[万亿千]?(?:美元|欧元|人民币|日元|港币|[元块刀])|万)"
+    r"[ ]?(?:(?:usd|eur|gbp|rmb|cny|dollars?|euros?|pounds?|bucks|yuan)\b"
+    r"|[万亿千]?(?:美元|欧元|人民币|日元|港币|[元块刀])|万)"
 )
-_CLOCK = r"\d{1,2}[:：]\d{2}(?!\d)(?:[ ]?[ap]m\b)?|\d{1,2}[ ]?[ap]\.?m\b|\d{1,2}点(?:半|\d{1,2}分?)?"
+_CLOCK = (
+    r"\d{1,2}[:：]\d{2}(?!\d)(?:[ ]?[ap]m\b)?|\d{1,2}[ ]?[ap]\.?m\b|\d{1,2}点(?:半|\d{1,2}分?)?"
+)
 _DAY = (
     r"\d{4}[-/.年]\d{1,2}(?:[-/.月]\d{1,2}[日号]?|月)?|\d{1,2}月(?:\d{1,2}[日号]?|[初中底])"
     r"|\d{1,2}[日号]|\d{1,2}/\d{1,2}(?:/\d{2,4})?(?![\d/])|\d{1,2}(?:st|nd|rd|th)\b"
@@ -93,8 +97,8 @@ _DATE_ZH = re.compile(
     r"|[一二两三四五六七八九十]{1,3}(?:点半?|个月|岁|楼|年级|块|万|斤|号))"
 )
 _DATE_WORDS = frozenset((
-    *MONTHS, *WEEKDAYS, *(day[:3] for day in WEEKDAYS), "january", "february", "march", "april", "june", "july", "august",
-    "sept", "september", "october", "november", "december", "tues", "thur", "thurs",
+    *MONTHS, *WEEKDAYS, *(day[:3] for day in WEEKDAYS), "january", "february", "march", "april", "june", "july",
+    "august", "sept", "september", "october", "november", "december", "tues", "thur", "thurs",
 ))  # fmt: skip
 
 _STRONG_EN = """
@@ -109,7 +113,7 @@ let's|lets|due|promise|i love|i hate|i like|i really like|meeting|owe|owes|paid|
 |planning to|going to|number is|code is|born|bought|sold|starts|ends
 """
 _STRONG_ZH = (
-    "我叫|名叫|我姓|决定|約好|约好|说好|商量好|定下来|定在|定了|喜欢|最爱|讨厌|过敏|截止|必须|务必|生日|密码|口令|负责|答应|不[吃喝]|忌口"
+    "我叫|名叫|我姓|决定|约好|说好|商量好|定下来|定在|定了|喜欢|最爱|讨厌|过敏|截止|必须|务必|生日|密码|口令|负责|答应|不[吃喝]|忌口"
     "|住在|搬[到去]|改[到成为]|取消|推迟|延期|提前|订[了好]|预订|预约|怀孕|结婚|离职|入职|辞职|毕业|考上"
 )
 _WEAK_ZH = "不要|不能|打算|计划|养了|地址|我[家妈爸]|我女儿|我儿子|我老[婆公]|推荐|出差|号码|编号|号[是为：:]|名额|报名|欠|归还"
@@ -149,7 +153,7 @@ _TITLES = frozenset(("先生", "老师", "女士", "医生", "经理", "师傅",
 
 
 def facts_of(text: str, words: Sequence[str] = ()) -> list[Fact]:
-    """The facts of a text in order of their begin, at most `MAX_FACTS`; `words` are its keywords, where known.
+    """The facts of a text in order, at most `MAX_FACTS`; `words` are its keywords, where known.
 
     Only words of decision overlap other facts. O(n); at most `MAX_CHARS` are read.
     """
@@ -175,13 +179,22 @@ def facts_of(text: str, words: Sequence[str] = ()) -> list[Fact]:
     found += _cues(lowered, spelled, has_han)
     if found:
         found += _plain(lowered, spelled, found)
+    if len(found) > MAX_FACTS:
+        found = _heaviest(found)
     found.sort(key=lambda fact: fact.start)
-    return found[:MAX_FACTS]
+    return found
 
 
 def plain_words(text: str) -> set[str]:
     """The longer words in small letters; a capital of one of these makes no name."""
     return set(_SMALL_WORD.findall(text[:MAX_CHARS]))
+
+
+def _heaviest(found: Iterable[Fact]) -> list[Fact]:
+    once: dict[str, Fact] = {}
+    for fact in found:
+        once.setdefault(fact.key, fact)
+    return sorted(once.values(), key=lambda fact: (-fact.weight, fact.start))[:MAX_FACTS]
 
 
 def _apart(found: list[Fact], length: int) -> list[Fact]:

@@ -15,6 +15,7 @@ from heapq import heapify, heappop, heappush
 from math import log
 from typing import NamedTuple
 
+from backscroll_sidecar.analyze.sanitise import clean_text
 from backscroll_sidecar.analyze.types import classify
 from backscroll_sidecar.domain import KNOWN_KINDS, AuthorKind, MessageType
 from backscroll_sidecar.summaries.excerpts import WIDE, excerpt
@@ -99,13 +100,19 @@ def key_lines(
 
 
 def _flat(line: ChatLine) -> ChatLine:
-    """The line without line breaks."""
-    return line._replace(text=" ".join(line.text.split()), speaker=" ".join(line.speaker.split()))
+    """The line without line breaks and lone surrogates."""
+    return line._replace(text=_one_row(line.text), speaker=_one_row(line.speaker))
+
+
+def _one_row(text: str) -> str:
+    return " ".join(clean_text(text)[0].split())
 
 
 def _is_plain_id(message_id: str) -> bool:
-    return bool(message_id) and " ".join(message_id.split()) == message_id and not (
-        "[" in message_id or "]" in message_id
+    return (
+        bool(message_id)
+        and " ".join(message_id.split()) == message_id
+        and not ("[" in message_id or "]" in message_id)
     )
 
 
@@ -124,9 +131,7 @@ def _candidates(old: Sequence[ChatLine], fresh: Sequence[ChatLine]) -> list[_Can
     found = [facts_of(line.text, line.keywords) for line in lines]
     small: set[str] = set().union(*(plain_words(line.text) for line in lines))
     speakers = {line.speaker.lower() for line in lines}
-    frequency = Counter(
-        counted for facts in found for counted in {fact.counted for fact in facts}
-    )
+    frequency = Counter(counted for facts in found for counted in {fact.counted for fact in facts})
     most = log(len(lines) + 1)
     made = []
     for place, (line, facts) in enumerate(zip(lines, found, strict=True)):
@@ -147,7 +152,7 @@ def _candidates(old: Sequence[ChatLine], fresh: Sequence[ChatLine]) -> list[_Can
 
 
 def _counting(line: ChatLine, facts: list[Fact]) -> tuple[list[Fact], float]:
-    """The facts of a line that count, and how much: less of a question and of the bot, only exact ones in small talk."""
+    """The facts of a line that count, and how much: less of a question and the bot, of small talk only exact ones."""
     if not facts:
         return facts, 0.0
     kind = classify(

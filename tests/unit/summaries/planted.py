@@ -12,7 +12,10 @@ TUNED = (
     ("the refund is filed under ORDER-77431, keep that handy", "ORDER-77431"),
     ("my sister Margarita is flying in from Lisbon", "Margarita"),
     ("the wifi password at the cabin is heron-4417-blue", "heron-4417-blue"),
-    ("slides are at https://example.org/talks/otters-2026", "https://example.org/talks/otters-2026"),
+    (
+        "slides are at https://example.org/talks/otters-2026",
+        "https://example.org/talks/otters-2026",
+    ),
     ("we decided to go with the green tiles for the kitchen", "green tiles"),
     ("I'm allergic to peanuts by the way, so no satay for me", "peanuts"),
     ("rent goes up to $1,850 from next month", "$1,850"),
@@ -84,14 +87,16 @@ _TALK_ZH = """
 感觉最近都好忙
 那就这样吧
 等我一下，马上来
-""".split()
+""".strip().splitlines()
 _MOODS_ZH = "说真的，", "唉，", "对了，", "哎呀，", ""
 
 
 def filler(count: int, seed: int) -> list[str]:
     """Talk without planted facts: three in five lines from a real English channel, the others Chinese chat."""
     path = resources.files("backscroll_sidecar") / "data" / "demo_chat.jsonl.gz"
-    english = [json.loads(row)["content"] for row in gzip.decompress(path.read_bytes()).splitlines()]
+    english = [
+        json.loads(row)["content"] for row in gzip.decompress(path.read_bytes()).splitlines()
+    ]
     chinese = ["".join(both) for both in product(_MOODS_ZH, _TALK_ZH)]
     rng = random.Random(seed)
     texts = rng.sample(english, count * 3 // 5)
