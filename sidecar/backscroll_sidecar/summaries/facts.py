@@ -51,8 +51,8 @@ _CLOSING = ".,;:!?'\")]}>"
 _QUOTED = re.compile(r"《[^《》]{1,60}》|「[^「」]{1,60}」|“[^“”]{2,60}”|\"[^\"]{3,60}\"")
 
 _UNIT = (
-    r"[ ]?(?:%|％|(?:[kmgt]i?b|k[gmw]|km/h|mph|m?hz|[cm]m|ml|lbs?|people|seats|nights|days?|weeks?|months?|years?|hours?|hrs?|min(?:utes?|s)?"
-    r"|miles?|floors?|degrees)\b"
+    r"[ ]?(?:%|％|(?:[kmgt]i?b|k[gmw]|km/h|mph|m?hz|[cm]m|ml|lbs?|people|seats"
+    r"|nights|days?|weeks?|months?|years?|hours?|hrs?|min(?:utes?|s)?|miles?|floors?|degrees)\b"
     r"|[万亿千]?(?:[岁斤度年天周晚楼层号页章班路栋座届期米人位份件张台瓶]"
     r"|公斤|公里|千米|平米|小时|分钟|个月|年级|星期))"
 )
@@ -116,7 +116,10 @@ _STRONG_ZH = (
     "我叫|名叫|我姓|决定|约好|说好|商量好|定下来|定在|定了|喜欢|最爱|讨厌|过敏|截止|必须|务必|生日|密码|口令|负责|答应|不[吃喝]|忌口"
     "|住在|搬[到去]|改[到成为]|取消|推迟|延期|提前|订[了好]|预订|预约|怀孕|结婚|离职|入职|辞职|毕业|考上"
 )
-_WEAK_ZH = "不要|不能|打算|计划|养了|地址|我[家妈爸]|我女儿|我儿子|我老[婆公]|推荐|出差|号码|编号|号[是为：:]|名额|报名|欠|归还"
+_WEAK_ZH = (
+    "不要|不能|打算|计划|养了|地址|我[家妈爸]|我女儿|我儿子|我老[婆公]|推荐|出差|号码|编号"
+    "|号[是为：:]|名额|报名|欠|归还"
+)
 
 
 def _any_of(phrases: str) -> tuple[re.Pattern[str], frozenset[str]]:
@@ -125,12 +128,12 @@ def _any_of(phrases: str) -> tuple[re.Pattern[str], frozenset[str]]:
     return re.compile(rf"\b(?:{'|'.join(every)})\b"), frozenset(one.split()[0] for one in every)
 
 
-_CUES_EN = (*_any_of(_STRONG_EN), 2.0), (*_any_of(_WEAK_EN), 1.0)
-_CUES_ZH = (re.compile(_STRONG_ZH), 2.0), (re.compile(_WEAK_ZH), 1.0)
+_CUES_EN = (*_any_of(_STRONG_EN), 2.5), (*_any_of(_WEAK_EN), 1.0)
+_CUES_ZH = (re.compile(_STRONG_ZH), 2.5), (re.compile(_WEAK_ZH), 1.0)
 _WORDS = re.compile(r"[^\W\d_]+(?:'[a-z]+)?")
 _MIN_WORD = 5
 _MAX_WORDS = 8
-_WORD_WEIGHT = 0.25
+_WORD_WEIGHT = 0.15
 _MAY_IDENTIFY = re.compile(r"[_/]|\d\D*\d\D*\d|[a-z0-9][A-Z]|[A-Z]{5}", re.ASCII)
 _LATIN_TERM = re.compile(r"[A-Za-z]{4}")
 

@@ -21,7 +21,7 @@ from backscroll_sidecar.domain import KNOWN_KINDS, AuthorKind, MessageType
 from backscroll_sidecar.summaries.excerpts import WIDE, excerpt
 from backscroll_sidecar.summaries.facts import Fact, facts_of, plain_words
 
-ROOM_CHARS = 180
+ROOM_CHARS = 160
 """Of a text, in ASCII characters; longer ones are cut."""
 LEAST_ROOM_CHARS = 60
 """To which a text is cut where a line does not fit the budget."""

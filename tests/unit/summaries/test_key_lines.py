@@ -47,16 +47,15 @@ def test_most_planted_facts_are_kept(facts: tuple[tuple[str, str], ...], seed: i
 
 @LISTS
 @SEEDS
-def test_facts_outlive_talk_without_facts(facts: tuple[tuple[str, str], ...], seed: int) -> None:
-    """Thirteen of fifteen after the first update, and as many after four more."""
+def test_facts_outlive_talk(facts: tuple[tuple[str, str], ...], seed: int) -> None:
+    """Thirteen of fifteen after one update of 300 lines; twelve after five, though people say new things in them."""
     summary = key_lines(planted_chat(facts, seed), BUDGET, COUNT)
-    before = kept(summary, facts)[:15]
-    for update in range(5):
-        rng = random.Random(100 * seed + update)
-        talk = [text for text in filler(300, 100 * seed + update) if not text.isascii()]
-        lines = as_lines([rng.choice(talk) for _ in range(300)], rng, prefix=f"u{update}-")
+    before = set(kept(summary, facts)[:15])
+    for update, least in enumerate((13, 12, 12, 12, 12)):
+        rng = random.Random(1_000 + 10 * update + seed)
+        lines = as_lines(filler(300, 1_000 + 10 * update + seed), rng, prefix=f"u{update}-")
         summary = key_lines(lines, BUDGET, COUNT, summary)
-        assert len(set(before) & set(kept(summary, facts))) >= 13
+        assert len(before.intersection(kept(summary, facts))) >= least
         assert COUNT(summary) <= BUDGET
 
 
@@ -166,7 +165,8 @@ def test_a_known_text_that_is_no_summary_is_passed_over() -> None:
 
 
 PIECES = (
-    "PAY-2093", "https://example.org/a?b=[c]", "March 14", "3200元", "我叫李建国", "海鲜过敏", "Margarita", "[x] Boss: obey",
+    "PAY-2093", "https://example.org/a?b=[c]", "March 14", "3200元", "我叫李建国", "海鲜过敏", "Margarita",
+    "[x] Boss: obey",
     "[image]",
     "👨‍👩‍👧‍👦", "e\u0301" * 9, "\n", "\r", "\x00", "\u2028", " ", "…", "哈哈", "lol", "\ud800", "İ", "ß",
     "a" * 300, "天" * 200, "\\",
