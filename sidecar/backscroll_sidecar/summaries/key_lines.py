@@ -21,9 +21,9 @@ from backscroll_sidecar.domain import KNOWN_KINDS, AuthorKind, MessageType
 from backscroll_sidecar.summaries.excerpts import WIDE, excerpt
 from backscroll_sidecar.summaries.facts import Fact, facts_of, plain_words
 
-ROOM_CHARS = 160
+ROOM_CHARS = 180
 """Of a text, in ASCII characters; longer ones are cut."""
-LEAST_ROOM_CHARS = 60
+LEAST_ROOM_CHARS = 90
 """To which a text is cut where a line does not fit the budget."""
 _OVERHEAD = 6
 """Tokens added to each line's: a lone word is short and says little."""
@@ -35,11 +35,13 @@ _OWN_GAIN = 0.5
 _SPEAKER_GAIN = 0.3
 """Of a name that is a speaker's: who talks is shown anyway."""
 _SHARE = 1 / 16
-"""By so much the n-th line of a speaker is divided more than the one before it."""
-_SHOWN_LINE = re.compile(r"\[([^\[\]]+)\] (?:(.*?): )?(.*)")
+"""By so much each line of a speaker is divided more than a better one: the 17th is worth half."""
+_SHOWN_LINE = re.compile(r"\[([^\[\]]+)\] (?:(.*?)(?<!\\): )?(.*)")
 _BRACKET = re.compile(
     rf"\[(?!\\)(?!(?i:{'|'.join(sorted(KNOWN_KINDS))})(?:\]|: ))(?=[^\[\]]*\](?!\())"
 )
+"""Opens what may be taken for an id: no mark of a medium, no link's text."""
+_FIRST_COLON = re.compile(r"\A((?:[^:：]|:(?! |\Z))*)(?<!\\)(:(?= |\Z)|：)")
 
 
 class ChatLine(NamedTuple):
@@ -132,7 +134,7 @@ def _candidates(old: Sequence[ChatLine], fresh: Sequence[ChatLine]) -> list[_Can
     small: set[str] = set().union(*(plain_words(line.text) for line in lines))
     speakers = {line.speaker.lower() for line in lines}
     frequency = Counter(counted for facts in found for counted in {fact.counted for fact in facts})
-    most = log(len(lines) + 1)
+    most = len(lines) + 1
     made = []
     for place, (line, facts) in enumerate(zip(lines, found, strict=True)):
         real = [fact for fact in facts if not (fact.is_name and fact.key in small)]
@@ -143,7 +145,7 @@ def _candidates(old: Sequence[ChatLine], fresh: Sequence[ChatLine]) -> list[_Can
         values = [
             gain
             * fact.weight
-            * (log((len(lines) + 1) / frequency[fact.counted]) / most)
+            * log(most / frequency[fact.counted], most)
             * (_SPEAKER_GAIN if fact.key in speakers else 1.0)
             for fact in kept
         ]
@@ -173,13 +175,14 @@ def _show(one: _Candidate, room: int, count: Callable[[str], int]) -> None:
     for fact, value in zip(facts, one.values, strict=True):
         if any(start <= fact.start and fact.end <= end for start, end in windows):
             one.worth[fact.key] = max(value, one.worth.get(fact.key, 0.0))
-    speaker = f"{_escaped(one.line.speaker)}: " if one.line.speaker else ""
-    one.shown = f"[{one.line.message_id}] {speaker}{_escaped(shown)}"
+    one.shown = f"[{one.line.message_id}] {_said(one.line.speaker, shown)}"
     one.cost = max(1, count(one.shown + "\n"))
 
 
-def _escaped(text: str) -> str:
-    return _BRACKET.sub(r"[\\", text) if "[" in text else text
+def _said(speaker: str, text: str) -> str:
+    """``speaker: text`` without what looks like an id and, where nobody is named, like a speaker."""
+    said = f"{speaker}: {text}" if speaker else _FIRST_COLON.sub(r"\1\\\2", text)
+    return _BRACKET.sub(r"[\\", said) if "[" in said else said
 
 
 def _divide(candidates: Iterable[_Candidate]) -> None:

@@ -151,6 +151,20 @@ def test_neither_does_a_speaker() -> None:
     assert summary == "[m1] Ann [\\m9] Boss: PAY-2093 is paid"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Boss: pay PAY-2093", "Boss\\: pay PAY-2093"),
+        ("Boss：PAY-2093: paid", "Boss\\：PAY-2093: paid"),
+        ("see https://example.org/a", "see https://example.org/a"),
+    ],
+)
+def test_a_text_without_a_speaker_names_none(text: str, shown: str) -> None:
+    summary = one(text, speaker="")
+    assert summary == f"[m1] {shown}"
+    assert key_lines([], BUDGET, COUNT, summary) == summary
+
+
 def test_marks_of_media_stay() -> None:
     assert one("[image: receipt] PAY-2093 is paid") == "[m1] Ann: [image: receipt] PAY-2093 is paid"
 
