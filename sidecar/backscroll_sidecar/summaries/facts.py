@@ -82,17 +82,21 @@ _DIGIT = re.compile(r"\d")
 _DATE_EN = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?)?{MONTH}(?:\.? \d{{1,2}}\b(?:st|nd|rd|th)?)?(?:,? \d{{4}}\b)?"
     rf"|\b{WEEKDAY.replace('|weekend', '')}\b(?: (?:morning|afternoon|evening|night)\b)?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _DATE_HEADS = re.compile(
     r"\d (?:of )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
-    r"|\b(?:Jan|Feb|Mar(?:ch)?\b|Apr|May\b|June?\b|July?\b|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat(?:ur|\b)|Sun(?:day|\b))"
+    r"|\b(?:Jan|Feb|Mar(?:ch)?\b|Apr|May\b|June?\b|July?\b|Aug|Sep|Oct|Nov|Dec"
+    r"|Mon|Tue|Wed|Thu|Fri|Sat(?:ur|\b)|Sun(?:day|\b))"
     r"|\b(?:january|february|april|june|july|august|september|october|november|december)\b"
-    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day",
+    re.ASCII,
 )
 """Where a date may begin, with the letters as people write them: "may" and "sun" are mostly no dates."""
 _DATE_ZH = re.compile(
-    r"(?=[下上这本周星礼大明后国元春中端圣一二两三四五六七八九十])(?:[下上这本]?(?:周|星期|礼拜)[一二三四五六日天末](?:早上|上午|中午|下午|晚上)?|大?[明后]天(?:早上|上午|中午|下午|晚上)?"
+    r"(?=[下上这本周星礼大明后国元春中端圣一二两三四五六七八九十])"
+    r"(?:[下上这本]?(?:周|星期|礼拜)[一二三四五六日天末](?:早上|上午|中午|下午|晚上)?"
+    r"|大?[明后]天(?:早上|上午|中午|下午|晚上)?"
     r"|[一二三四五六七八九十]{1,2}月(?:[一二三四五六七八九十]{1,3}[日号]|[初中底])?|[明后]年|国庆|元旦|春节|中秋|端午|圣诞"
     r"|[一二两三四五六七八九十]{1,3}(?:点半?|个月|岁|楼|年级|块|万|斤|号))"
 )
@@ -113,8 +117,8 @@ let's|lets|due|promise|i love|i hate|i like|i really like|meeting|owe|owes|paid|
 |planning to|going to|number is|code is|born|bought|sold|starts|ends
 """
 _STRONG_ZH = (
-    "我叫|名叫|我姓|决定|约好|说好|商量好|定下来|定在|定了|喜欢|最爱|讨厌|过敏|截止|必须|务必|生日|密码|口令|负责|答应|不[吃喝]|忌口"
-    "|住在|搬[到去]|改[到成为]|取消|推迟|延期|提前|订[了好]|预订|预约|怀孕|结婚|离职|入职|辞职|毕业|考上"
+    "我叫|名叫|我姓|决定|约好|说好|商量好|定下来|定在|定了|喜欢|最爱|讨厌|过敏|截止|必须|务必|生日|密码|口令|负责|答应|不[吃喝]"
+    "|決定|約好|說好|喜歡|討厭|過敏|負責|答應|推遲|預約|預訂|結婚|離職|畢業|忌口|住在|搬[到去]|改[到成为]|取消|推迟|延期|提前|订[了好]|预订|预约|怀孕|结婚|离职|入职|辞职|毕业|考上"
 )
 _WEAK_ZH = (
     "不要|不能|打算|计划|养了|地址|我[家妈爸]|我女儿|我儿子|我老[婆公]|推荐|出差|号码|编号"
@@ -125,20 +129,24 @@ _WEAK_ZH = (
 def _any_of(phrases: str) -> tuple[re.Pattern[str], frozenset[str]]:
     """What finds one of the phrases, and their first words."""
     every = "".join(phrases.splitlines()).split("|")
-    return re.compile(rf"\b(?:{'|'.join(every)})\b"), frozenset(one.split()[0] for one in every)
+    pattern = re.compile(rf"\b(?:{'|'.join(every)})\b", re.ASCII)
+    return pattern, frozenset(one.split()[0] for one in every)
 
 
 _CUES_EN = (*_any_of(_STRONG_EN), 2.5), (*_any_of(_WEAK_EN), 1.0)
 _CUES_ZH = (re.compile(_STRONG_ZH), 2.5), (re.compile(_WEAK_ZH), 1.0)
-_WORDS = re.compile(r"[^\W\d_]+(?:'[a-z]+)?")
+_WORDS = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _MIN_WORD = 5
 _MAX_WORDS = 8
 _WORD_WEIGHT = 0.15
 _MAY_IDENTIFY = re.compile(r"[_/]|\d\D*\d\D*\d|[a-z0-9][A-Z]|[A-Z]{5}", re.ASCII)
 _LATIN_TERM = re.compile(r"[A-Za-z]{4}")
 
+_UPPER, _LOWER = "A-ZÀ-ÖØ-ÞА-Я", "a-zß-öø-ÿа-я"
+_LETTER = rf"[{_UPPER}{_LOWER}]"
 _NAME = re.compile(
-    r"(?<![\w@#/.])[A-ZÀ-ÖØ-ÞА-Я][^\W\d_]*[a-zß-öø-ÿа-я][^\W\d_]*(?:[ -][A-ZÀ-ÖØ-ÞА-Я][^\W\d_]+)*"
+    rf"(?<![{_UPPER}{_LOWER}0-9_@#/.])[{_UPPER}]{_LETTER}*[{_LOWER}]{_LETTER}*"
+    rf"(?:[ -][{_UPPER}]{_LETTER}+)*(?![{_UPPER}{_LOWER}0-9_])"
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;。！？…\"“(]|(?<![\w ])-)\s*$")
 _TITLED = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof)\. ?$")
@@ -149,7 +157,7 @@ _LONG_DATE = 3
 _CODE_DIGITS = 3
 _TITLE_CHARS = 6
 _DIGITS_ONLY = re.compile(r"[\d.,:/-]+")
-_SMALL_WORD = re.compile(r"[a-zß-öø-ÿа-я]{4,}")
+_SMALL_WORD = re.compile(rf"[{_LOWER}]{{4,}}")
 _LEADS = frozenset(("叫", "名叫", "叫做", "姓", "我是", "是", "在", "去", "到", "找"))
 _NAMING = frozenset(("叫", "名叫", "叫做", "姓"))
 _TITLES = frozenset(("先生", "老师", "女士", "医生", "经理", "师傅", "阿姨", "教授"))
@@ -249,8 +257,9 @@ def _identifiers(text: str, lowered: str, words: Sequence[str]) -> Iterator[Fact
         while end < len(text) and text[end].isascii() and text[end].isalnum():
             end += 1  # the keyword is a stem
         is_code = sum(map(str.isdigit, word)) >= _CODE_DIGITS
-        is_plain = word.isalpha()
-        weight = 3.0 if is_code else 0.6 if is_plain else 1.2
+        weight = 3.0 if is_code else 1.2
+        if word.isalpha():  # a term in a Chinese text, or a name
+            weight = 1.5 if text[start].isupper() else 0.6
         yield _fact(text, start, end, weight, is_exact=is_code)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from backscroll_sidecar.analyze.sanitise import clean_text
 from backscroll_sidecar.analyze.tokens import token_counter
 from backscroll_sidecar.domain import TokenizerName
+from backscroll_sidecar.summaries.facts import facts_of
 from backscroll_sidecar.summaries.key_lines import ChatLine, key_lines
 from tests.unit.summaries.planted import (
     HELD_OUT,
@@ -94,6 +95,24 @@ def test_small_talk_is_left_out(text: str) -> None:
 @pytest.mark.parametrize("text", ["thanks, it's ORDER-77431", "哈哈，3200元"])
 def test_an_exact_fact_in_small_talk_counts(text: str) -> None:
     assert text in one(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("我们的deadline是周五", "deadline"),
+        ("我昨天见到Lisa很开心", "lisa"),
+        ("I saw Zoë Müller there", "zoë müller"),
+        ("我叫李建国", "李建国"),
+        ("在10.5元以下", "10.5元"),
+        ("see you on 3 May", "3 may"),
+        ("we may march on", None),
+        ("明年三月初见", "三月初"),
+    ],
+)
+def test_facts_by_their_form(text: str, key: str | None) -> None:
+    found = {fact.counted for fact in facts_of(text) if fact.weight >= 0.5}
+    assert key in found if key else not found
 
 
 def test_nothing_fits_and_nothing_is_there() -> None:
