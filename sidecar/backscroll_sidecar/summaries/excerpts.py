@@ -17,7 +17,9 @@ Span = tuple[int, int]
 _GRAPHEME = regex.compile(r"\X")
 _PLAIN = re.compile(r"[ -~\u00c0-\u024f\u0400-\u0481\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]{2}")
 """Two characters of which each is a grapheme of its own: the usual text."""
-_WIDE = 3
+_GAP = re.compile(r"[ ，。！？；：、]+|(?<=[^\x00-\x7f])(?=[A-Za-z])|(?<=[A-Za-z])(?=[^\x00-\x7f])")
+"""Where a text may be cut: between words, clauses, or two scripts."""
+WIDE = 3
 """A character outside ASCII takes as much room as so many of ASCII."""
 
 
@@ -27,16 +29,16 @@ def excerpt(text: str, spans: Sequence[Span], room: int) -> tuple[str, list[Span
     `spans` come best first. `room` is in ASCII characters, and the first window may exceed it. ``…`` stands for what
     is left out.
     """
-    wide = len(text) - len(text.encode("ascii", "ignore"))
-    chars = room * len(text) // max(1, len(text) + (_WIDE - 1) * wide)
-    if len(text) <= chars:
+    width = _width(text)
+    if width <= room:
         return text, [(0, len(text))]
-    windows, left = list[Span](), chars
+    around = room * len(text) // width // 6
+    windows, left = list[Span](), room
     for start, end in spans:
         if any(begin <= start and end <= until for begin, until in windows):
             continue
-        window = _window(text, start, end, chars // 4)
-        left -= window[1] - window[0]
+        window = _window(text, start, end, around)
+        left -= _width(text[slice(*window)])
         if windows and left < 0:
             break
         windows.append(window)
@@ -44,13 +46,18 @@ def excerpt(text: str, spans: Sequence[Span], room: int) -> tuple[str, list[Span
     return _joined(text, windows), windows
 
 
+def _width(text: str) -> int:
+    """In ASCII characters."""
+    return WIDE * len(text) - (WIDE - 1) * len(text.encode("ascii", "ignore"))
+
+
 def _window(text: str, start: int, end: int, around: int) -> Span:
-    """The span and so many characters on each side, to the end of a word where there is one."""
+    """The span and so many characters on each side, or less to where a word or a clause begins or ends."""
     first, last = max(0, start - around), min(len(text), end + around)
-    if first and (space := text.find(" ", first, start)) >= 0:
-        first = space + 1
-    if last < len(text) and (space := text.rfind(" ", end, last)) >= 0:
-        last = space
+    if first and (gap := _GAP.search(text, first, start - around // 2)):
+        first = gap.end()
+    if last < len(text) and (gaps := [*_GAP.finditer(text, end + around // 2, last)]):
+        last = gaps[-1].start()
     return _boundary(text, first, is_start=True), _boundary(text, last, is_start=False)
 
 

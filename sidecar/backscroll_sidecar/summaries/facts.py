@@ -1,4 +1,4 @@
-"""The facts a chat line holds, by their form, in Chinese and in English: names, ids, numbers, dates, decisions. Pure."""
+"""The facts of a chat line by their form, in Chinese and English: names, ids, numbers, dates, decisions. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from backscroll_sidecar.analyze.date_words import MONTH, WEEKDAY
+from backscroll_sidecar.analyze.date_words import MONTH, MONTHS, WEEKDAY, WEEKDAYS
 from backscroll_sidecar.analyze.keywords import identifiers, keywords
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 from backscroll_sidecar.scripts import HAN
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_CHARS = 8_000
 """Characters of a text that are read."""
 MAX_FACTS = 64
-"""Facts of a text that are looked at, the first ones."""
+"""Facts of a text that are looked at, the heaviest."""
 _CUE_CHARS = 16
 """What follows a word of decision, by which two decisions are told apart."""
 
@@ -51,11 +51,15 @@ _CLOSING = ".,;:!?'\")]}>"
 _QUOTED = re.compile(r"《[^《》]{1,60}》|「[^「」]{1,60}」|“[^“”]{2,60}”|\"[^\"]{3,60}\"")
 
 _UNIT = (
-    r"[ ]?(?:%|％|(?:[kmgt]i?b|k[gmw]|km/h|mph|m?hz|[cm]m|ml|lbs?|people|seats|nights|days?|weeks?|months?|years?|hours?|hrs?|min(?:utes?|s)?|miles?|floors?|degrees)\b"
+    r"[ ]?(?:%|％|(?:[kmgt]i?b|k[gmw]|km/h|mph|m?hz|[cm]m|ml|lbs?|people|seats"
+    r"|nights|days?|weeks?|months?|years?|hours?|hrs?|min(?:utes?|s)?|miles?|floors?|degrees)\b"
     r"|[万亿千]?(?:[岁斤度年天周晚楼层号页章班路栋座届期米人位份件张台瓶]"
     r"|公斤|公里|千米|平米|小时|分钟|个月|年级|星期))"
 )
-_CURRENCY = r"[ ]?(?:(?:usd|eur|gbp|rmb|cny|dollars?|euros?|pounds?|bucks|yuan)\b|[万亿千]?(?:美元|欧元|人民币|日元|港币|[元块刀])|万)"
+_CURRENCY = (
+    r"[ ]?(?:(?:usd|eur|gbp|rmb|cny|dollars?|euros?|pounds?|bucks|yuan)\b"
+    r"|[万亿千]?(?:美元|欧元|人民币|日元|港币|[元块刀])|万)"
+)
 _CLOCK = (
     r"\d{1,2}[:：]\d{2}(?!\d)(?:[ ]?[ap]m\b)?|\d{1,2}[ ]?[ap]\.?m\b|\d{1,2}点(?:半|\d{1,2}分?)?"
 )
@@ -64,34 +68,42 @@ _DAY = (
     r"|\d{1,2}[日号]|\d{1,2}/\d{1,2}(?:/\d{2,4})?(?![\d/])|\d{1,2}(?:st|nd|rd|th)\b"
 )
 _NUMERIC = re.compile(
-    rf"(?<![\w.,])(?P<date>{_DAY}|{_CLOCK})"
+    rf"(?=[\d$€£¥￥])(?:(?<![\w.,])(?P<date>{_DAY}|{_CLOCK})"
     rf"|(?P<money>[$€£¥￥][ ]?\d[\d,.]*[km万]?|(?<![\d.])\d+(?:[.,]\d+)*{_CURRENCY})"
     rf"|(?<![\d.])(?P<measure>\d+(?:[.,]\d+)*{_UNIT})"
     r"|(?P<code>\d[\d-]{5,}\d)"
-    r"|(?<![\d.])(?P<number>\d+(?:[.,]\d+)+|\d{2,})",
+    r"|(?<![\d.])(?P<number>\d+(?:[.,]\d+)+|\d{2,}))",
     re.IGNORECASE | re.ASCII,
 )
-_NUMERIC_WEIGHTS = {"date": 2.0, "money": 2.5, "measure": 1.5, "code": 2.5, "number": 1.0}
+_NUMERIC_WEIGHTS = {"date": 2.0, "money": 2.5, "measure": 1.5, "code": 3.0, "number": 1.0}
 _LONG_NUMBER = 4
 """Digits of a number that is worth half as much again: a code, a room, a year."""
 _DIGIT = re.compile(r"\d")
 _DATE_EN = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?)?{MONTH}(?:\.? \d{{1,2}}\b(?:st|nd|rd|th)?)?(?:,? \d{{4}}\b)?"
     rf"|\b{WEEKDAY.replace('|weekend', '')}\b(?: (?:morning|afternoon|evening|night)\b)?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _DATE_HEADS = re.compile(
     r"\d (?:of )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
-    r"|\b(?:Jan|Feb|Mar(?:ch)?\b|Apr|May\b|June?\b|July?\b|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat(?:ur|\b)|Sun(?:day|\b))"
+    r"|\b(?:Jan|Feb|Mar(?:ch)?\b|Apr|May\b|June?\b|July?\b|Aug|Sep|Oct|Nov|Dec"
+    r"|Mon|Tue|Wed|Thu|Fri|Sat(?:ur|\b)|Sun(?:day|\b))"
     r"|\b(?:january|february|april|june|july|august|september|october|november|december)\b"
-    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day",
+    re.ASCII,
 )
 """Where a date may begin, with the letters as people write them: "may" and "sun" are mostly no dates."""
 _DATE_ZH = re.compile(
-    r"[下上这本]?(?:周|星期|礼拜)[一二三四五六日天末](?:早上|上午|中午|下午|晚上)?|大?[明后]天(?:早上|上午|中午|下午|晚上)?"
+    r"(?=[下上这本周星礼大明后国元春中端圣一二两三四五六七八九十])"
+    r"(?:[下上这本]?(?:周|星期|礼拜)[一二三四五六日天末](?:早上|上午|中午|下午|晚上)?"
+    r"|大?[明后]天(?:早上|上午|中午|下午|晚上)?"
     r"|[一二三四五六七八九十]{1,2}月(?:[一二三四五六七八九十]{1,3}[日号]|[初中底])?|[明后]年|国庆|元旦|春节|中秋|端午|圣诞"
-    r"|[一二两三四五六七八九十]{1,3}(?:点半?|个月|岁|楼|年级|块|万|斤|号)"
+    r"|[一二两三四五六七八九十]{1,3}(?:点半?|个月|岁|楼|年级|块|万|斤|号))"
 )
+_DATE_WORDS = frozenset((
+    *MONTHS, *WEEKDAYS, *(day[:3] for day in WEEKDAYS), "january", "february", "march", "april", "june", "july",
+    "august", "sept", "september", "october", "november", "december", "tues", "thur", "thurs",
+))  # fmt: skip
 
 _STRONG_EN = """
 decided|decides|decision|agreed|settled|prefer|prefers|allergic|allergy|deadline|promised|must not|never again|favorite
@@ -105,28 +117,36 @@ let's|lets|due|promise|i love|i hate|i like|i really like|meeting|owe|owes|paid|
 |planning to|going to|number is|code is|born|bought|sold|starts|ends
 """
 _STRONG_ZH = (
-    "我叫|名叫|我姓|决定|約好|约好|说好|商量好|定下来|定在|定了|喜欢|最爱|讨厌|过敏|截止|必须|务必|生日|密码|口令|负责|答应|不[吃喝]|忌口"
-    "|住在|搬[到去]|改[到成为]|取消|推迟|延期|提前|订[了好]|预订|预约|怀孕|结婚|离职|入职|辞职|毕业|考上"
+    "我叫|名叫|我姓|决定|约好|说好|商量好|定下来|定在|定了|喜欢|最爱|讨厌|过敏|截止|必须|务必|生日|密码|口令|负责|答应|不[吃喝]"
+    "|決定|約好|說好|喜歡|討厭|過敏|負責|答應|推遲|預約|預訂|結婚|離職|畢業|忌口|住在|搬[到去]|改[到成为]|取消|推迟|延期|提前|订[了好]|预订|预约|怀孕|结婚|离职|入职|辞职|毕业|考上"
 )
-_WEAK_ZH = "不要|不能|打算|计划|养了|地址|我[家妈爸]|我女儿|我儿子|我老[婆公]|推荐|出差|号码|编号|名额|报名|欠|归还"
+_WEAK_ZH = (
+    "不要|不能|打算|计划|养了|地址|我[家妈爸]|我女儿|我儿子|我老[婆公]|推荐|出差|号码|编号"
+    "|号[是为：:]|名额|报名|欠|归还"
+)
 
 
 def _any_of(phrases: str) -> tuple[re.Pattern[str], frozenset[str]]:
     """What finds one of the phrases, and their first words."""
     every = "".join(phrases.splitlines()).split("|")
-    return re.compile(rf"\b(?:{'|'.join(every)})\b"), frozenset(one.split()[0] for one in every)
+    pattern = re.compile(rf"\b(?:{'|'.join(every)})\b", re.ASCII)
+    return pattern, frozenset(one.split()[0] for one in every)
 
 
-_CUES_EN = (*_any_of(_STRONG_EN), 2.0), (*_any_of(_WEAK_EN), 1.0)
-_CUES_ZH = (re.compile(_STRONG_ZH), 2.0), (re.compile(_WEAK_ZH), 1.0)
-_WORDS = re.compile(r"[^\W\d_]+(?:'[a-z]+)?")
+_CUES_EN = (*_any_of(_STRONG_EN), 2.5), (*_any_of(_WEAK_EN), 1.0)
+_CUES_ZH = (re.compile(_STRONG_ZH), 2.5), (re.compile(_WEAK_ZH), 1.0)
+_WORDS = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _MIN_WORD = 5
 _MAX_WORDS = 8
-_WORD_WEIGHT = 0.25
-_MAY_IDENTIFY = re.compile(r"[_/0-9]|[a-z][A-Z]|[A-Z]{5}")
+_WORD_WEIGHT = 0.15
+_MAY_IDENTIFY = re.compile(r"[_/]|\d\D*\d\D*\d|[a-z0-9][A-Z]|[A-Z]{5}", re.ASCII)
+_LATIN_TERM = re.compile(r"[A-Za-z]{4}")
 
+_UPPER, _LOWER = "A-ZÀ-ÖØ-ÞА-Я", "a-zß-öø-ÿа-я"
+_LETTER = rf"[{_UPPER}{_LOWER}]"
 _NAME = re.compile(
-    r"(?<![\w@#/.])[A-ZÀ-ÖØ-ÞА-Я][^\W\d_]*[a-zß-öø-ÿа-я][^\W\d_]*(?:[ -][A-ZÀ-ÖØ-ÞА-Я][^\W\d_]+)*"
+    rf"(?<![{_UPPER}{_LOWER}0-9_@#/.])[{_UPPER}]{_LETTER}*[{_LOWER}]{_LETTER}*"
+    rf"(?:[ -][{_UPPER}]{_LETTER}+)*(?![{_UPPER}{_LOWER}0-9_])"
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;。！？…\"“(]|(?<![\w ])-)\s*$")
 _TITLED = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof)\. ?$")
@@ -137,14 +157,14 @@ _LONG_DATE = 3
 _CODE_DIGITS = 3
 _TITLE_CHARS = 6
 _DIGITS_ONLY = re.compile(r"[\d.,:/-]+")
-_SMALL_WORD = re.compile(r"[a-zß-öø-ÿа-я]{4,}")
+_SMALL_WORD = re.compile(rf"[{_LOWER}]{{4,}}")
 _LEADS = frozenset(("叫", "名叫", "叫做", "姓", "我是", "是", "在", "去", "到", "找"))
 _NAMING = frozenset(("叫", "名叫", "叫做", "姓"))
 _TITLES = frozenset(("先生", "老师", "女士", "医生", "经理", "师傅", "阿姨", "教授"))
 
 
 def facts_of(text: str, words: Sequence[str] = ()) -> list[Fact]:
-    """The facts of a text in order of their begin, at most `MAX_FACTS`; `words` are its keywords, where known.
+    """The facts of a text in order, at most `MAX_FACTS`; `words` are its keywords, where known.
 
     Only words of decision overlap other facts. O(n); at most `MAX_CHARS` are read.
     """
@@ -155,8 +175,8 @@ def facts_of(text: str, words: Sequence[str] = ()) -> list[Fact]:
     is_ascii = text.isascii()
     has_han = not is_ascii and _HAS_HAN.search(text) is not None
     spelled = _WORDS.findall(lowered)
-    found = [*_addresses(text), *_dates(text, has_han)]
-    if has_han or _MAY_IDENTIFY.search(text):
+    found = [*_addresses(text), *_dates(text, spelled, has_han)]
+    if _MAY_IDENTIFY.search(text) or (has_han and _LATIN_TERM.search(text)):
         found += _identifiers(text, lowered, words or keywords(text))
     if _DIGIT.search(text):
         found += _numbers(text)
@@ -170,13 +190,22 @@ def facts_of(text: str, words: Sequence[str] = ()) -> list[Fact]:
     found += _cues(lowered, spelled, has_han)
     if found:
         found += _plain(lowered, spelled, found)
+    if len(found) > MAX_FACTS:
+        found = _heaviest(found)
     found.sort(key=lambda fact: fact.start)
-    return found[:MAX_FACTS]
+    return found
 
 
 def plain_words(text: str) -> set[str]:
     """The longer words in small letters; a capital of one of these makes no name."""
     return set(_SMALL_WORD.findall(text[:MAX_CHARS]))
+
+
+def _heaviest(found: Iterable[Fact]) -> list[Fact]:
+    once: dict[str, Fact] = {}
+    for fact in found:
+        once.setdefault(fact.key, fact)
+    return sorted(once.values(), key=lambda fact: (-fact.weight, fact.start))[:MAX_FACTS]
 
 
 def _apart(found: list[Fact], length: int) -> list[Fact]:
@@ -205,8 +234,9 @@ def _addresses(text: str) -> Iterator[Fact]:
             yield _fact(text, match.start(), match.start() + len(address), 3.0, is_exact=True)
 
 
-def _dates(text: str, has_han: bool) -> Iterator[Fact]:
-    patterns = [_DATE_EN] if _DATE_HEADS.search(text) else []
+def _dates(text: str, words: Iterable[str], has_han: bool) -> Iterator[Fact]:
+    is_likely = not _DATE_WORDS.isdisjoint(words) and _DATE_HEADS.search(text)
+    patterns = [_DATE_EN] if is_likely else []
     if has_han:
         patterns.append(_DATE_ZH)
     for pattern in patterns:
@@ -227,8 +257,9 @@ def _identifiers(text: str, lowered: str, words: Sequence[str]) -> Iterator[Fact
         while end < len(text) and text[end].isascii() and text[end].isalnum():
             end += 1  # the keyword is a stem
         is_code = sum(map(str.isdigit, word)) >= _CODE_DIGITS
-        is_plain = word.isalpha()
-        weight = 2.5 if is_code else 0.6 if is_plain else 1.2
+        weight = 3.0 if is_code else 1.2
+        if word.isalpha():  # a term in a Chinese text, or a name
+            weight = 1.5 if text[start].isupper() else 0.6
         yield _fact(text, start, end, weight, is_exact=is_code)
 
 

@@ -15,28 +15,33 @@ from heapq import heapify, heappop, heappush
 from math import log
 from typing import NamedTuple
 
+from backscroll_sidecar.analyze.sanitise import clean_text
 from backscroll_sidecar.analyze.types import classify
 from backscroll_sidecar.domain import KNOWN_KINDS, AuthorKind, MessageType
-from backscroll_sidecar.summaries.excerpts import excerpt
+from backscroll_sidecar.summaries.excerpts import WIDE, excerpt
 from backscroll_sidecar.summaries.facts import Fact, facts_of, plain_words
 
 ROOM_CHARS = 180
 """Of a text, in ASCII characters; longer ones are cut."""
-LEAST_ROOM_CHARS = 60
+LEAST_ROOM_CHARS = 90
 """To which a text is cut where a line does not fit the budget."""
 _OVERHEAD = 6
 """Tokens added to each line's: a lone word is short and says little."""
+_MAX_MISFITS = 64
+"""After so many lines that do not fit beside those taken, no more are tried."""
 _KNOWN_GAIN = 1.25
 _QUESTION_GAIN = 0.4
 _OWN_GAIN = 0.5
 _SPEAKER_GAIN = 0.3
 """Of a name that is a speaker's: who talks is shown anyway."""
 _SHARE = 1 / 16
-"""By so much the n-th line of a speaker is divided more than the one before it."""
-_SHOWN_LINE = re.compile(r"\[([^\[\]]+)\] (?:(.*?): )?(.*)")
+"""By so much each line of a speaker is divided more than a better one: the 17th is worth half."""
+_SHOWN_LINE = re.compile(r"\[([^\[\]]+)\] (?:(.*?)(?<!\\): )?(.*)")
 _BRACKET = re.compile(
     rf"\[(?!\\)(?!(?i:{'|'.join(sorted(KNOWN_KINDS))})(?:\]|: ))(?=[^\[\]]*\](?!\())"
 )
+"""Opens what may be taken for an id: no mark of a medium, no link's text."""
+_FIRST_COLON = re.compile(r"\A((?:[^:：]|:(?! |\Z))*)(?<!\\)(:(?= |\Z)|：)")
 
 
 class ChatLine(NamedTuple):
@@ -68,11 +73,8 @@ class _Candidate:
 
     def gain(self, seen: set[str]) -> float:
         """What it adds to the facts seen already, per token."""
-        return (
-            self.share
-            * sum(v for key, v in self.worth.items() if key not in seen)
-            / (self.cost + _OVERHEAD)
-        )
+        added = sum([value for key, value in self.worth.items() if key not in seen])
+        return self.share * added / (self.cost + _OVERHEAD)
 
 
 def key_lines(
@@ -100,8 +102,12 @@ def key_lines(
 
 
 def _flat(line: ChatLine) -> ChatLine:
-    """The line without line breaks."""
-    return line._replace(text=" ".join(line.text.split()), speaker=" ".join(line.speaker.split()))
+    """The line without line breaks and lone surrogates."""
+    return line._replace(text=_one_row(line.text), speaker=_one_row(line.speaker))
+
+
+def _one_row(text: str) -> str:
+    return " ".join(clean_text(text)[0].split())
 
 
 def _is_plain_id(message_id: str) -> bool:
@@ -128,7 +134,7 @@ def _candidates(old: Sequence[ChatLine], fresh: Sequence[ChatLine]) -> list[_Can
     small: set[str] = set().union(*(plain_words(line.text) for line in lines))
     speakers = {line.speaker.lower() for line in lines}
     frequency = Counter(counted for facts in found for counted in {fact.counted for fact in facts})
-    most = log(len(lines) + 1)
+    most = len(lines) + 1
     made = []
     for place, (line, facts) in enumerate(zip(lines, found, strict=True)):
         real = [fact for fact in facts if not (fact.is_name and fact.key in small)]
@@ -139,7 +145,7 @@ def _candidates(old: Sequence[ChatLine], fresh: Sequence[ChatLine]) -> list[_Can
         values = [
             gain
             * fact.weight
-            * (log((len(lines) + 1) / frequency[fact.counted]) / most)
+            * log(most / frequency[fact.counted], most)
             * (_SPEAKER_GAIN if fact.key in speakers else 1.0)
             for fact in kept
         ]
@@ -148,7 +154,7 @@ def _candidates(old: Sequence[ChatLine], fresh: Sequence[ChatLine]) -> list[_Can
 
 
 def _counting(line: ChatLine, facts: list[Fact]) -> tuple[list[Fact], float]:
-    """The facts of a line that count, and how much: less of a question and of the bot, only exact ones in small talk."""
+    """The facts of a line that count, and how much: less of a question and the bot, of small talk only exact ones."""
     if not facts:
         return facts, 0.0
     kind = classify(
@@ -169,13 +175,14 @@ def _show(one: _Candidate, room: int, count: Callable[[str], int]) -> None:
     for fact, value in zip(facts, one.values, strict=True):
         if any(start <= fact.start and fact.end <= end for start, end in windows):
             one.worth[fact.key] = max(value, one.worth.get(fact.key, 0.0))
-    speaker = f"{_escaped(one.line.speaker)}: " if one.line.speaker else ""
-    one.shown = f"[{one.line.message_id}] {speaker}{_escaped(shown)}"
+    one.shown = f"[{one.line.message_id}] {_said(one.line.speaker, shown)}"
     one.cost = max(1, count(one.shown + "\n"))
 
 
-def _escaped(text: str) -> str:
-    return _BRACKET.sub(r"[\\", text) if "[" in text else text
+def _said(speaker: str, text: str) -> str:
+    """``speaker: text`` without what looks like an id and, where nobody is named, like a speaker."""
+    said = f"{speaker}: {text}" if speaker else _FIRST_COLON.sub(r"\1\\\2", text)
+    return _BRACKET.sub(r"[\\", said) if "[" in said else said
 
 
 def _divide(candidates: Iterable[_Candidate]) -> None:
@@ -196,8 +203,8 @@ def _chosen(
     seen, chosen, left = set[str](), list[_Candidate](), max_tokens
     heap = [(-one.gain(seen), i) for i, one in enumerate(candidates)]
     heapify(heap)
-    cut = set[int]()
-    while heap and left > 0:
+    cut, misfits = set[int](), 0
+    while heap and left > 0 and (misfits < _MAX_MISFITS or not chosen):
         before, i = heappop(heap)
         one = candidates[i]
         gain = one.gain(seen)
@@ -209,7 +216,9 @@ def _chosen(
             chosen.append(one)
             seen.update(one.worth)
             left -= one.cost
-        elif i not in cut:
+        elif i in cut or len(one.line.text) <= LEAST_ROOM_CHARS // WIDE:
+            misfits += 1
+        else:
             cut.add(i)
             _show(one, LEAST_ROOM_CHARS, count)
             heappush(heap, (-one.gain(seen), i))
