@@ -129,17 +129,12 @@ def _tools(tools_json: str) -> str:
     if not functions:
         return tools_json
     made = [
-        {
-            "type": "function",
-            "function": {
-                "name": one.name,
-                "description": one.description,
-                "parameters": one.parameters,
-            },
-        }
+        {"name": one.name, "description": one.description, "parameters": one.parameters}
         for one in functions
     ]
-    return orjson.dumps([*made, *others]).decode()
+    return orjson.dumps(
+        [*({"type": "function", "function": one} for one in made), *others]
+    ).decode()
 
 
 @lru_cache(maxsize=4_096)
