@@ -230,7 +230,7 @@ async def _assemble(
     stack.push_async_callback(model.close)
     compaction = compaction_settings(settings)
     compactor = Compactor(store, writer, events, clock, compaction, _summariser(settings, model))
-    summaries = Summaries(compactor, writer, compaction)
+    summaries = Summaries(compactor, compaction)
     publishers.add(summaries)
     stack.push_async_callback(summaries.close)
     opening = Opening(channels, store, analyzer, building, clock, preferences, summaries)

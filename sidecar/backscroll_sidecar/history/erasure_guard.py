@@ -15,11 +15,13 @@ from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import (
     AppendChange,
     Change,
+    EditChange,
     EraseChange,
     EventsChange,
     RecordChange,
     RetractChange,
     about_message,
+    about_text,
 )
 
 REMEMBERED = 2_048
@@ -31,7 +33,8 @@ class ErasureGuard:
 
     def __init__(self) -> None:
         self._count = 0
-        self._recent: deque[tuple[int, ChannelKey, str]] = deque(maxlen=REMEMBERED)
+        self._recent: deque[tuple[int, ChannelKey, frozenset[str]]] = deque(maxlen=REMEMBERED)
+        """With the names of what they took; none: whatever is of the channel."""
         self.published = 0
         """How many of them every reader sees: what is read from now on holds nothing of what they took."""
 
@@ -39,9 +42,11 @@ class ErasureGuard:
         """Take note of a change about to be committed; False: it must not be, it would undo an earlier one."""
         match change:
             case EraseChange():
-                self._note(change.key, "")
-            case RetractChange():
-                self._note(change.key, change.message_id)
+                self._note(change.key)
+            case RetractChange(_, message_id):
+                self._note(change.key, about_message(message_id), about_text(message_id))
+            case EditChange():
+                self._note(change.key, about_text(change.message.id))
             case RecordChange() if change.turn is not None:
                 return not self._lost(change.key, change.turn.since, change.named_ids)
             case AppendChange() | EventsChange() if change.turn is not None:
@@ -52,16 +57,17 @@ class ErasureGuard:
         """Everything noted so far is committed and published."""
         self.published = self._count
 
-    def _note(self, key: ChannelKey, message_id: str) -> None:
+    def _note(self, key: ChannelKey, *names: str) -> None:
         self._count += 1
-        self._recent.append((self._count, key, message_id))
+        self._recent.append((self._count, key, frozenset(names)))
 
     def _lost(self, key: ChannelKey, since: int, named_ids: Sequence[str] = ()) -> bool:
         if since < self._count - len(self._recent):
             return True
-        for number, where, message_id in reversed(self._recent):
+        about = frozenset(named_ids)
+        for number, where, names in reversed(self._recent):
             if number <= since:
                 return False
-            if where == key and (not message_id or about_message(message_id) in named_ids):
+            if where == key and (not names or not names.isdisjoint(about)):
                 return True
         return False

@@ -58,6 +58,7 @@ from backscroll_sidecar.ports.records import (
     VECTOR_INDEX,
     StoredRecord,
     about_message,
+    about_text,
     about_user,
     count_by_part,
 )

@@ -38,6 +38,11 @@ def about_message(message_id: str) -> str:
     return f"m:{message_id}"
 
 
+def about_text(message_id: str) -> str:
+    """How `named_ids` names what a message says: the record goes with the message, and when that is edited."""
+    return f"t:{message_id}"
+
+
 def about_user(user_id: str) -> str:
     """How `named_ids` names a user."""
     return f"u:{user_id}"

@@ -33,7 +33,7 @@ from backscroll_sidecar.ports import (
     RecordChange,
     StoredRecord,
     TurnMark,
-    about_message,
+    about_text,
 )
 from backscroll_sidecar.summaries.cut_points import Cut, Entry, EntryKind, find_cut
 from backscroll_sidecar.summaries.key_lines import ChatLine, key_lines
@@ -315,7 +315,7 @@ class Compactor:
                 SUMMARY,
                 record_id(summary.chain, summary.generation),
                 encode_summary(summary),
-                tuple(map(about_message, ids)),
+                tuple(map(about_text, ids)),
                 self._clock.now_ms(),
                 owner=thread_id,
                 turn=TurnMark(since),

@@ -13,14 +13,13 @@ import structlog
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.errors import BackscrollError
-from backscroll_sidecar.ports import Applied, RecordChange
+from backscroll_sidecar.ports import Applied
 from backscroll_sidecar.summaries.compactor import (
     LINE_TOKENS,
     Compaction,
     CompactionSettings,
     Compactor,
     Conversation,
-    Writer,
 )
 from backscroll_sidecar.summaries.progress import NEXT_SHARE
 from backscroll_sidecar.summaries.summary import SUMMARY, Summary
@@ -37,9 +36,8 @@ class Summaries:
     Nobody who appends or builds waits for a summary: a compaction that begins by itself runs beside them.
     """
 
-    def __init__(self, compactor: Compactor, writer: Writer, settings: CompactionSettings) -> None:
+    def __init__(self, compactor: Compactor, settings: CompactionSettings) -> None:
         self._compactor = compactor
-        self._writer = writer
         self._settings = settings
         self._known: OrderedDict[Conversation, Summary | None] = OrderedDict()
         self._changes = 0
@@ -82,16 +80,13 @@ class Summaries:
     # --- what the writer tells ---------------------------------------------------------------------
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
-        """Take over a committed change: forget what no longer holds, and see whether a compaction is due."""
+        """Take over a committed change: read anew what it may have deleted, and see whether a compaction is due."""
         change = applied.record
-        gone = [one for one in applied.stored if one.state is not MessageState.LIVE]
-        edited = [one for one in applied.stored if one.revision]
-        if applied.is_erasure or gone or edited or (change is not None and change.kind == SUMMARY):
+        is_other = any(one.state is not MessageState.LIVE or one.revision for one in applied.stored)
+        if applied.is_erasure or is_other or (change is not None and change.kind == SUMMARY):
             self._changes += 1
             for conversation in [one for one in self._known if one.key == key]:
-                summary = self._known.pop(conversation)
-                if summary is not None and any(one.seq <= summary.upto_seq for one in edited):
-                    self._spawn(self._drop(conversation))
+                del self._known[conversation]
         if self._settings.is_automatic and applied.stored:
             self._count(key, applied)
 
@@ -121,14 +116,6 @@ class Summaries:
             log.warning("a conversation is not compacted now", reason=error.message)
         except Exception:
             log.exception("a conversation could not be compacted; it is tried again")
-
-    async def _drop(self, conversation: Conversation) -> None:
-        """Delete summaries that stand for what was said otherwise before."""
-        key, thread_id = conversation
-        try:
-            await self._writer.submit(RecordChange(key, SUMMARY, "", None, owner=thread_id))
-        except BackscrollError as error:
-            log.warning("a summary is not deleted yet", reason=error.message)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

@@ -1,8 +1,8 @@
 """A summary as a value, and as the records that keep it. Pure.
 
-Each compaction keeps one record, a generation, which names the messages that it took in. The newest has the text. What
-is erased or retracted deletes, in the same transaction, the record that names it; a chain that lacks a generation holds
-no more. So no summary outlives a message that it stands for.
+Each compaction keeps one record, a generation, which names the messages that it took in. The newest has the text. A
+message that is erased, retracted or edited takes along, in the same transaction, the record that names it; a chain that
+lacks a generation holds no more. So no summary outlives a message that it stands for.
 """
 
 from __future__ import annotations

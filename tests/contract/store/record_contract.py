@@ -14,6 +14,7 @@ from backscroll_sidecar.ports import (
     HistoryStore,
     StoredRecord,
     about_message,
+    about_text,
     about_user,
 )
 from tests.contract.store.builders import (
@@ -22,6 +23,7 @@ from tests.contract.store.builders import (
     ROOM,
     append,
     dropped_record,
+    edit,
     message,
     put,
     recall,
@@ -230,6 +232,25 @@ class RecordContract:
         assert applied.receipt.counts["records"] == 1
         assert list(await bodies(store)) == ["neither"]
         assert list(await bodies(store, key=OTHER_ROOM)) == list(some)
+
+    async def test_what_a_message_says_is_named_apart(self, store: HistoryStore) -> None:
+        """N-10: such a record goes with an edit, too, in its transaction; one that comes behind it in a group stays."""
+        await put(store, message("m1"), message("m2"), message("m3"))
+        for id_, of in {"one": "m1", "two": "m2", "three": "m3"}.items():
+            await store.apply(
+                [
+                    record(id_, names=(about_text(of),)),
+                    record(f"{id_} itself", names=(about_message(of),)),
+                ]
+            )
+        await store.apply([edit("m1", "other words"), record("behind", names=(about_text("m1"),))])
+        assert "one" not in await bodies(store)
+        assert {"one itself", "behind", "two"} <= (await bodies(store)).keys()
+        await store.apply([edit("m1", "other words")])  # the same again changes nothing
+        assert "behind" in await bodies(store)
+        await store.apply([recall("m2")])
+        await store.apply([EraseChange(ROOM, ("m3",), "", NOON_MS)])
+        assert list(await bodies(store)) == ["one itself", "behind"]
 
     async def test_records_of_tenants_never_meet(self, store: HistoryStore) -> None:
         """Law 6: the same names; nobody's record expires by another's clock, or goes with another's user."""

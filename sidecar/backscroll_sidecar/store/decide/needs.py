@@ -23,21 +23,21 @@ from backscroll_sidecar.store.facts import Needs, messages_named, scope_of
 def runs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
     """Split a group so that every erasure stands alone: what it hits is only known once the others are written.
 
-    What a retraction leaves of the records is not known sooner either.
+    What a retraction or an edit leaves of the records is not known sooner either.
     """
     start = 0
-    has_retraction = False
+    takes_records = False
     for at, change in enumerate(changes):
         if isinstance(change, EraseChange):
             if at > start:
                 yield changes[start:at]
             yield changes[at : at + 1]
-            start, has_retraction = at + 1, False
-        elif has_retraction and isinstance(change, RecordChange):
+            start, takes_records = at + 1, False
+        elif takes_records and isinstance(change, RecordChange):
             yield changes[start:at]
-            start, has_retraction = at, False
+            start, takes_records = at, False
         else:
-            has_retraction = has_retraction or isinstance(change, RetractChange)
+            takes_records = takes_records or isinstance(change, RetractChange | EditChange)
     if start < len(changes):
         yield changes[start:]
 

@@ -23,6 +23,7 @@ from backscroll_sidecar.ports import (
     RecordedEvent,
     StoredRecord,
     about_message,
+    about_text,
     about_user,
     count_by_part,
 )
@@ -218,7 +219,12 @@ class InMemoryStore(InMemoryReader):
         for change in plan.records:
             self._write_record(change)
         for named in plan.emptied:
-            self._forget_records(named[:2], {about_message(named[2]), ANY_RETRACTION})
+            self._forget_records(
+                named[:2], {about_message(named[2]), about_text(named[2]), ANY_RETRACTION}
+            )
+
+        for named in plan.old_revisions:
+            self._forget_records(named[:2], {about_text(named[2])})
 
     def _write_vectors(self, plan: Plan) -> None:
         for named in plan.emptied:
@@ -279,7 +285,7 @@ class InMemoryStore(InMemoryReader):
     def _erase_records(self, change: EraseChange, ids: set[str]) -> list[str]:
         if change.is_of_channel:
             return self._forget_records(change.key, None)
-        names = {ANY_ERASURE, *map(about_message, ids)}
+        names = {ANY_ERASURE, *map(about_message, ids), *map(about_text, ids)}
         if change.message_ids:
             return self._forget_records(change.key, names)
         user = about_user(change.user_id)

@@ -235,6 +235,8 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
     if plan.emptied:  # retracted: behind the records, which came earlier in the run
         note_deletion(connection)
         records.forget_retracted(connection, plan.emptied)
+    if plan.old_revisions:
+        records.forget_edited(connection, plan.old_revisions)
     if plan.events:
         many(
             event_sql.PUT_EVENT,

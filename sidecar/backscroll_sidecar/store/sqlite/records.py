@@ -14,6 +14,7 @@ from backscroll_sidecar.ports import (
     RecordChange,
     StoredRecord,
     about_message,
+    about_text,
     about_user,
 )
 from backscroll_sidecar.store.facts import PURGED_AT_ONCE, Named, RecordScope, scope_of
@@ -63,9 +64,14 @@ def forget_retracted(connection: sqlite3.Connection, messages: Iterable[Named]) 
         [
             (tenant, channel, name)
             for tenant, channel, id_ in messages
-            for name in (about_message(id_), ANY_RETRACTION)
+            for name in (about_message(id_), about_text(id_), ANY_RETRACTION)
         ],
     )
+
+
+def forget_edited(connection: sqlite3.Connection, messages: Iterable[Named]) -> None:
+    """Delete what is about what these messages said before."""
+    _forget(connection, [(tenant, channel, about_text(id_)) for tenant, channel, id_ in messages])
 
 
 def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable[str]) -> list[str]:
@@ -73,7 +79,8 @@ def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable
     here = (change.key.tenant, change.key.channel)
     if change.is_of_channel:
         return _delete(connection, connection.execute(sql.RECORDS_OF_CHANNEL, here).fetchall())
-    names = [(*here, ANY_ERASURE), *((*here, about_message(id_)) for id_ in victims)]
+    names = [(*here, ANY_ERASURE)]
+    names += [(*here, name) for id_ in victims for name in (about_message(id_), about_text(id_))]
     if not change.message_ids:
         user = about_user(change.user_id)
         names += [(*here, user), (here[0], EVERYWHERE, user)]
