@@ -28,6 +28,7 @@ THOUGHT_BLOCKS = ("thinking", "redacted_thinking")
 """Kinds of blocks that go back unchanged, in their place."""
 REPLY_TOKENS = 8_192
 """The limit where nobody names one: the vendor wants one, and all its models can say so much."""
+_ANY_INPUT = {"input_schema": {"type": "object"}}
 _COUNTED = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
@@ -48,9 +49,14 @@ class AnthropicMessages(Nameless):
         }
         if system:
             body["system"] = system
-        body["messages"] = [_message(turn) for turn in turns_of(rest, target)]
+        turns = turns_of(rest, target)
+        body["messages"] = [_message(turn) for turn in turns]
         if options.tools_json and (tools := _tools(options.tools_json)):
             body["tools"] = tools
+        elif names := sorted({one.name for turn in turns for one in _calls(turn)}):
+            # Who shows calls must name their tools, also where none may be called.
+            body["tools"] = [{"name": strict_call_name(one), **_ANY_INPUT} for one in names]
+            body["tool_choice"] = {"type": "none"}
         return orjson.dumps(body)
 
     def parse_reply(self, completion: object) -> ModelReply:
@@ -92,6 +98,10 @@ def _message(turn: Turn) -> dict[str, Any]:
     if len(blocks) == 1 and blocks[0]["type"] == "text":
         return {"role": role, "content": blocks[0]["text"]}
     return {"role": role, "content": blocks}
+
+
+def _calls(turn: Turn) -> list[ToolCallPart]:
+    return [one for one in turn.parts if isinstance(one, ToolCallPart)]
 
 
 def _blocks(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:

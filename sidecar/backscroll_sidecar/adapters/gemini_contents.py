@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import orjson
@@ -43,7 +43,8 @@ class GeminiContents(Nameless):
         target = Target(options.provider, self.name, options.model)
         system, rest = split_system(messages)
         is_signed = signs_calls(options.model)
-        said: Iterable[NeutralMessage] = _signed(paired(rest), target) if is_signed else rest
+        declared = {_name(one.name) for one in tool_schemas(options.tools_json)[0]}
+        said = _sendable(paired(rest), target, declared, is_signed=is_signed)
         body: dict[str, Any] = {}
         if system:
             body["systemInstruction"] = {"parts": [{"text": system}]}
@@ -111,14 +112,22 @@ def usage_of(response: Mapping[str, Any]) -> Usage | None:
     return Usage.of(count_of(usage.get("promptTokenCount")), sum(counts) if counts else None)
 
 
-def _signed(messages: Sequence[NeutralMessage], target: Target) -> Iterator[NeutralMessage]:
-    """The messages, those exchanges in words that lack the signature: somebody else made the calls."""
+def _sendable(
+    messages: Sequence[NeutralMessage], target: Target, declared: Set[str], *, is_signed: bool
+) -> Iterator[NeutralMessage]:
+    """The messages, those exchanges in words that lack a signature, since somebody else made the calls, or whose tools
+    are not `declared`.
+    """
     waiting: NeutralMessage | None = None
     for message in messages:
+        calls = message.tool_calls
         if waiting is not None:
             yield from in_words(waiting, message)
             waiting = None
-        elif message.tool_calls and not _is_signed(target.own(message.parts)):
+        elif calls and (
+            (is_signed and not _is_signed(target.own(message.parts)))
+            or (declared and not declared >= {_name(one.name) for one in calls})
+        ):
             waiting = message
         else:
             yield message

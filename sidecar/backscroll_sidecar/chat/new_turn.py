@@ -130,6 +130,7 @@ def turn_begun(
         after_ms=after_ms,
         context_id=built.context_id,
         language=built.language,
+        has_summary=built.summary is not None,
     )
 
 

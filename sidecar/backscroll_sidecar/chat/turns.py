@@ -27,7 +27,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.parts_json import decode_parts, encode_parts
-from backscroll_sidecar.ports import ANY_ERASURE, about_message
+from backscroll_sidecar.ports import ANY_ERASURE, ANY_RETRACTION, about_message
 from backscroll_sidecar.texts import NEUTRAL, Language, Wordings
 
 FORMAT_VERSION = 2
@@ -84,6 +84,7 @@ class Turn(msgspec.Struct, frozen=True):
     budget, reserve, tokenizer : those of the context; no budget: none is kept.
     since : for `TurnMark`, in this process only: whoever finds a turn sets it anew.
     thread_id, session_id : of what the turn stores.
+    has_summary : a summary is among what the model was sent.
     after_ms : rank time of its newest row, which what it stores must exceed; while it is continued, its calls' time.
     """
 
@@ -116,13 +117,18 @@ class Turn(msgspec.Struct, frozen=True):
     after_ms: int = 0
     context_id: str = ""
     language: Language = Language.EN
+    has_summary: bool = False
 
     @property
     def named_ids(self) -> tuple[str, ...]:
-        """What erases it: any erasure of the channel, and those of the messages it holds."""
+        """What erases it: any erasure of the channel, and the retraction of a message it holds.
+
+        With a summary that of any message: it may be one that the summary stands for.
+        """
         shown = {message_id for message in self.messages for message_id in message.message_ids}
         ids = sorted({*shown, self.question_message_id} - {""})
-        return (ANY_ERASURE, *map(about_message, ids))
+        any_retraction = (ANY_RETRACTION,) if self.has_summary else ()
+        return (ANY_ERASURE, *any_retraction, *map(about_message, ids))
 
     @property
     def calls(self) -> tuple[ToolCallPart, ...]:

@@ -204,3 +204,14 @@ async def test_thoughts_are_left_out_for_a_server_that_refuses_them() -> None:
             heard, rounds = await run_rounds(bot)
     assert (heard.text, heard.reason, rounds) == ("sunny 晴", "COMPLETE", 2)
     assert len(server.exchanges) == 4  # one was asked twice
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_the_call_that_must_answer_gets_no_tools(api: str) -> None:
+    """Behind the last round the model may call none, and the vendor takes the calls before all the same."""
+    async with vendor(api, [ROUNDS[0], DONE]) as (bot, fake):
+        heard, rounds = await run_rounds(bot, model_call={"max_tool_iterations": 1})
+    assert (heard.text, heard.reason, rounds, fake.refusals) == ("sunny 晴", "COMPLETE", 1, [])
+    last = fake.bodies[-1]
+    choice = last.get("tool_choice")
+    assert "tools" not in last or choice == {"type": "none"}

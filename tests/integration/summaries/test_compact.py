@@ -325,3 +325,28 @@ async def test_a_thread_has_a_summary_of_its_own():
     assert all(one.startswith("[t") for one in made.summary.splitlines())
     assert inside.raw.summary == made.summary
     assert not outside.raw.HasField("summary")
+
+
+@pytest.mark.row("N-11")
+async def test_no_turn_goes_on_with_a_summary_of_what_was_taken_back():
+    """A turn that waits for results was shown the summary: it is gone with a message that the summary stands for."""
+    model = FakeModel([call("c1"), CALLS], ["late", STOP])
+    async with served(model=model, summary_model="none") as (client, _):
+        await client.append(ROOM, lines(150))
+        await client.compact(ROOM)
+        tools = '[{"type": "function", "function": {"name": "weather"}}]'
+        first = await client.chat(
+            ROOM,
+            "well?",
+            asker="u1",
+            profile="room",
+            asked_at=NOON_MS,
+            tools_json=tools,
+            enable_tools=True,
+        )
+        assert first.context.raw.HasField("summary")
+        await client.recall_message(ROOM, "m0")
+        with pytest.raises(NotFound) as refused:
+            await client.chat(turn_id=first.end.turn_id, tool_results=[ToolResult("c1", "sunny")])
+    assert refused.value.reason == "TURN_NOT_FOUND"
+    assert len(model.requests) == 1

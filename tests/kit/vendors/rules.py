@@ -257,6 +257,10 @@ def anthropic_messages(body: Body) -> None:
             marks += "cache_control" in block
             waiting += _anthropic_block(block, role, at, used)
     need(not waiting, "`tool_use` ids were found without `tool_result` blocks immediately after")
+    need(
+        not used or body.get("tools"),
+        "Requests which include `tool_use` or `tool_result` blocks must define tools",
+    )
     need(marks <= 4, f"A maximum of 4 blocks with cache_control may be provided. Found {marks}.")
 
 
@@ -375,6 +379,10 @@ def gemini(body: Body, model: str) -> None:
             for call, response in zip(calls, responses, strict=True):
                 need(call["name"] == response["name"], "function response name mismatch")
                 need(call.get("id") == response.get("id"), "function response id mismatch")
+                need(
+                    not declared or call["name"] in declared,
+                    f"Function `{call['name']}` is not declared",
+                )
         calls = [one["functionCall"] for one in parts if "functionCall" in one]
         need(not calls or role == "model", "function call in a user turn")
         if calls and signs:

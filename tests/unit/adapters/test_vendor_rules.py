@@ -181,6 +181,7 @@ BREAKS: list[tuple[str, str, Callable[[dict], None]]] = [
     ("anthropic_messages", "an empty result", put(M, 2, "content", 0, "content", "")),
     ("anthropic_messages", "a picture in an error", put(M, 2, "content", 0, "content", [{"type": "image"}])),
     ("anthropic_messages", "five marks", put("system", [{"type": "text", "text": "s", "cache_control": {}}] * 5)),
+    ("anthropic_messages", "calls without tools", drop("tools")),
     ("anthropic_messages", "another picture", insert(M, 2, "content", 1, {
         "type": "image", "source": {"type": "base64", "media_type": "image/bmp", "data": "AA=="},
     })),
@@ -193,6 +194,7 @@ BREAKS: list[tuple[str, str, Callable[[dict], None]]] = [
     ("gemini_contents", "one side twice", insert(T, 1, {"role": "user", "parts": [{"text": "x"}]})),
     ("gemini_contents", "a call without signature", drop(T, 1, "parts", 0, "thoughtSignature")),
     ("gemini_contents", "a call without id", drop(T, 1, "parts", 0, "functionCall", "id")),
+    ("gemini_contents", "a call that is not declared", put("tools", 0, "functionDeclarations", 0, "name", "x")),
     ("gemini_contents", "fewer responses than calls", drop(T, 2, "parts", 0)),
     ("gemini_contents", "a response of another name", put(T, 2, "parts", 0, "functionResponse", "name", "x")),
     ("gemini_contents", "responses behind text", lambda body: body[T][2]["parts"].reverse()),
