@@ -251,7 +251,9 @@ async def _assemble(
         else embedding.semantic_search,
     )
     turns = TurnStore(history, writer, store, clock, settings.wordings())
-    chat = ChatService(builder, turns, model, chat_settings(settings), clock, pacer, events)
+    chat = ChatService(
+        builder, turns, model, chat_settings(settings), clock, pacer, events, summaries
+    )
     stack.push_async_callback(chat.drain)
     return App(
         settings, clock, store, channels, precompute, writer, history, preferences, builder, chat, summaries, embedding,

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
@@ -39,6 +39,10 @@ from backscroll_sidecar.texts import FAULTS, Texts, Wordings
 log = structlog.get_logger(__name__)
 
 
+Smaller = Callable[[Turn], Awaitable[Turn | None]]
+"""Makes a turn that is larger than its model's window smaller; None where that cannot be."""
+
+
 class ModelStream:
     """Calls the model, passes on its events, stores the reply, and always ends with a reason."""
 
@@ -61,6 +65,7 @@ class ModelStream:
         limits: TimeLimits | None,
         saving: Sequence[asyncio.Task[Any]],
         release: Callable[[], None] = lambda: None,
+        smaller: Smaller | None = None,
     ) -> AsyncGenerator[ChatEvent]:
         """The events of the turn's next model call. `ChatEnd` comes after every commit that ends in time.
 
@@ -70,6 +75,7 @@ class ModelStream:
         limits : of the caller's time; None: it has none.
         saving : commits that were begun before, which the end waits for as well.
         release : called once everything is stored, also where the caller has left.
+        smaller : makes the turn smaller where it is larger than the model's window; then it is asked once more.
         """
         turn = replace(turn, iteration=turn.iteration + 1)
         texts = self._wordings.by_language(turn.language)
@@ -77,11 +83,13 @@ class ModelStream:
         ending: Ending | None = None
         error: ChatError | None = None
         try:
-            steps = self._model_events(turn, limits and limits.model_s, reply)
+            steps = self._asked(turn, limits and limits.model_s, reply, smaller)
             async with aclosing(steps):
                 async for event in steps:
                     if isinstance(event, Ending):
                         ending = event
+                    elif isinstance(event, Turn):
+                        turn = event
                     else:
                         yield event
         except ModelError as failed:
@@ -108,6 +116,29 @@ class ModelStream:
         if not_stored is not None:
             yield not_stored
         yield end
+
+    async def _asked(
+        self, turn: Turn, end_s: float | None, reply: ModelReply, smaller: Smaller | None
+    ) -> AsyncGenerator[ChatEvent | Ending | Turn]:
+        """The model's events, then the ending; before them a smaller turn, if the model refused this one as too large."""
+        try:
+            async with aclosing(self._model_events(turn, end_s, reply)) as steps:
+                async for event in steps:
+                    yield event
+            return
+        except ModelError as failed:
+            if smaller is None or not failed.is_overflow or reply.whole:
+                raise
+            refused = failed
+        log.warning("the context is larger than the model's window", turn_id=turn.id)
+        async with asyncio.timeout_at(end_s):
+            less = await smaller(turn)
+        if less is None:
+            raise refused
+        yield less
+        async with aclosing(self._model_events(less, end_s, reply)) as steps:
+            async for event in steps:
+                yield event
 
     async def _model_events(
         self, turn: Turn, end_s: float | None, reply: ModelReply

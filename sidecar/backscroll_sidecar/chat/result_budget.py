@@ -38,6 +38,11 @@ def within_budget(turn: Turn, mark: str) -> Turn:
     return replace(turn, messages=tuple(messages))
 
 
+def shrunk(turn: Turn, share: float, mark: str) -> Turn:
+    """The turn cut to so much of the tokens that it has. Raises `BudgetTooSmall`."""
+    return within_budget(replace(turn, budget=int(share * _tokens(turn))), mark)
+
+
 def shortened(text: str, most: int, counter: TokenCounter, mark: str) -> str:
     """The beginning of `text` and the mark, at most `most` tokens; the mark alone where that is too few.
 

@@ -1,9 +1,11 @@
 """Runs the turns of StreamChat and Chat."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -18,7 +20,7 @@ from backscroll_sidecar.chat.new_turn import (
     self_id_of,
     turn_begun,
 )
-from backscroll_sidecar.chat.result_budget import within_budget
+from backscroll_sidecar.chat.result_budget import shrunk, within_budget
 from backscroll_sidecar.chat.turn_events import TurnEvents
 from backscroll_sidecar.chat.turn_store import TurnStore
 from backscroll_sidecar.chat.turn_writer import TimeLimits, TurnWriter
@@ -30,17 +32,28 @@ from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.domain import Message, StoredMessage
 from backscroll_sidecar.errors import (
     BackscrollError,
+    BudgetTooSmall,
     Conflict,
     DeadlineExceeded,
 )
 from backscroll_sidecar.ports import ChatModel, Clock, EventSink
+from backscroll_sidecar.summaries.compactor import Conversation
 from backscroll_sidecar.texts import Texts
 from backscroll_sidecar.turn_ids import is_reply, new_turn_id, turn_of
 
 MOST_RESERVE_S = 0.25
 """Most of a caller's time that is kept for saying DEADLINE and storing the reply."""
+SMALLER_SHARE = 0.6
+"""Of the tokens that were too many for a model, so many are sent behind its refusal."""
 COMMIT_S = 0.02
 """What most commits take, also on a slow disk. Of short deadlines it gets more than half the reserve."""
+
+
+class Compacting(Protocol):
+    """What summarises a conversation; `summaries.service.Summaries` does."""
+
+    async def compact(self, conversation: Conversation) -> object:
+        """Once it is done. Raises `BackscrollError`."""
 
 
 class ChatService:
@@ -58,9 +71,11 @@ class ChatService:
         clock: Clock,
         pacer: Pacer,
         events: EventSink,
+        summaries: Compacting,
     ) -> None:
         self._pacer = pacer
         self._builder = builder
+        self._summaries = summaries
         self._turn_store = turn_store
         self._settings = settings
         self._clock = clock
@@ -128,7 +143,8 @@ class ChatService:
             release()
             raise
         self._turn_events.begun(turn, built, began_ms)
-        steps = self._model_stream.answer(turn, limits, saving, release)
+        smaller = partial(self._with_smaller_context, context, built.tokens.total)
+        steps = self._model_stream.answer(turn, limits, saving, release, smaller)
         async with aclosing(steps):
             async for event in steps:
                 yield event
@@ -233,10 +249,44 @@ class ChatService:
         if turn.key.channel and not is_stored:
             saving.append(self._turn_writer.spawn(self._turn_store.save_round(turn, results)))
         self._turn_events.continued(following)
-        steps = self._model_stream.answer(following, limits, saving, release)
+        steps = self._model_stream.answer(
+            following, limits, saving, release, self._with_smaller_results
+        )
         async with aclosing(steps):
             async for event in steps:
                 yield event
+
+    async def _with_smaller_context(
+        self, context: BuildRequest, tokens: int, turn: Turn
+    ) -> Turn | None:
+        """The turn with less context than the `tokens` it had, behind a compaction; None: nothing smaller will do.
+
+        A compaction that fails, or gets nowhere, costs only itself.
+        """
+        if context.key.channel:
+            with contextlib.suppress(BackscrollError):
+                await self._summaries.compact(Conversation(context.key, context.thread_id or ""))
+        budget = int(SMALLER_SHARE * tokens)
+        try:
+            less = await self._builder.build(
+                replace(context, token_budget=budget, time_left_s=None), as_values=True
+            )
+        except BackscrollError:
+            return None
+        return replace(
+            turn,
+            messages=less.payload_messages,
+            budget=budget,
+            has_summary=less.summary is not None,
+        )
+
+    async def _with_smaller_results(self, turn: Turn) -> Turn | None:
+        """The turn with shorter results of its tools; None: there is nothing to shorten."""
+        mark = self._texts(turn).shortened_mark
+        try:
+            return await asyncio.to_thread(shrunk, turn, SMALLER_SHARE, mark)
+        except BudgetTooSmall:
+            return None
 
     async def _hold_question(
         self, request: ChatRequest, context: BuildRequest, limits: TimeLimits | None

@@ -7,9 +7,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from backscroll import Message
 from backscroll.v1 import context_pb2 as pb
 from tests.contract.models.sse_server import HANG, Reply, sse_server
 from tests.integration.chat.talk import Bot, answers, talk, text_of, turn
+from tests.kit.chats import NOON_MS
 from tests.kit.vendors.fakes import (
     LENGTH,
     MODELS,
@@ -215,3 +217,70 @@ async def test_the_call_that_must_answer_gets_no_tools(api: str) -> None:
     last = fake.bodies[-1]
     choice = last.get("tool_choice")
     assert "tools" not in last or choice == {"type": "none"}
+
+
+TOO_LARGE = {
+    "openai_chat": (400, {"error": {
+        "message": "This model's maximum context length is 128000 tokens. However, your messages resulted in 131072.",
+        "type": "invalid_request_error", "code": "context_length_exceeded",
+    }}),
+    "openai_responses": (400, {"error": {
+        "message": "Your input exceeds the context window of this model. Please adjust your input and try again.",
+        "type": "invalid_request_error", "code": "context_length_exceeded",
+    }}),
+    "anthropic_messages": (400, {"type": "error", "error": {
+        "type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum",
+    }}),
+    "gemini_contents": (400, {"error": {
+        "code": 400, "status": "INVALID_ARGUMENT",
+        "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+    }}),
+}  # fmt: skip
+
+
+@pytest.mark.row("S3-22")
+@pytest.mark.parametrize("api", APIS)
+async def test_what_is_larger_than_the_window_is_asked_once_more(api: str) -> None:
+    """Behind a compaction, with a smaller context; a second refusal ends the stream."""
+    status, body = TOO_LARGE[api]
+    refused = Reply([json.dumps(body).encode()], status=status)
+    said = [
+        Message(f"m{n}", f"u{n % 3}", f"line {n} " + "word " * 60, NOON_MS + n) for n in range(200)
+    ]
+    context = {"profile": "room", "asked_at_ms": NOON_MS + 1_000, "token_budget": 8_000}
+    async with vendor(api, [refused, DONE, refused, refused], summary_model="none") as (bot, fake):
+        await bot.client.append("room", said)
+        heard = await bot.ask(turn(context=context))
+        assert (heard.text, heard.reason, fake.refusals) == ("sunny 晴", "COMPLETE", [])
+        first, second = (len(json.dumps(one)) for one in fake.bodies)
+        assert second < 0.75 * first
+        built = await bot.client.build_context(
+            "room", "?", asker="u1", profile="room", asked_at=NOON_MS + 2_000
+        )
+        assert built.raw.HasField("summary")
+        again = await bot.ask(turn("and?", context=context))
+    assert (again.reason, len(fake.bodies)) == ("UPSTREAM_ERROR", 4)
+    assert [one.reason for one in again.errors] == ["rejected"]
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_throttling_is_no_overflow(api: str) -> None:
+    """Whatever words stand in it."""
+    throttled = Reply([FakeVendor(api, []).error("too many tokens a minute: exceeded")], status=429)
+    async with vendor(api, [throttled, DONE]) as (bot, fake):
+        heard = await bot.ask(turn())
+    assert (heard.reason, len(fake.bodies)) == ("UPSTREAM_ERROR", 1)
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_results_that_are_too_large_are_shortened_once(api: str) -> None:
+    """In a tool loop the context stands; the results of the tools give way."""
+    status, body = TOO_LARGE[api]
+    refused = Reply([json.dumps(body).encode()], status=status)
+    async with vendor(api, [ROUNDS[2], refused, DONE]) as (bot, fake):
+        heard = await bot.ask(turn("weather?", tools=True))
+        results = {one.id: "sunny " * 4_000 for one in heard.calls}
+        heard = await bot.ask(answers(heard.end.turn_id, **results))
+    assert (heard.text, heard.reason, fake.refusals) == ("sunny 晴", "COMPLETE", [])
+    sizes = [len(json.dumps(one)) for one in fake.bodies]
+    assert sizes[2] < 0.75 * sizes[1]
