@@ -120,7 +120,7 @@ class ModelStream:
     async def _asked(
         self, turn: Turn, end_s: float | None, reply: ModelReply, smaller: Smaller | None
     ) -> AsyncGenerator[ChatEvent | Ending | Turn]:
-        """The model's events, then the ending; before them a smaller turn, if the model refused this one as too large."""
+        """The model's events, then the ending; before them a smaller turn if the model refused this as too large."""
         try:
             async with aclosing(self._model_events(turn, end_s, reply)) as steps:
                 async for event in steps:
