@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -144,6 +145,7 @@ class Compactor:
         self._settings = settings
         self._summariser = summariser
         self._locks: dict[Conversation, asyncio.Lock] = {}
+        self._callers: Counter[Conversation] = Counter()
 
     async def compact(
         self, conversation: Conversation, *, focus: str = "", with_model: bool = True
@@ -158,12 +160,14 @@ class Compactor:
             The store cannot answer.
         """
         lock = self._locks.setdefault(conversation, asyncio.Lock())
+        self._callers[conversation] += 1
         try:
             async with lock:
                 return await self._compact(conversation, focus, with_model=with_model)
         finally:
-            if not lock.locked() and self._locks.get(conversation) is lock:
-                del self._locks[conversation]
+            self._callers[conversation] -= 1
+            if not self._callers[conversation]:
+                del self._callers[conversation], self._locks[conversation]
 
     async def is_due(self, conversation: Conversation) -> bool:
         """Whether so much stands behind the summary that a compaction begins by itself."""

@@ -35,6 +35,7 @@ class EdgeApp:
     on_warm_up: Callable[[], Any] | None = None
     chat: Any = None
     preferences: Any = None
+    summaries: Any = None
 
     async def warm_up(self) -> None:
         if self.on_warm_up is not None:
@@ -74,7 +75,11 @@ async def serving(
     settings = Settings(database=database, durability="normal", embedder="none")
     async with open_app(settings) as real:
         app = app or EdgeApp(
-            real.history, real.builder, chat=real.chat, preferences=real.preferences
+            real.history,
+            real.builder,
+            chat=real.chat,
+            preferences=real.preferences,
+            summaries=real.summaries,
         )
         records: list[CallRecord] = []
         running = await start_server(app, listen=[listen], observe=records.append, **options)

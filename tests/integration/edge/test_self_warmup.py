@@ -43,7 +43,9 @@ class Heard:
 
 async def test_every_profile_is_asked_for_and_the_default_until_it_is_quick(app: App) -> None:
     heard = Heard(app)
-    await self_warmup.warm_up(app.history, app.preferences, heard, app.chat, PROFILES)
+    await self_warmup.warm_up(
+        app.history, app.preferences, heard, app.chat, app.summaries, PROFILES
+    )
     asked = {profile: heard.profiles.count(profile) for profile in heard.profiles}
     usual = asked.pop("")
     assert asked == dict.fromkeys(PROFILES, 2)
@@ -53,7 +55,9 @@ async def test_every_profile_is_asked_for_and_the_default_until_it_is_quick(app:
 
 async def test_a_process_warms_up_once(app: App) -> None:
     for _ in range(2):
-        await self_warmup.warm_up(app.history, app.preferences, app.builder, app.chat, ())
+        await self_warmup.warm_up(
+            app.history, app.preferences, app.builder, app.chat, app.summaries, ()
+        )
     assert app.builder.build_count == self_warmup.TIMES * len(self_warmup.QUESTIONS) + 1
 
 
@@ -77,7 +81,7 @@ async def test_a_warm_up_that_fails_is_told_and_nothing_else(
     """Law 5: the first calls take longer, that is all."""
     with caplog.at_level(logging.WARNING):
         await self_warmup.warm_up(
-            app.history, app.preferences, Heard(app, error), app.chat, PROFILES
+            app.history, app.preferences, Heard(app, error), app.chat, app.summaries, PROFILES
         )
     assert "the first calls take longer" in caplog.text
 
@@ -87,7 +91,9 @@ async def test_a_proxy_of_the_web_is_not_asked(app: App, monkeypatch: pytest.Mon
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     for name in ("no_proxy", "no_grpc_proxy"):
         monkeypatch.delenv(name, raising=False)
-    await self_warmup.warm_up(app.history, app.preferences, app.builder, app.chat, ())
+    await self_warmup.warm_up(
+        app.history, app.preferences, app.builder, app.chat, app.summaries, ()
+    )
     assert app.builder.build_count > self_warmup.TIMES
 
 
@@ -110,7 +116,7 @@ async def test_one_that_takes_too_long_ends(
     """Nobody waits for it long, whatever holds it up; and who stops the server meanwhile does not wait at all."""
     heard = Heard(app, hangs=True)
     stopped = asyncio.create_task(
-        self_warmup.warm_up(app.history, app.preferences, heard, app.chat, PROFILES)
+        self_warmup.warm_up(app.history, app.preferences, heard, app.chat, app.summaries, PROFILES)
     )
     await asyncio.wait_for(heard.hanging.wait(), 60)
     stopped.cancel()
@@ -119,7 +125,9 @@ async def test_one_that_takes_too_long_ends(
     monkeypatch.setattr(self_warmup, "_is_warm", False)
     monkeypatch.setattr(self_warmup, "PATIENCE_S", 0.05)
     with caplog.at_level(logging.WARNING):
-        await self_warmup.warm_up(app.history, app.preferences, heard, app.chat, PROFILES)
+        await self_warmup.warm_up(
+            app.history, app.preferences, heard, app.chat, app.summaries, PROFILES
+        )
     assert "TimeoutError" in caplog.text
 
 
@@ -128,6 +136,8 @@ async def test_where_no_port_can_be_had_nothing_is_lost(
 ) -> None:
     monkeypatch.setattr(self_warmup, "ADDRESS", "127.0.0.1:1x")
     with caplog.at_level(logging.WARNING):
-        await self_warmup.warm_up(app.history, app.preferences, app.builder, app.chat, PROFILES)
+        await self_warmup.warm_up(
+            app.history, app.preferences, app.builder, app.chat, app.summaries, PROFILES
+        )
     assert "the first calls take longer" in caplog.text
     assert app.builder.build_count == 0
