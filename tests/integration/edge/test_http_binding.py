@@ -77,7 +77,10 @@ class Http:
             TokenTenants({"t-one": "one", "t-two": "two"}), self.records.append, limits
         )
         self.pipeline.ready = True
-        servicers = ContextServicer(app.builder, app.chat, "1"), HistoryServicer(app.history)
+        servicers = (
+            ContextServicer(app.builder, app.chat, app.summaries, "1"),
+            HistoryServicer(app.history),
+        )
         methods = {one.name: one for servicer in servicers for one in methods_of(servicer)}
         self.build = bind(
             self.pipeline, methods["BuildContext"],
@@ -141,7 +144,7 @@ async def test_who_has_no_credential_or_comes_too_early_is_told(app: Any) -> Non
 
 async def test_room_is_that_of_the_method_and_a_deadline_ends_the_wait(app: Any) -> None:
     builder = Waiting()
-    app = Parts(builder, app.chat, app.history)
+    app = Parts(builder, app.chat, app.summaries, app.history)
     http = Http(app, BuildContext=AdmissionLimits(running=1, waiting=1, wait_s=30))
     running = asyncio.ensure_future(http.build(QUESTION, **ONE))
     await builder.began.wait()
@@ -157,7 +160,7 @@ async def test_room_is_that_of_the_method_and_a_deadline_ends_the_wait(app: Any)
 async def test_the_deadline_is_what_the_builder_is_told(app: Any) -> None:
     builder = Waiting()
     builder.go.set()
-    http = Http(Parts(builder, app.chat, app.history))
+    http = Http(Parts(builder, app.chat, app.summaries, app.history))
     await http.build(QUESTION, **ONE, Request_Timeout="10")
     assert 9 < builder.request.time_left_s <= 9.6
 
@@ -166,6 +169,7 @@ async def test_the_deadline_is_what_the_builder_is_told(app: Any) -> None:
 class Parts:
     builder: Any
     chat: Any
+    summaries: Any
     history: Any
 
 

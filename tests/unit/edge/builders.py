@@ -12,6 +12,7 @@ SPECIAL = {
     "backscroll.v1.Embedding.values": struct.pack("<2f", 0.5, -1.0),
     "backscroll.v1.Mention.start": 1,
     "backscroll.v1.Mention.end": 3,
+    "backscroll.v1.BuildContextRequest.tool_output_chars": 99,
     "backscroll.v1.BuildContextRequest.time_zone": "Asia/Shanghai",
     "backscroll.v1.BuildContextRequest.language": "zh",
     "backscroll.v1.BuildContextRequest.tools_json": '[{"type": "function"}]',
