@@ -64,6 +64,10 @@ TITLE_TOKENS = 12
 """Between notes and words."""
 WORDS_BESIDE_NOTES = 200
 """Tokens of people's own words behind a model's notes."""
+MOST_SUMMARY_TOKENS = 4_000
+"""Notes that are longer are not kept: a context has other things to show."""
+LEAST_SUMMARY_TOKENS = 64
+"""With less room for it no summary is made, and no model is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +214,9 @@ class Compactor:
         kept = entries[cut.first_kept :]
         kept_tokens = sum(one.tokens for one in kept)
         largest = max(kept, key=lambda one: one.tokens).message_id
-        if kept_tokens > most_after(before):  # whatever a summary says
+        room = min(most_after(before) - kept_tokens, MOST_SUMMARY_TOKENS)
+        least = previous.tokens + TITLE_TOKENS if previous else 0
+        if room < max(least, LEAST_SUMMARY_TOKENS):  # whatever a summary says
             is_large = kept_tokens > LARGE_SHARE * max(settings.keep_tokens, 1)
             outcome = Outcome.NO_PROGRESS if is_large else Outcome.NOTHING_TO_DO
             return Compaction(outcome, previous, before, before, largest if is_large else "")
@@ -218,7 +224,6 @@ class Compactor:
         made, failure = "", ""
         if self._summariser is not None and with_model:
             made, failure = await self._notes(self._summariser, rows, cut, previous, focus)
-        room = most_after(before) - kept_tokens
         text = await asyncio.to_thread(self._written, made, replaced, previous, room)
         if text is None:
             return Compaction(Outcome.NO_PROGRESS, previous, before, before, largest, failure)
@@ -286,11 +291,9 @@ class Compactor:
     ) -> _Text | None:
         """A summary in so many tokens: a model's notes if they fit, else those before; None: nothing fits."""
         count = token_counter().count
-        known = previous.words if previous else ""
+        known_notes, known = (previous.notes, previous.words) if previous else ("", "")
         lines = [_chat_line(one) for one in replaced]
-        for notes in dict.fromkeys(filter(None, (made, previous.notes if previous else ""))) or (
-            "",
-        ):
+        for notes in dict.fromkeys((made or known_notes, known_notes)):
             left = room - (count(notes) + TITLE_TOKENS if notes else 0)
             most = WORDS_BESIDE_NOTES if notes else self._settings.words_tokens
             if left < 0:

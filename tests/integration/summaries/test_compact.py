@@ -152,6 +152,16 @@ async def test_what_may_not_be_kept_is_not(name: str):
     assert made.tokens_after <= made.tokens_before - max(1_024, made.tokens_before // 10)
 
 
+@pytest.mark.row("P-13")
+async def test_a_first_answer_that_is_too_large_leaves_peoples_own_words():
+    model = FakeModel(BAD["larger than what it replaces"][0])
+    async with served(model=model) as (client, _):
+        await client.append(ROOM, lines(150))
+        made = await client.compact(ROOM)
+    assert (outcome(made), kind(made)) == ("COMPACTED", "KEY_LINES")
+    assert made.model_failure == "too_large"
+
+
 @pytest.mark.row("N-20")
 async def test_no_progress_is_told_and_costs_no_call():
     """One huge message in the part that stays: nothing is gained, the model is not asked, the message is named."""
