@@ -39,8 +39,9 @@ def within_budget(turn: Turn, mark: str) -> Turn:
 
 
 def shrunk(turn: Turn, share: float, mark: str) -> Turn:
-    """The turn cut to so much of the tokens that it has. Raises `BudgetTooSmall`."""
-    return within_budget(replace(turn, budget=int(share * _tokens(turn))), mark)
+    """The turn cut to so much of the tokens that it has; its budget stays. Raises `BudgetTooSmall`."""
+    less = within_budget(replace(turn, budget=int(share * _tokens(turn))), mark)
+    return replace(less, budget=turn.budget)
 
 
 def shortened(text: str, most: int, counter: TokenCounter, mark: str) -> str:

@@ -1,7 +1,7 @@
 """Runs the turns of StreamChat and Chat."""
 
 import asyncio
-import contextlib
+import math
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -49,11 +49,17 @@ COMMIT_S = 0.02
 """What most commits take, also on a slow disk. Of short deadlines it gets more than half the reserve."""
 
 
+COMPACTION_S = 20.0
+"""The most that a turn larger than a model's window waits for a compaction; it goes on beside."""
+COMPACTION_SHARE = 0.3
+"""Of the caller's time that is left it may take so much."""
+
+
 class Compacting(Protocol):
     """What summarises a conversation; `summaries.service.Summaries` does."""
 
-    async def compact(self, conversation: Conversation) -> object:
-        """Once it is done. Raises `BackscrollError`."""
+    async def compact_within(self, conversation: Conversation, wait_s: float) -> None:
+        """Once it is done or has failed, or after so long."""
 
 
 class ChatService:
@@ -143,7 +149,7 @@ class ChatService:
             release()
             raise
         self._turn_events.begun(turn, built, began_ms)
-        smaller = partial(self._with_smaller_context, context, built.tokens.total)
+        smaller = partial(self._with_smaller_context, context, built.tokens.total, limits)
         steps = self._model_stream.answer(turn, limits, saving, release, smaller)
         async with aclosing(steps):
             async for event in steps:
@@ -257,15 +263,18 @@ class ChatService:
                 yield event
 
     async def _with_smaller_context(
-        self, context: BuildRequest, tokens: int, turn: Turn
+        self, context: BuildRequest, tokens: int, limits: TimeLimits | None, turn: Turn
     ) -> Turn | None:
         """The turn with less context than the `tokens` it had, behind a compaction; None: nothing smaller will do.
 
-        A compaction that fails, or gets nowhere, costs only itself.
+        A compaction that fails, gets nowhere or takes too long costs only itself.
         """
         if context.key.channel:
-            with contextlib.suppress(BackscrollError):
-                await self._summaries.compact(Conversation(context.key, context.thread_id or ""))
+            left_s = limits.model_s - asyncio.get_running_loop().time() if limits else math.inf
+            await self._summaries.compact_within(
+                Conversation(context.key, context.thread_id or ""),
+                min(COMPACTION_S, left_s * COMPACTION_SHARE),
+            )
         budget = int(SMALLER_SHARE * tokens)
         try:
             less = await self._builder.build(

@@ -52,11 +52,13 @@ from backscroll_sidecar.ports.models import (
 from backscroll_sidecar.ports.records import (
     ANY_ERASURE,
     ANY_RETRACTION,
+    CHAIN_PREFIX,
     EVERYWHERE,
     PIN,
     TURN,
     VECTOR_INDEX,
     StoredRecord,
+    about_chain,
     about_message,
     about_text,
     about_user,

@@ -125,7 +125,7 @@ class RecordChange(msgspec.Struct, frozen=True):
     body
         Opaque to the store.
     named_ids
-        What it is about: `about_message` and `about_text` of its channel, `about_user`, `ANY_ERASURE`,
+        What it is about: `about_message` and `about_text` of its channel, `about_user`, `about_chain`, `ANY_ERASURE`,
         `ANY_RETRACTION`. It is deleted in the transaction that erases or retracts one of them, or edits such a text; a
         user is erased of a channel, and of what belongs to none, too. A record that names a message of its channel that
         is not there is refused (NotFound, Gone), but not one that a turn keeps: what a turn showed need not be stored.
@@ -138,6 +138,8 @@ class RecordChange(msgspec.Struct, frozen=True):
         CONFLICT. 0: any number.
     turn
         Set on what a turn keeps.
+    after
+        The id of a record of the same key, kind and owner without which this one is refused with `Gone`.
     """
 
     key: ChannelKey
@@ -150,6 +152,7 @@ class RecordChange(msgspec.Struct, frozen=True):
     owner: str = ""
     limit: int = 0
     turn: TurnMark | None = None
+    after: str = ""
 
 
 class VectorsChange(msgspec.Struct, frozen=True):

@@ -43,6 +43,17 @@ def about_text(message_id: str) -> str:
     return f"t:{message_id}"
 
 
+CHAIN_PREFIX = "c:"
+
+
+def about_chain(chain: str) -> str:
+    """How `named_ids` names records that go on from each other: one that goes takes along those written after it.
+
+    So it is for what is deleted by its names alone.
+    """
+    return f"{CHAIN_PREFIX}{chain}"
+
+
 def about_user(user_id: str) -> str:
     """How `named_ids` names a user."""
     return f"u:{user_id}"

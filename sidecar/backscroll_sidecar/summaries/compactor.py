@@ -23,7 +23,7 @@ from backscroll_sidecar.domain import (
     ToolCallPart,
     ToolResultPart,
 )
-from backscroll_sidecar.errors import unknown_channel
+from backscroll_sidecar.errors import Gone, unknown_channel
 from backscroll_sidecar.ports import (
     Applied,
     Change,
@@ -34,6 +34,7 @@ from backscroll_sidecar.ports import (
     RecordChange,
     StoredRecord,
     TurnMark,
+    about_chain,
     about_text,
 )
 from backscroll_sidecar.summaries.cut_points import Cut, Entry, EntryKind, find_cut
@@ -56,7 +57,7 @@ log = structlog.get_logger(__name__)
 LINE_TOKENS = 8
 """Of a message in a context, beside its text: framing, speaker."""
 MAX_ROWS = 10_000
-"""Of a conversation without a summary the newest so many are looked at."""
+"""One compaction looks at so many: the first behind the summary, and where there is none the newest."""
 PAGE_ROWS = 1_000
 LARGE_SHARE = 2
 """Where what stays as it is takes so many times what it should, something in it is too large."""
@@ -99,10 +100,11 @@ class Outcome(StrEnum):
 
 
 class Compaction(NamedTuple):
-    """What a compaction came to. `summary` is the one that holds now."""
+    """What a compaction came to. `summary` is the one that holds now, `first_kept_id` the first message behind it."""
 
     outcome: Outcome
     summary: Summary | None
+    first_kept_id: str = ""
     tokens_before: int = 0
     tokens_after: int = 0
     largest_id: str = ""
@@ -160,6 +162,8 @@ class Compactor:
         ------
         NotFound
             Nobody ever heard of the channel.
+        Gone
+            Messages were taken back while it was made, twice.
         StoreUnavailable
             The store cannot answer.
         """
@@ -167,7 +171,10 @@ class Compactor:
         self._callers[conversation] += 1
         try:
             async with lock:
-                return await self._compact(conversation, focus, with_model=with_model)
+                try:
+                    return await self._compact(conversation, focus, with_model=with_model)
+                except Gone:  # something of it was taken back meanwhile
+                    return await self._compact(conversation, focus, with_model=with_model)
         finally:
             self._callers[conversation] -= 1
             if not self._callers[conversation]:
@@ -208,25 +215,31 @@ class Compactor:
         entries = [_entry(one) for one in rows]
         settings = self._settings
         cut = find_cut(entries, settings.keep_tokens, settings.keep_messages)
+        first_id = entries[0].message_id if entries else ""
         if cut is None:
-            return Compaction(Outcome.NOTHING_TO_DO, previous)
+            return Compaction(Outcome.NOTHING_TO_DO, previous, first_id)
         before = sum(one.tokens for one in entries) + (previous.tokens if previous else 0)
         kept = entries[cut.first_kept :]
         kept_tokens = sum(one.tokens for one in kept)
         largest = max(kept, key=lambda one: one.tokens).message_id
-        room = min(most_after(before) - kept_tokens, MOST_SUMMARY_TOKENS)
-        least = previous.tokens + TITLE_TOKENS if previous else 0
-        if room < max(least, LEAST_SUMMARY_TOKENS):  # whatever a summary says
+        room = most_after(before) - kept_tokens
+        least = max(previous.tokens + TITLE_TOKENS if previous else 0, LEAST_SUMMARY_TOKENS)
+        if room < least:  # whatever a summary says
             is_large = kept_tokens > LARGE_SHARE * max(settings.keep_tokens, 1)
             outcome = Outcome.NO_PROGRESS if is_large else Outcome.NOTHING_TO_DO
-            return Compaction(outcome, previous, before, before, largest if is_large else "")
+            return Compaction(
+                outcome, previous, first_id, before, before, largest if is_large else ""
+            )
         replaced = rows[: cut.first_kept]
         made, failure = "", ""
         if self._summariser is not None and with_model:
             made, failure = await self._notes(self._summariser, rows, cut, previous, focus)
+        room = min(room, max(least, MOST_SUMMARY_TOKENS))
         text = await asyncio.to_thread(self._written, made, replaced, previous, room)
         if text is None:
-            return Compaction(Outcome.NO_PROGRESS, previous, before, before, largest, failure)
+            return Compaction(
+                Outcome.NO_PROGRESS, previous, first_id, before, before, largest, failure
+            )
         if made and text.notes != made:
             failure = "too_large"
         after = text.tokens + kept_tokens
@@ -241,14 +254,15 @@ class Compactor:
             ),
             notes=text.notes,
             words=text.words,
-            first_kept_id=entries[cut.first_kept].message_id,
             tokens=text.tokens,
             tokens_before=before,
             tokens_after=after,
         )
         await self._keep(conversation, summary, replaced, since)
         self._tell(conversation, summary)
-        return Compaction(Outcome.COMPACTED, summary, before, after, "", failure)
+        return Compaction(
+            Outcome.COMPACTED, summary, kept[0].message_id, before, after, "", failure
+        )
 
     async def _rows_behind(
         self, conversation: Conversation, previous: Summary | None
@@ -259,14 +273,15 @@ class Compactor:
         if previous is None and (info := await self._reader.channel_info(key)) is not None:
             after = max(0, info.last_seq - MAX_ROWS)
         rows: list[StoredMessage] = []
-        while True:
+        while len(rows) < MAX_ROWS:
             page = await self._reader.list_messages(
                 key, ListQuery(limit=PAGE_ROWS, after_seq=after, thread_id=thread_id)
             )
             rows += [one for one in page if one.state is MessageState.LIVE]
             if len(page) < PAGE_ROWS:
-                return rows
+                break
             after = page[-1].seq
+        return rows
 
     async def _notes(
         self,
@@ -277,7 +292,9 @@ class Compactor:
         focus: str,
     ) -> tuple[str, str]:
         """A model's notes, or why there are none."""
-        lines = [transcript_line(one) for one in rows[: cut.first_kept]]
+        lines = await asyncio.to_thread(
+            lambda: [transcript_line(one) for one in rows[: cut.first_kept]]
+        )
         before, split = lines[: cut.turn_start], lines[cut.turn_start :]
         notes = previous.notes if previous else ""
         try:
@@ -313,19 +330,19 @@ class Compactor:
     ) -> None:
         """Keep a generation."""
         key, thread_id = conversation
-        ids = [one.message.id for one in replaced]
-        if summary.generation == 1:  # what is left of a chain that lost a generation
-            await self._writer.submit(RecordChange(key, SUMMARY, "", None, owner=thread_id))
+        named = (about_text(one.message.id) for one in replaced)
+        before = summary.generation - 1
         await self._writer.submit(
             RecordChange(
                 key,
                 SUMMARY,
                 record_id(summary.chain, summary.generation),
                 encode_summary(summary),
-                tuple(map(about_text, ids)),
+                (about_chain(summary.chain), *named),
                 self._clock.now_ms(),
                 owner=thread_id,
                 turn=TurnMark(since),
+                after=record_id(summary.chain, before) if before else "",
             )
         )
 
@@ -339,7 +356,6 @@ class Compactor:
             "tokens_before": summary.tokens_before,
             "tokens_after": summary.tokens_after,
             "summary_tokens": summary.tokens,
-            "first_kept_message_id": summary.first_kept_id,
         }
         event = Event(
             f"{context_id}:compressed",
@@ -373,11 +389,12 @@ def _entry(stored: StoredMessage) -> Entry:
 
 def _chat_line(stored: StoredMessage) -> ChatLine:
     analysis = stored.analysis
+    is_talk = stored.message.role in {Role.USER, Role.ASSISTANT}
     is_small_talk = analysis.message_type is MessageType.CASUAL
     return ChatLine(
         stored.message.id,
         speaker_of(stored),
-        "" if is_small_talk else analysis.text,
+        analysis.text if is_talk and not is_small_talk else "",
         analysis.keywords,
         stored.message.role is Role.ASSISTANT,
     )

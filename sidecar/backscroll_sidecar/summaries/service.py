@@ -26,6 +26,8 @@ from backscroll_sidecar.summaries.summary import SUMMARY, Summary
 
 log = structlog.get_logger(__name__)
 
+AT_ONCE = 2
+"""So many compactions that begin by themselves run at once."""
 REMEMBERED = 8_192
 """Conversations whose summary, or that there is none, is in memory."""
 
@@ -44,6 +46,7 @@ class Summaries:
         self._new_tokens: dict[ChannelKey, int] = {}
         """Since the last attempt, of channels that were written to."""
         self._new_messages: dict[ChannelKey, int] = {}
+        self._slots = asyncio.Semaphore(AT_ONCE)
         self._running: dict[ChannelKey, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -77,6 +80,11 @@ class Summaries:
         self._begun(conversation.key)
         return await self._compactor.compact(conversation, focus=focus, with_model=with_model)
 
+    async def compact_within(self, conversation: Conversation, wait_s: float) -> None:
+        """Compact, and wait so long for it: it goes on beside. A failure is logged."""
+        self._begun(conversation.key)
+        await asyncio.wait({self._spawn(self._compact(conversation))}, timeout=wait_s)
+
     # --- what the writer tells ---------------------------------------------------------------------
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
@@ -109,8 +117,12 @@ class Summaries:
         self._new_messages.pop(key, None)
 
     async def _compact_if_due(self, conversation: Conversation) -> None:
+        async with self._slots:
+            await self._compact(conversation, only_if_due=True)
+
+    async def _compact(self, conversation: Conversation, *, only_if_due: bool = False) -> None:
         try:
-            if await self._compactor.is_due(conversation):
+            if not only_if_due or await self._compactor.is_due(conversation):
                 await self._compactor.compact(conversation)
         except BackscrollError as error:
             log.warning("a conversation is not compacted now", reason=error.message)

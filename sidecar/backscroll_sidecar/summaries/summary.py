@@ -1,8 +1,8 @@
 """A summary as a value, and as the records that keep it. Pure.
 
-Each compaction keeps one record, a generation, which names the messages that it took in. The newest has the text. A
-message that is erased, retracted or edited takes along, in the same transaction, the record that names it; a chain that
-lacks a generation holds no more. So no summary outlives a message that it stands for.
+Each compaction keeps one record, a generation, which names the messages that it took in and has the whole text. A
+message that is erased, retracted or edited takes along, in the same transaction, the record that names it and those
+that go on from it: no summary outlives a message that it stands for. What the generations before say holds again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ class Summary(msgspec.Struct, frozen=True):
     newest_ms : the latest time that one of them is ranked by.
     notes : what a model wrote; empty: none did.
     words : lines of people, word for word.
-    first_kept_id : the first message that it does not stand for; empty: none.
     tokens : of the text.
     tokens_before, tokens_after : of summary and messages, before and behind the compaction.
     """
@@ -49,7 +48,6 @@ class Summary(msgspec.Struct, frozen=True):
     newest_ms: int
     notes: str = ""
     words: str = ""
-    first_kept_id: str = ""
     tokens: int = 0
     tokens_before: int = 0
     tokens_after: int = 0
@@ -81,10 +79,7 @@ def encode_summary(summary: Summary) -> bytes:
 
 
 def newest_summary(records: Sequence[StoredRecord]) -> Summary | None:
-    """The summary that the records of a conversation make; None where there is none, or a generation of it is gone."""
+    """The summary that holds among the records of a conversation; None where there is none."""
     if not records:
         return None
-    summary = msgspec.json.decode(max(records, key=lambda one: one.number).body, type=Summary)
-    there = {one.id for one in records}
-    needed = range(1, summary.generation + 1)
-    return summary if all(record_id(summary.chain, one) in there for one in needed) else None
+    return msgspec.json.decode(max(records, key=lambda one: one.number).body, type=Summary)

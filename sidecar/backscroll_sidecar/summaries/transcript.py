@@ -35,7 +35,8 @@ def transcript_line(stored: StoredMessage) -> str:
     """``[id] Ann: text``, ``[id] Assistant called name {…}``, ``[id] Tool result: …``."""
     message = stored.message
     said = "\n".join(filter(None, map(_part_text, message.parts)))
-    return f"[{fenced(message.id)}] {speaker_of(stored)}: {fenced(said)}"
+    indented = "\n  ".join(fenced(said).splitlines())  # so that no text looks like a message
+    return f"[{fenced(message.id)}] {speaker_of(stored)}: {indented}"
 
 
 def speaker_of(stored: StoredMessage) -> str:
@@ -45,7 +46,7 @@ def speaker_of(stored: StoredMessage) -> str:
         return "Assistant"
     if message.role is Role.TOOL:
         return "Tool result"
-    return fenced(message.author.name or message.author.id).replace("\n", " ")
+    return " ".join(fenced(message.author.name or message.author.id).splitlines())
 
 
 def fenced(text: str) -> str:

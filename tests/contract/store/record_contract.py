@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import Conflict, Gone, NotFound
@@ -13,6 +14,7 @@ from backscroll_sidecar.ports import (
     EraseChange,
     HistoryStore,
     StoredRecord,
+    about_chain,
     about_message,
     about_text,
     about_user,
@@ -251,6 +253,33 @@ class RecordContract:
         await store.apply([recall("m2")])
         await store.apply([EraseChange(ROOM, ("m3",), "", NOON_MS)])
         assert list(await bodies(store)) == ["one itself", "behind"]
+
+    @pytest.mark.parametrize("how", ["edit", "recall", "erase", "erase all of a user"])
+    async def test_a_record_takes_those_that_go_on_from_it(
+        self, store: HistoryStore, how: str
+    ) -> None:
+        """Not those before it, of another chain or in another place; what goes on from one that is gone is refused."""
+        await put(store, message("m1"), message("m2"), message("m3", author="u9"))
+        for channel in (ROOM, NOWHERE):
+            for chain in ("a", "b"):
+                for number, of in enumerate(["m1", "m3", "m2"], 1):
+                    names = (about_chain(chain), *([about_text(of)] if channel == ROOM else []))
+                    if chain == "a" or of != "m3":
+                        await store.apply([record(f"{chain}{number}", key=channel, names=names)])
+        change = {
+            "edit": edit("m3", "other words"),
+            "recall": recall("m3"),
+            "erase": EraseChange(ROOM, ("m3",), "", NOON_MS),
+            "erase all of a user": EraseChange(ROOM, (), "u9", NOON_MS),
+        }[how]
+        await store.apply([change])
+        assert {*await bodies(store)} == {"a1", "b1", "b3"}
+        assert {*await bodies(store, key=NOWHERE)} == {"a1", "a2", "a3", "b1", "b3"}
+        late, next_one = (structs.replace(record(f"a{n}"), after=f"a{n - 1}") for n in (3, 2))
+        (refused, kept) = await store.apply([late, next_one])
+        assert isinstance(refused.error, Gone)
+        assert kept.error is None
+        assert "a3" not in await bodies(store)
 
     async def test_records_of_tenants_never_meet(self, store: HistoryStore) -> None:
         """Law 6: the same names; nobody's record expires by another's clock, or goes with another's user."""

@@ -27,5 +27,5 @@ def compaction_to_proto(made: Compaction) -> pb.CompactResponse:
         answer.summary = summary.text
         answer.kind = KIND_NUMBERS[summary.kind]
         answer.message_count = summary.message_count
-        answer.first_kept_message_id = summary.first_kept_id
+        answer.first_kept_message_id = made.first_kept_id
     return answer

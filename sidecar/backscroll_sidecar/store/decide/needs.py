@@ -67,7 +67,7 @@ def needs_of(changes: Iterable[Change]) -> Needs:
                 for member in change.members:
                     needs.people[tenant, channel, member.user_id] = None
             case RecordChange():
-                if change.limit or change.body is None:
+                if change.limit or change.after or change.body is None:
                     needs.scopes[scope_of(change)] = None
                 needs.ids.update(dict.fromkeys(messages_named(change)))
             case _:

@@ -223,6 +223,8 @@ class _Run(Appends):
                 del ids[id_]
             self.plan.records.append(change)
             return Applied(record=change, deleted_records=len(live.intersection(gone)))
+        if change.after and change.after not in live:
+            return Applied(error=Gone("what it goes on from is gone"))
         if change.limit and len(live | {change.id}) > change.limit:
             return Applied(error=Conflict(f"there are {len(live)} already, and no more may be"))
         ids[change.id] = change.expires_at_ms

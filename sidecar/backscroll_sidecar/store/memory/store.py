@@ -14,6 +14,7 @@ from backscroll_sidecar.domain import ChannelKey, MessageState, Role
 from backscroll_sidecar.ports import (
     ANY_ERASURE,
     ANY_RETRACTION,
+    CHAIN_PREFIX,
     EVERYWHERE,
     Applied,
     Change,
@@ -279,8 +280,24 @@ class InMemoryStore(InMemoryReader):
             for key, one in self._records.items()
             if key[:2] == here and (names is None or names & {*one.named_ids})
         ]
+        gone += [key for key in self._later_in_chains(gone) if key not in gone]
         self._drop(gone)
         return [kind for _, _, kind, *_ in gone]
+
+    def _later_in_chains(self, gone: Iterable[RecordKey]) -> list[RecordKey]:
+        """The records that go on from these."""
+        first: dict[tuple[str, str, str], int] = {}
+        for key in gone:
+            one = self._records[key]
+            for name in filter(_is_chain, one.named_ids):
+                chain = (*key[:2], name)
+                first[chain] = min(first.get(chain, one.stored.number), one.stored.number)
+        return [
+            key
+            for key, one in self._records.items()
+            for name in filter(_is_chain, one.named_ids)
+            if one.stored.number > first.get((*key[:2], name), one.stored.number)
+        ]
 
     def _erase_records(self, change: EraseChange, ids: set[str]) -> list[str]:
         if change.is_of_channel:
@@ -354,3 +371,7 @@ class InMemoryStore(InMemoryReader):
     def _drop_vectors(self, channel: Channel, message_id: str) -> None:
         for key in [key for key in channel.vectors if key[0] == message_id]:
             del channel.vectors[key]
+
+
+def _is_chain(name: str) -> bool:
+    return name.startswith(CHAIN_PREFIX)

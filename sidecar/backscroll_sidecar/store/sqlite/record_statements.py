@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from backscroll_sidecar.ports import CHAIN_PREFIX
 from backscroll_sidecar.store.sqlite.statements import WANTED
 
 _COLUMNS = "number, channel, owner, id, body, created_at_ms, updated_at_ms, expires_at_ms"
@@ -49,6 +50,18 @@ RECORDS_NAMING = f"""{WANTED}
 SELECT DISTINCT tenant, channel, number, kind
 FROM wanted CROSS JOIN record_names CROSS JOIN records USING (tenant, channel, number)
 WHERE tenant = in_tenant AND channel = in_channel AND name = in_name
+"""
+
+LATER_IN_CHAIN = f"""
+SELECT later.tenant, later.channel, later.number, records.kind
+FROM record_names AS mine
+JOIN record_names AS later
+    ON later.tenant = mine.tenant AND later.channel = mine.channel AND later.name = mine.name
+    AND later.number > mine.number
+JOIN records
+    ON records.tenant = later.tenant AND records.channel = later.channel AND records.number = later.number
+WHERE mine.tenant = ? AND mine.channel = ? AND mine.number = ?
+    AND substr(mine.name, 1, {len(CHAIN_PREFIX)}) = '{CHAIN_PREFIX}'
 """
 
 RECORDS_OF_CHANNEL = (

@@ -88,7 +88,9 @@ def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable
 
 
 def _forget(connection: sqlite3.Connection, names: Iterable[Named]) -> list[str]:
-    return _delete(connection, connection.execute(sql.RECORDS_NAMING, (wanted(names),)).fetchall())
+    gone = connection.execute(sql.RECORDS_NAMING, (wanted(names),)).fetchall()
+    later = [one for row in gone for one in connection.execute(sql.LATER_IN_CHAIN, row[:3])]
+    return _delete(connection, [*dict.fromkeys(gone + later)])
 
 
 def _delete(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, str]]) -> list[str]:
