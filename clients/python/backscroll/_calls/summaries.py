@@ -36,6 +36,8 @@ def compact(
     ------
     NotFound
         If the channel was never heard of.
+    Gone
+        If messages were taken back while it was made, twice.
 
     Examples
     --------

@@ -96,7 +96,8 @@ class ContextServiceServicer(object):
         """Compact summarises what a conversation holds before its newest part, and waits for that. By the server's model, else,
         or where that fails, in the people's own words. Builds show the newest summary; messages are never deleted, and what is
         erased, retracted or edited takes the summaries along that stand for it. Safe to retry: what is summarised already is
-        not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD.
+        not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD, and MESSAGE_GONE where messages were taken back while
+        it was made, twice.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

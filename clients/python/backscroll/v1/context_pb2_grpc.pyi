@@ -55,7 +55,8 @@ class ContextServiceStub:
     """Compact summarises what a conversation holds before its newest part, and waits for that. By the server's model, else,
     or where that fails, in the people's own words. Builds show the newest summary; messages are never deleted, and what is
     erased, retracted or edited takes the summaries along that stand for it. Safe to retry: what is summarised already is
-    not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD.
+    not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD, and MESSAGE_GONE where messages were taken back while
+    it was made, twice.
     """
 
 @_typing.type_check_only
@@ -85,7 +86,8 @@ class ContextServiceAsyncStub(ContextServiceStub):
     """Compact summarises what a conversation holds before its newest part, and waits for that. By the server's model, else,
     or where that fails, in the people's own words. Builds show the newest summary; messages are never deleted, and what is
     erased, retracted or edited takes the summaries along that stand for it. Safe to retry: what is summarised already is
-    not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD.
+    not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD, and MESSAGE_GONE where messages were taken back while
+    it was made, twice.
     """
 
 class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -136,7 +138,8 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         """Compact summarises what a conversation holds before its newest part, and waits for that. By the server's model, else,
         or where that fails, in the people's own words. Builds show the newest summary; messages are never deleted, and what is
         erased, retracted or edited takes the summaries along that stand for it. Safe to retry: what is summarised already is
-        not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD.
+        not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD, and MESSAGE_GONE where messages were taken back while
+        it was made, twice.
         """
 
 def add_ContextServiceServicer_to_server(servicer: ContextServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
