@@ -149,7 +149,7 @@ class ChatService:
             release()
             raise
         self._turn_events.begun(turn, built, began_ms)
-        smaller = partial(self._with_smaller_context, context, built.tokens.total, limits)
+        smaller = partial(self._with_smaller_context, context, built, limits)
         steps = self._model_stream.answer(turn, limits, saving, release, smaller)
         async with aclosing(steps):
             async for event in steps:
@@ -263,19 +263,19 @@ class ChatService:
                 yield event
 
     async def _with_smaller_context(
-        self, context: BuildRequest, tokens: int, limits: TimeLimits | None, turn: Turn
+        self, context: BuildRequest, built: BuiltContext, limits: TimeLimits | None, turn: Turn
     ) -> Turn | None:
-        """The turn with less context than the `tokens` it had, behind a compaction; None: nothing smaller will do.
+        """The turn with less context than was `built`, behind a compaction; None: nothing smaller will do.
 
         A compaction that fails, gets nowhere or takes too long costs only itself.
         """
         if context.key.channel:
             left_s = limits.model_s - asyncio.get_running_loop().time() if limits else math.inf
             await self._summaries.compact_within(
-                Conversation(context.key, context.thread_id or ""),
+                Conversation(context.key, built.narrow_thread_id),
                 min(COMPACTION_S, left_s * COMPACTION_SHARE),
             )
-        budget = int(SMALLER_SHARE * tokens)
+        budget = int(SMALLER_SHARE * built.tokens.total)
         try:
             less = await self._builder.build(
                 replace(context, token_budget=budget, time_left_s=None), as_values=True

@@ -206,7 +206,8 @@ class BuiltContext(msgspec.Struct, frozen=True, eq=False):
     """The answer to one build.
 
     `content`, uint8[n], has the fields of payloads, text, items and messages as they are sent; `payload_messages` are
-    those of the payload as values, where they were asked for.
+    those of the payload as values, where they were asked for. `narrow_thread_id` is the thread whose messages alone
+    were candidates; empty: the whole channel was looked at.
     """
 
     context_id: str
@@ -229,6 +230,7 @@ class BuiltContext(msgspec.Struct, frozen=True, eq=False):
     events: tuple[Event, ...] = ()
     explanation: Explanation | None = None
     channel: str = ""
+    narrow_thread_id: str = ""
     model: str = ""
     payload_messages: tuple[NeutralMessage, ...] = ()
     language: Language = Language.EN

@@ -230,7 +230,7 @@ class Opening:
 
         Empty where there is none, or where it tells of what was said after the question, or is hidden from the asker.
         """
-        summaries, key, thread_id = self._summaries, request.key, question.thread_id
+        summaries, key, thread_id = self._summaries, request.key, question.narrow_thread_id
         if summaries is None or request.without_summary or not key.channel:
             return "", ()
         try:

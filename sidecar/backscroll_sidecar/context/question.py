@@ -147,6 +147,11 @@ class Question(msgspec.Struct, frozen=True, eq=False):
             self._numbers.append(self.view.keyword_ids.looked_up(self.keywords))
         return self._numbers[0]
 
+    @property
+    def narrow_thread_id(self) -> str:
+        """The thread whose messages alone are candidates; empty: the whole channel is looked at."""
+        return self.thread_id if self.is_narrow else ""
+
     def excluded(self) -> tuple[int, ...] | None:
         """The rows before `end` that may not be candidates, ascending; None: ask `eligible`."""
         if self.is_narrow or self.later or self.skips_system or not self.view.all_live:

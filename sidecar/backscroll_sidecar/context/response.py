@@ -101,6 +101,7 @@ def built_context(
         summary=parts.summary or None,
         explanation=_explained(opened, picked, fitted) if request.explain else None,
         channel=request.key.channel,
+        narrow_thread_id=question.narrow_thread_id,
         model=model,
         payload_messages=messages,
         language=parts.texts.language,

@@ -263,6 +263,28 @@ async def test_what_is_larger_than_the_window_is_asked_once_more(api: str) -> No
     assert [one.reason for one in again.errors] == ["rejected"]
 
 
+async def test_the_thread_of_the_trigger_is_what_is_compacted() -> None:
+    """Nobody else would be shown the summary of the channel."""
+    status, body = TOO_LARGE["openai_chat"]
+    refused = Reply([json.dumps(body).encode()], status=status)
+    said = [
+        Message(f"m{n}", f"u{n % 3}", f"line {n} " + "word " * 60, NOON_MS + n, thread_id="t")
+        for n in range(200)
+    ]
+    context = {"trigger_message_id": "m199", "token_budget": 8_000, "profile": "room"}
+    async with vendor("openai_chat", [refused, DONE], summary_model="none") as (bot, _):
+        await bot.client.append("room", said)
+        heard = await bot.ask(turn("well?", context=context))
+        assert (heard.text, heard.reason) == ("sunny 晴", "COMPLETE")
+        whole, inside = [
+            await bot.client.build_context(
+                "room", "?", asker="u1", profile="room", asked_at=NOON_MS + 2_000, thread_id=one
+            )
+            for one in ("", "t")
+        ]
+    assert (whole.raw.HasField("summary"), inside.raw.HasField("summary")) == (False, True)
+
+
 @pytest.mark.parametrize("api", APIS)
 async def test_throttling_is_no_overflow(api: str) -> None:
     """Whatever words stand in it."""

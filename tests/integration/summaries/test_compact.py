@@ -11,7 +11,7 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Finished, FinishReason, ModelError, ModelFault
 from tests.kit.chats import NOON_MS
-from tests.kit.fake_model import CALLS, LENGTH, STOP, FakeModel, Script, Wait, call
+from tests.kit.fake_model import CALLS, LENGTH, STOP, FakeModel, Refuse, Script, Wait, call
 from tests.kit.served import served
 
 ROOM = "room"
@@ -287,6 +287,23 @@ async def test_a_summary_as_large_as_may_be_is_brought_up_to_date():
         await client.append(ROOM, lines(150, 230))
         second = await client.compact(ROOM)
     assert second.summary.startswith("## Goal\nDone")
+
+
+async def test_a_slow_summary_takes_a_share_of_a_chats_time():
+    """The model is asked once more in time, and the summary comes later."""
+    go = asyncio.Event()
+    overflow = ModelError(ModelFault.REJECTED, "too long", is_overflow=True)
+    model = FakeModel([Refuse(overflow)], [Wait(go), NOTES, STOP], ["Friday", STOP])
+    async with served(model=model) as (client, _):
+        await client.append(ROOM, lines(150))
+        asked = {"asker": "u1", "profile": "room", "asked_at": NOON_MS}
+        heard = await client.chat(ROOM, "when?", timeout_s=6, **asked)
+        assert heard.text == "Friday"
+        assert not heard.context.raw.HasField("summary")
+        go.set()
+        async with asyncio.timeout(30):
+            while not (await context_of(client)).raw.HasField("summary"):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
 
 
 async def test_a_summary_is_there_after_a_restart_and_not_before_its_time(tmp_path: Path):
