@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from backscroll import AsyncClient, Author, Message, NotFound, ToolCall, ToolResult
+from backscroll import AsyncClient, Author, Member, Message, NotFound, Stay, ToolCall, ToolResult
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.models.faults import failed
-from backscroll_sidecar.ports import Finished, FinishReason, ModelError, ModelFault
+from backscroll_sidecar.ports import Finished, FinishReason, ModelError, ModelFault, ModelRequest
 from tests.kit.chats import NOON_MS
 from tests.kit.fake_model import CALLS, LENGTH, STOP, FakeModel, Refuse, Script, Wait, call
 from tests.kit.served import served
@@ -160,6 +160,30 @@ async def test_a_first_answer_that_is_too_large_leaves_peoples_own_words():
         made = await client.compact(ROOM)
     assert (outcome(made), kind(made)) == ("COMPACTED", "KEY_LINES")
     assert made.model_failure == "too_large"
+
+
+@pytest.mark.row("P-13")
+@pytest.mark.parametrize(("most_chars", "word"), [(20_000, ""), (100, "rejected")])
+async def test_a_prompt_that_is_too_large_is_halved(most_chars: int, word: str):
+    """In Chinese as in English; where it never fits, people's own words are the summary."""
+
+    def answer(request: ModelRequest) -> Script:
+        said = request.messages[-1].content
+        if len(said) > most_chars:
+            return [Refuse(ModelError(ModelFault.REJECTED, "too long", is_overflow=True))]
+        return [f"## 目标\n{said.count('[z')} messages", STOP]
+
+    model = FakeModel(answer=answer)
+    said = [
+        Message(f"z{n}", "u1", f"第{n}行 " + "我们周五把猫搬到老车站旁边的蓝房子" * 12, NOON_MS - 10**8 + n)
+        for n in range(300)
+    ]  # fmt: skip
+    async with served(model=model) as (client, _):
+        await client.append(ROOM, said)
+        made = await client.compact(ROOM)
+    assert (outcome(made), made.model_failure) == ("COMPACTED", word)
+    assert ("目标" in made.summary) == (not word)
+    assert len(model.requests) < 20
 
 
 @pytest.mark.row("N-20")
@@ -407,6 +431,21 @@ async def test_compaction_by_itself():
     assert int(told.payload["tokens_after"]) < int(told.payload["tokens_before"])
     assert told.payload["kind"] == "key_lines"
     assert built.raw.summary
+
+
+async def test_who_joined_later_is_told_nothing_of_before():
+    async with served() as (client, _):
+        await client.append(ROOM, lines(150))
+        await client.compact(ROOM)
+        joined = NOON_MS - 9_900 * MINUTE_MS
+        await client.upsert_members(ROOM, [Member("late", stays=[Stay(joined)])])
+        late, early = [
+            await client.build_context(
+                ROOM, "?", asker=who, profile="room", asked_at=NOON_MS, visible_since_membership=True
+            )
+            for who in ("late", "u1")
+        ]  # fmt: skip
+    assert (late.raw.HasField("summary"), early.raw.HasField("summary")) == (False, True)
 
 
 async def test_a_thread_has_a_summary_of_its_own():
