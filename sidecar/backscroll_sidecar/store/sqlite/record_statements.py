@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from backscroll_sidecar.ports import CHAIN_PREFIX
+from backscroll_sidecar import ports
 from backscroll_sidecar.store.sqlite.statements import WANTED
 
 _COLUMNS = "number, channel, owner, id, body, created_at_ms, updated_at_ms, expires_at_ms"
@@ -61,7 +61,7 @@ JOIN record_names AS later
 JOIN records
     ON records.tenant = later.tenant AND records.channel = later.channel AND records.number = later.number
 WHERE mine.tenant = ? AND mine.channel = ? AND mine.number = ?
-    AND substr(mine.name, 1, {len(CHAIN_PREFIX)}) = '{CHAIN_PREFIX}'
+    AND substr(mine.name, 1, {len(ports.CHAIN_PREFIX)}) = '{ports.CHAIN_PREFIX}'
 """
 
 RECORDS_OF_CHANNEL = (
