@@ -20,8 +20,6 @@ from backscroll_sidecar.domain import (
     MessageType,
     Role,
     StoredMessage,
-    ToolCallPart,
-    ToolResultPart,
 )
 from backscroll_sidecar.errors import Gone, unknown_channel
 from backscroll_sidecar.ports import (
@@ -37,7 +35,7 @@ from backscroll_sidecar.ports import (
     about_chain,
     about_text,
 )
-from backscroll_sidecar.summaries.cut_points import Cut, Entry, EntryKind, find_cut
+from backscroll_sidecar.summaries.cut_points import Cut, entry_of, find_cut
 from backscroll_sidecar.summaries.key_lines import ChatLine, key_lines
 from backscroll_sidecar.summaries.progress import most_after
 from backscroll_sidecar.summaries.summariser import NotesFailed, Summariser
@@ -54,8 +52,6 @@ from backscroll_sidecar.summaries.transcript import speaker_of, transcript_line
 
 log = structlog.get_logger(__name__)
 
-LINE_TOKENS = 8
-"""Of a message in a context, beside its text: framing, speaker."""
 MAX_ROWS = 10_000
 """One compaction looks at so many: the first behind the summary, and where there is none the newest."""
 PAGE_ROWS = 1_000
@@ -63,6 +59,10 @@ LARGE_SHARE = 2
 """Where what stays as it is takes so many times what it should, something in it is too large."""
 TITLE_TOKENS = 12
 """Between notes and words."""
+KEPT_MESSAGES = 20
+"""The newest so many are never summarised."""
+WORDS_TOKENS = 500
+"""The most of a summary without notes of a model."""
 WORDS_BESIDE_NOTES = 200
 """Tokens of people's own words behind a model's notes."""
 MOST_SUMMARY_TOKENS = 4_000
@@ -79,16 +79,13 @@ class CompactionSettings:
     ----------
     is_automatic : begin by itself once a threshold is reached.
     threshold_tokens, threshold_messages : of what stands behind the summary.
-    keep_tokens, keep_messages : the newest part that stays as it is, at least so much.
-    words_tokens : the most tokens of a summary without a model.
+    keep_tokens : of the newest part that stays as it is, at least so much.
     """
 
     is_automatic: bool = False
     threshold_tokens: int = 16_000
     threshold_messages: int = 400
     keep_tokens: int = 4_000
-    keep_messages: int = 20
-    words_tokens: int = 500
 
 
 class Outcome(StrEnum):
@@ -183,11 +180,11 @@ class Compactor:
     async def is_due(self, conversation: Conversation) -> bool:
         """Whether so much stands behind the summary that a compaction begins by itself."""
         rows = await self._rows_behind(conversation, await self.newest(conversation))
-        tokens = sum(_entry(one).tokens for one in rows)
+        tokens = sum(entry_of(one).tokens for one in rows)
         settings = self._settings
         return (
             tokens >= settings.threshold_tokens or len(rows) >= settings.threshold_messages
-        ) and len(rows) > settings.keep_messages
+        ) and len(rows) > KEPT_MESSAGES
 
     async def newest(self, conversation: Conversation) -> Summary | None:
         """The summary that holds now, from the store."""
@@ -212,9 +209,9 @@ class Compactor:
             and await self._reader.channel_info(conversation.key) is None
         ):
             raise unknown_channel()
-        entries = [_entry(one) for one in rows]
+        entries = [entry_of(one) for one in rows]
         settings = self._settings
-        cut = find_cut(entries, settings.keep_tokens, settings.keep_messages)
+        cut = find_cut(entries, settings.keep_tokens, KEPT_MESSAGES)
         first_id = entries[0].message_id if entries else ""
         if cut is None:
             return Compaction(Outcome.NOTHING_TO_DO, previous, first_id)
@@ -242,27 +239,20 @@ class Compactor:
             )
         if made and text.notes != made:
             failure = "too_large"
-        after = text.tokens + kept_tokens
-        summary = Summary(
-            kind=SummaryKind.MODEL if made and not failure else SummaryKind.KEY_LINES,
-            chain=previous.chain if previous else uuid.uuid4().hex,
-            generation=1 + (previous.generation if previous else 0),
-            message_count=len(replaced) + (previous.message_count if previous else 0),
-            upto_seq=max(one.seq for one in replaced),
-            newest_ms=max(
-                previous.newest_ms if previous else 0, *(one.rank_time_ms for one in replaced)
-            ),
-            notes=text.notes,
-            words=text.words,
-            tokens=text.tokens,
-            tokens_before=before,
-            tokens_after=after,
-        )
+        is_by_model = bool(made) and not failure
+        summary = _next_summary(previous, replaced, text, is_by_model=is_by_model)
         await self._keep(conversation, summary, replaced, since)
-        self._tell(conversation, summary)
-        return Compaction(
-            Outcome.COMPACTED, summary, kept[0].message_id, before, after, "", failure
+        compaction = Compaction(
+            Outcome.COMPACTED,
+            summary,
+            kept[0].message_id,
+            before,
+            text.tokens + kept_tokens,
+            "",
+            failure,
         )
+        self._tell(conversation, summary, compaction)
+        return compaction
 
     async def _rows_behind(
         self, conversation: Conversation, previous: Summary | None
@@ -312,7 +302,7 @@ class Compactor:
         lines = [_chat_line(one) for one in replaced]
         for notes in dict.fromkeys((made or known_notes, known_notes)):
             left = room - (count(notes) + TITLE_TOKENS if notes else 0)
-            most = WORDS_BESIDE_NOTES if notes else self._settings.words_tokens
+            most = WORDS_BESIDE_NOTES if notes else WORDS_TOKENS
             if left < 0:
                 continue
             words = key_lines(lines, min(most, left), count, known)
@@ -346,15 +336,15 @@ class Compactor:
             )
         )
 
-    def _tell(self, conversation: Conversation, summary: Summary) -> None:
+    def _tell(self, conversation: Conversation, summary: Summary, compaction: Compaction) -> None:
         """Record that a conversation was compacted."""
         context_id = uuid.uuid4().hex
         payload: dict[str, int | float | str | bool] = {
             "kind": summary.kind.value,
             "generation": summary.generation,
             "message_count": summary.message_count,
-            "tokens_before": summary.tokens_before,
-            "tokens_after": summary.tokens_after,
+            "tokens_before": compaction.tokens_before,
+            "tokens_after": compaction.tokens_after,
             "summary_tokens": summary.tokens,
         }
         event = Event(
@@ -376,15 +366,22 @@ class _Text(NamedTuple):
     tokens: int
 
 
-def _entry(stored: StoredMessage) -> Entry:
-    message = stored.message
-    calls = [one.id for one in message.parts if isinstance(one, ToolCallPart)]
-    results = [one.call_id for one in message.parts if isinstance(one, ToolResultPart)]
-    kind = EntryKind.OWN if message.role is Role.ASSISTANT else EntryKind.SAID
-    if calls or results:
-        kind = EntryKind.CALLS if calls else EntryKind.RESULTS
-    tokens = stored.analysis.token_count + LINE_TOKENS
-    return Entry(message.id, kind, tokens, tuple(calls or results))
+def _next_summary(
+    previous: Summary | None, replaced: Sequence[StoredMessage], text: _Text, *, is_by_model: bool
+) -> Summary:
+    """The summary that goes on from the one before and stands for these messages, too."""
+    newest_ms = max(one.rank_time_ms for one in replaced)
+    return Summary(
+        kind=SummaryKind.MODEL if is_by_model else SummaryKind.KEY_LINES,
+        chain=previous.chain if previous else uuid.uuid4().hex,
+        generation=1 + (previous.generation if previous else 0),
+        message_count=len(replaced) + (previous.message_count if previous else 0),
+        upto_seq=max(one.seq for one in replaced),
+        newest_ms=max(previous.newest_ms if previous else 0, newest_ms),
+        notes=text.notes,
+        words=text.words,
+        tokens=text.tokens,
+    )
 
 
 def _chat_line(stored: StoredMessage) -> ChatLine:

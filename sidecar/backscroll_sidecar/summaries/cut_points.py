@@ -10,6 +10,11 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
+from backscroll_sidecar.domain import Role, StoredMessage, ToolCallPart, ToolResultPart
+
+LINE_TOKENS = 8
+"""Of a message in a context, beside its text: framing, speaker."""
+
 
 class EntryKind(IntEnum):
     """What an entry is to the bot: somebody's words, its own, its calls of tools, or what they gave."""
@@ -33,6 +38,18 @@ class Entry(NamedTuple):
     kind: EntryKind
     tokens: int
     call_ids: tuple[str, ...] = ()
+
+
+def entry_of(stored: StoredMessage) -> Entry:
+    """A stored message as an entry."""
+    message = stored.message
+    calls = [one.id for one in message.parts if isinstance(one, ToolCallPart)]
+    results = [one.call_id for one in message.parts if isinstance(one, ToolResultPart)]
+    kind = EntryKind.OWN if message.role is Role.ASSISTANT else EntryKind.SAID
+    if calls or results:
+        kind = EntryKind.CALLS if calls else EntryKind.RESULTS
+    tokens = stored.analysis.token_count + LINE_TOKENS
+    return Entry(message.id, kind, tokens, tuple(calls or results))
 
 
 class Cut(NamedTuple):

@@ -15,12 +15,12 @@ from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import Applied
 from backscroll_sidecar.summaries.compactor import (
-    LINE_TOKENS,
     Compaction,
     CompactionSettings,
     Compactor,
     Conversation,
 )
+from backscroll_sidecar.summaries.cut_points import LINE_TOKENS
 from backscroll_sidecar.summaries.progress import NEXT_SHARE
 from backscroll_sidecar.summaries.summary import SUMMARY, Summary
 

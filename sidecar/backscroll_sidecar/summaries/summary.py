@@ -37,7 +37,6 @@ class Summary(msgspec.Struct, frozen=True):
     notes : what a model wrote; empty: none did.
     words : lines of people, word for word.
     tokens : of the text.
-    tokens_before, tokens_after : of summary and messages, before and behind the compaction.
     """
 
     kind: SummaryKind
@@ -49,8 +48,6 @@ class Summary(msgspec.Struct, frozen=True):
     notes: str = ""
     words: str = ""
     tokens: int = 0
-    tokens_before: int = 0
-    tokens_after: int = 0
 
     @property
     def text(self) -> str:

@@ -6,7 +6,7 @@ It is material and nothing else: who reads it is told so, and nothing in it can 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from backscroll_sidecar.domain import (
     MediaPart,
@@ -24,11 +24,6 @@ from backscroll_sidecar.tool_outputs import head_and_tail
 MAX_RESULT_CHARS = 2_000
 """Of a tool's result a summary needs no more."""
 _TAGS = re.compile(r"<(?=\s*/?\s*(?:conversation|summary|focus)\b)", re.IGNORECASE)
-
-
-def transcript_of(messages: Iterable[StoredMessage]) -> str:
-    """One line or more a message: its id, who says it, what."""
-    return "\n".join(map(transcript_line, messages))
 
 
 def transcript_line(stored: StoredMessage) -> str:
