@@ -468,6 +468,7 @@ class NeutralMessage(msgspec.Struct, frozen=True):
 
     `name` is the speaker's, `author_id` tells speakers of one name apart. `content` is its text; `parts` are what it
     consists of where that is more than a text, in order, the text among them. ROLE_TOOL has nothing but results.
+    `ends_prefix`: what comes up to here stays for many turns, and vendors are told that their cache may end here.
     """
 
     role: Role
@@ -476,6 +477,7 @@ class NeutralMessage(msgspec.Struct, frozen=True):
     message_ids: tuple[str, ...] = ()
     author_id: str = ""
     parts: tuple[Part, ...] = ()
+    ends_prefix: bool = False
 
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:

@@ -11,6 +11,7 @@ from backscroll_sidecar.adapters.base import (
     inside_json,
     speaker_of,
 )
+from backscroll_sidecar.adapters.cache_marks import writes_breakpoints
 from backscroll_sidecar.adapters.gemini_contents import GeminiContents
 from backscroll_sidecar.adapters.openai_chat import OpenAIChat
 from backscroll_sidecar.adapters.openai_responses import OpenAIResponses
@@ -33,4 +34,5 @@ __all__ = [
     "Speaker",
     "inside_json",
     "speaker_of",
+    "writes_breakpoints",
 ]

@@ -9,6 +9,7 @@ import orjson
 
 from backscroll_sidecar.adapters.arguments import object_json
 from backscroll_sidecar.adapters.base import Framing, ModelReply, Nameless, PayloadOptions
+from backscroll_sidecar.adapters.cache_marks import ANTHROPIC_MARK, MOST_ANTHROPIC_MARKS
 from backscroll_sidecar.adapters.names import strict_call_name
 from backscroll_sidecar.adapters.pairing import NO_OUTPUT_TEXT
 from backscroll_sidecar.adapters.replies import Usage, count_of, text_of
@@ -50,7 +51,11 @@ class AnthropicMessages(Nameless):
         if system:
             body["system"] = system
         turns = turns_of(rest, target)
-        body["messages"] = [_message(turn) for turn in turns]
+        if system and messages[0].ends_prefix:
+            body["system"] = [{"type": "text", "text": system, **ANTHROPIC_MARK}]
+            body["messages"] = _messages(turns, MOST_ANTHROPIC_MARKS - 1)
+        else:
+            body["messages"] = _messages(turns, MOST_ANTHROPIC_MARKS)
         if options.tools_json and (tools := _tools(options.tools_json)):
             body["tools"] = tools
         elif names := sorted({one.name for turn in turns for one in _calls(turn)}):
@@ -92,12 +97,26 @@ def usage_of(message: Mapping[str, Any]) -> Usage | None:
     return Usage.of(sum(counts) if counts else None, count_of(usage.get("output_tokens")))
 
 
-def _message(turn: Turn) -> dict[str, Any]:
-    role = "assistant" if turn.is_model else "user"
-    blocks = list(_blocks(turn.parts))
-    if len(blocks) == 1 and blocks[0]["type"] == "text":
-        return {"role": role, "content": blocks[0]["text"]}
-    return {"role": role, "content": blocks}
+def _messages(turns: Sequence[Turn], most_marks: int) -> list[dict[str, Any]]:
+    """The turns as messages, a mark on the last so many of the blocks that a cache may end behind."""
+    messages, ends = list[dict[str, Any]](), list[dict[str, Any]]()
+    for turn in turns:
+        blocks = list[dict[str, Any]]()
+        for at, part in enumerate(turn.parts):
+            made = list(_blocks([part]))
+            blocks += made
+            if at in turn.ends and made and made[-1]["type"] not in THOUGHT_BLOCKS:
+                ends.append(made[-1])
+        messages.append({"role": "assistant" if turn.is_model else "user", "content": blocks})
+    for block in ends[len(ends) - min(most_marks, len(ends)) :]:
+        block.update(ANTHROPIC_MARK)
+    return [one | {"content": _content(one["content"])} for one in messages]
+
+
+def _content(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """A text alone without its block."""
+    is_text = len(blocks) == 1 and blocks[0].keys() == {"type", "text"}
+    return blocks[0]["text"] if is_text else blocks
 
 
 def _calls(turn: Turn) -> list[ToolCallPart]:

@@ -20,6 +20,7 @@ from backscroll_sidecar.adapters.base import (
     inside_json,
     speaker_of,
 )
+from backscroll_sidecar.adapters.cache_marks import BREAKPOINT, breakpoints, writes_breakpoints
 from backscroll_sidecar.adapters.names import safe_name, strict_call_name
 from backscroll_sidecar.adapters.openai_reply import parse_completion
 from backscroll_sidecar.adapters.pairing import NO_OUTPUT_TEXT, paired
@@ -93,15 +94,22 @@ class OpenAIChat:
         opening, closing = self.envelope(options.model, options.tools_json)
         target = Target(options.provider, self.name, options.model)
         declared = frozenset(one.name for one in tool_schemas(options.tools_json)[0])
+        marked = breakpoints(shown) if writes_breakpoints(self.name, options) else ()
         bodies = [
             body
-            for message, name in zip(shown, names, strict=True)
-            for body in self._bodies(message, name, target, declared)
+            for at, (message, name) in enumerate(zip(shown, names, strict=True))
+            for body in self._bodies(message, name, target, declared, is_marked=at in marked)
         ]
         return b"".join((opening, b",".join(bodies), closing))
 
     def _bodies(
-        self, message: NeutralMessage, name: str, target: Target, declared: Collection[str]
+        self,
+        message: NeutralMessage,
+        name: str,
+        target: Target,
+        declared: Collection[str],
+        *,
+        is_marked: bool,
     ) -> Iterator[bytes]:
         """A message as some of the payload's; none where nothing would be said."""
         if message.role is Role.TOOL:
@@ -110,6 +118,10 @@ class OpenAIChat:
                 yield orjson.dumps({"role": "tool", "content": text, "tool_call_id": one.call_id})
         elif message.tool_calls:
             yield orjson.dumps(_with_calls(message, name, target, declared))
+        elif is_marked:
+            block = {"type": "text", "text": message.content, **BREAKPOINT}
+            named = {"name": name} if name else {}
+            yield orjson.dumps({"role": ROLE_NAME[message.role], "content": [block], **named})
         elif message.content.strip():
             head, tail = self.around(message.role, name)
             yield head + inside_json(message.content) + tail

@@ -9,6 +9,7 @@ import orjson
 
 from backscroll_sidecar.adapters.arguments import object_json
 from backscroll_sidecar.adapters.base import Framing, ModelReply, Nameless, PayloadOptions
+from backscroll_sidecar.adapters.cache_marks import BREAKPOINT, breakpoints, writes_breakpoints
 from backscroll_sidecar.adapters.names import strict_call_name
 from backscroll_sidecar.adapters.pairing import NO_OUTPUT_TEXT, paired
 from backscroll_sidecar.adapters.replies import Usage, count_of, text_of
@@ -44,7 +45,13 @@ class OpenAIResponses(Nameless):
         if system:
             body["instructions"] = system
         used: set[str] = set()
-        body["input"] = [item for one in paired(rest) for item in _items(one, target, used)]
+        shown = paired(rest)
+        marked = breakpoints(shown) if writes_breakpoints(self.name, options) else ()
+        body["input"] = [
+            item
+            for at, one in enumerate(shown)
+            for item in _items(one, target, used, is_marked=at in marked)
+        ]
         if options.tools_json and (tools := _tools(options.tools_json)):
             body["tools"] = tools
         return orjson.dumps(body)
@@ -100,7 +107,9 @@ def usage_of(response: Mapping[str, Any]) -> Usage | None:
     return Usage.of(count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens")))
 
 
-def _items(message: NeutralMessage, target: Target, used: set[str]) -> Iterator[dict[str, Any]]:
+def _items(
+    message: NeutralMessage, target: Target, used: set[str], *, is_marked: bool
+) -> Iterator[dict[str, Any]]:
     """A message as items of the input. `used`: the ids of the vendor's items so far, each of which may come once."""
     if message.role is Role.TOOL:
         for one in message.tool_results:
@@ -108,6 +117,9 @@ def _items(message: NeutralMessage, target: Target, used: set[str]) -> Iterator[
             yield {"type": "function_call_output", "call_id": one.call_id, "output": output}
     elif message.role is Role.ASSISTANT and message.parts:
         yield from _said(target.own(message.parts), used)
+    elif is_marked:
+        text = {"type": "input_text", "text": message.content, **BREAKPOINT}
+        yield {"role": _ROLES[message.role], "content": [text]}
     elif message.content.strip():
         yield {"role": _ROLES[message.role], "content": message.content}
 

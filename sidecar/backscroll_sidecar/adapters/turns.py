@@ -16,10 +16,14 @@ SYSTEM_LABEL = "System: "
 
 
 class Turn(NamedTuple):
-    """What one side says until the other one speaks: results of tools first, no blank text."""
+    """What one side says until the other one speaks: results of tools first, no blank text.
+
+    `ends` : the places of parts that a prompt cache may end behind.
+    """
 
     is_model: bool
     parts: list[Part]
+    ends: list[int]
 
 
 def split_system(messages: Sequence[NeutralMessage]) -> tuple[str, Sequence[NeutralMessage]]:
@@ -44,13 +48,15 @@ def turns_of(messages: Iterable[NeutralMessage], target: Target) -> list[Turn]:
             continue
         is_model = message.role is Role.ASSISTANT
         if not turns and is_model:
-            turns.append(Turn(False, [TextPart(FILLER_TEXT)]))
+            turns.append(Turn(False, [TextPart(FILLER_TEXT)], []))
         if turns and turns[-1].is_model == is_model:
             turns[-1].parts.extend(parts)
         else:
-            turns.append(Turn(is_model, parts))
+            turns.append(Turn(is_model, parts, []))
+        if message.ends_prefix:
+            turns[-1].ends.append(len(turns[-1].parts) - 1)
     if not turns or turns[-1].is_model:
-        turns.append(Turn(False, [TextPart(FILLER_TEXT)]))
+        turns.append(Turn(False, [TextPart(FILLER_TEXT)], []))
     return turns
 
 

@@ -15,7 +15,7 @@ from backscroll_sidecar.ports import reserved_fields
 
 MAX_PORT = 65_535
 PROFILE_NAMES = (
-    "balanced", "classic", "chain_recent", "retrieval", "naive", "memory", "hybrid", "hybrid_linear", "room",
+    "balanced", "classic", "chain_recent", "retrieval", "naive", "memory", "hybrid", "hybrid_linear", "steady", "room",
 )  # fmt: skip
 
 Durability = Literal["full", "normal"]

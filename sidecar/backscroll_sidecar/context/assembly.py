@@ -194,7 +194,7 @@ def assemble(
     else:
         program = _own_program(frame.layout, formats, has_text=bool(made.text))
         options = PayloadOptions(model, frame.tools_json, frame.with_names)
-        body = frame.adapter.payload(made.payload_messages, options) if formats else b""
+        body = frame.adapter.payload(payload_messages(fitted, frame), options) if formats else b""
         more = body, made.text.encode(), b"".join(map(codec.message, made.messages))
     lines = parts.lines
     if fitted.dropped:
@@ -222,11 +222,22 @@ def with_parts(fitted: Fitted, frame: Frame) -> Fitted:
 
 
 def payload_messages(fitted: Fitted, frame: Frame) -> tuple[NeutralMessage, ...]:
-    """The messages of a payload as values."""
+    """The messages of a payload as values, with the names that tell people apart."""
     if fitted.assembled is not None:
-        return tuple(fitted.assembled.payload_messages)
-    plan = fitted.parts.plan(frame.layout, include_system=frame.include_system)
-    return tuple(messages_of(fitted.parts, plan.payload, frame.layout))
+        messages = tuple(fitted.assembled.payload_messages)
+    else:
+        plan = fitted.parts.plan(frame.layout, include_system=frame.include_system)
+        messages = tuple(messages_of(fitted.parts, plan.payload, frame.layout))
+    shared = fitted.parts.lines.shared_names() if frame.has_names else {}
+    if not shared:
+        return messages
+    named = ((one, shared.get(one.author_id, one.name)) for one in messages)
+    return tuple(
+        [
+            one if name == one.name else msgspec.structs.replace(one, name=name)
+            for one, name in named
+        ]
+    )
 
 
 @lru_cache(maxsize=64)

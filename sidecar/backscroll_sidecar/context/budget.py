@@ -197,7 +197,7 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
         return stages.count(shown, asked_by), shown, asked_by
 
     had_summary = bool(parts.summary)
-    if had_summary and not _has_room_for_summary(parts, frame, stages):
+    if had_summary and not _has_room_for_summary(parts, limits, frame, stages):
         parts = msgspec.structs.replace(parts, summary="")
     given, preferences = parts.lines, parts.preferences
     lines = NO_LINES if stages.has_assembler else given
@@ -238,12 +238,15 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
     )
 
 
-def _has_room_for_summary(parts: Parts, frame: Frame, stages: Stages) -> bool:
+def _has_room_for_summary(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> bool:
     """Whether the newest lines of the talk fit beside the summary: it never costs one of them."""
     lines = parts.lines
     talk = (lines.columns[IS_REFERENCE] == 0).nonzero()[0][-NEWEST_KEPT:]
+    shown = stages.compress(
+        lines.take(talk), Limits(max_chars_per_message=limits.max_chars_per_message)
+    )
     bare = stages.count(parts.showing(NO_LINES, parts.preferences), "").bare
-    newest = int(lines.costs[talk].sum()) + _titles_cost(lines, frame)
+    newest = Lines.of(shown.lines).cost + _titles_cost(lines, frame)
     return bare + newest + _askers_cost(parts, lines, frame) <= frame.budget
 
 

@@ -8,9 +8,18 @@ from typing import NamedTuple
 import numpy as np
 import structlog
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
-from backscroll_sidecar.adapters import ADAPTERS, OPENAI_CHAT, Adapter, PayloadOptions, Speaker
-from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.adapters import (
+    ADAPTERS,
+    OPENAI_CHAT,
+    Adapter,
+    PayloadOptions,
+    Speaker,
+    writes_breakpoints,
+)
+from backscroll_sidecar.analyze import repeated_tokens
+from backscroll_sidecar.channels import LIVE
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.assembly import assemble, payload_messages, with_parts
 from backscroll_sidecar.context.budget import Fitted, Frame, frame_of
@@ -19,7 +28,7 @@ from backscroll_sidecar.context.elsewhere import SEMANTIC, with_elsewhere
 from backscroll_sidecar.context.fallback_ladder import Picked, Picker
 from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
-from backscroll_sidecar.context.opening import Opening
+from backscroll_sidecar.context.opening import Opening, StoredSummary
 from backscroll_sidecar.context.own_stages import fit_in_stages
 from backscroll_sidecar.context.profiles import ContextSettings, Profile, Route, Routes
 from backscroll_sidecar.context.prompt_texts import (
@@ -27,6 +36,7 @@ from backscroll_sidecar.context.prompt_texts import (
     shown_preferences,
     shown_summary,
     speaker_style,
+    stable_system_text,
     system_text,
 )
 from backscroll_sidecar.context.question import Question
@@ -41,10 +51,23 @@ from backscroll_sidecar.context.response import (
     not_found,
     reason_of,
 )
+from backscroll_sidecar.context.stable_prefix import (
+    PrefixLog,
+    sent_prefix,
+    stable_prefix,
+    with_cache_marks,
+)
+from backscroll_sidecar.context.steady_window import (
+    Window,
+    end_of_day_ms,
+    speaking_rows,
+    window_of,
+)
 from backscroll_sidecar.domain import (
     Degradation,
     Event,
     Layout,
+    NeutralMessage,
     ResponsePart,
     Role,
     SpeakerStyle,
@@ -52,7 +75,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.lines.line_source import Wanted
 from backscroll_sidecar.lines.rendering import AnswerCodec, RenderStyle
 from backscroll_sidecar.ports import Clock, EventSink
-from backscroll_sidecar.strategies import Strategy
+from backscroll_sidecar.strategies import Strategy, StrategyQuery
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
 from backscroll_sidecar.tool_outputs import ToolOutputs
 
@@ -62,10 +85,14 @@ log = structlog.get_logger(__name__)
 class _Begun(NamedTuple):
     """A build whose candidates are picked.
 
-    `lost`: which preferences, or summary, could not be had.
+    `system`: the bot's instruction. `speaker`, `speaking`: how speakers are written, and rows of those that are told
+    apart; None: that depends on who is picked. `lost`: which preferences, or summary, could not be had.
     """
 
     request: BuildRequest
+    system: str
+    speaker: SpeakerStyle | None
+    speaking: NDArray[np.int32] | None
     summary: str
     lost: tuple[Degradation, ...]
     route: Route
@@ -78,7 +105,8 @@ class _Begun(NamedTuple):
 
 
 class ContextBuilder:
-    """Builds contexts. Safe to call from any task of the event loop; keeps nothing of a call but how it was routed.
+    """Builds contexts. Safe to call from any task of the event loop; keeps nothing of a call but how it was
+    routed and what its payload began with.
 
     Parameters
     ----------
@@ -121,6 +149,7 @@ class ContextBuilder:
             now_us=lambda: clock.monotonic_s() * 1e6,
         )
         self._routes = Routes(settings, dims_of)
+        self._prefixes = PrefixLog()
 
     async def build(self, request: BuildRequest, *, as_values: bool = False) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades.
@@ -147,9 +176,17 @@ class ContextBuilder:
         language = request.language.language if request.language else None
         route = route.asked(self._settings.wordings.of(language, question.text))
         lost, query = await self.opening.query_of(request, route.profile, question, deadline)
-        summary, unread = await self.opening.summary_of(request, question, deadline)
+        summaries, unread = await self.opening.summaries_of(request, question, deadline)
+        summary = summaries[0] if summaries else None
         if question.view is not opened.view:
             opened = replace(opened, view=question.view)
+        system = system_text(request, self._settings, route, question)
+        speaker, speaking = request.speaker_style, None
+        if route.profile.is_steady:
+            speaking = speaking_rows(opened.view, question.end)
+            speaker = speaker_style(request, route, question, opened.view, speaking.tolist())
+            summary, size = self._window(request, route, query, system, summaries, speaker)
+            query, route = replace(query, recent_limit=size), route.showing_newest(size)
         watch.lap("question")
         picked = await self._picker.pick(
             query, question, route, deadline, has_history=not opened.degradations
@@ -160,47 +197,63 @@ class ContextBuilder:
         )  # fmt: skip
         watch.lap("pick")
         context_id = self._ids.next()
+        told = "" if summary is None else summary.text
         return _Begun(
-            request, summary, (*lost, *unread), route, opened, question, picked, deadline, context_id, watch
+            request, system, speaker, speaking, told, (*lost, *unread), route, opened, question, picked, deadline,
+            context_id, watch,
         )  # fmt: skip
 
     async def _written(self, begun: _Begun, *, as_values: bool) -> BuiltContext:
         """Render, fit, assemble, record: the picked candidates as an answer."""
-        request, summary, unread, route, opened, question, picked, deadline, context_id, watch = (
-            begun
-        )
-        formats = self._formats(request)
-        adapter = next(filter(None, map(self._adapters.get, formats)), OPENAI_CHAT)
-        parts, kinds = await self._parts(
-            request, route, opened.view, question, picked, adapter, summary
-        )
+        request, route, opened, question = begun.request, begun.route, begun.opened, begun.question
+        picked, context_id, watch = begun.picked, begun.context_id, begun.watch
+        formats, adapter = self._formats(request)
+        parts, kinds = await self._parts(begun, adapter)
         watch.lap("write")
         frame = frame_of(request, picked.profile, adapter)
-        fitted, lost = await fit_in_stages(parts, frame, picked.profile, deadline)
+        fitted, lost = await fit_in_stages(parts, frame, picked.profile, begun.deadline)
         watch.lap("fit")
         fitted = with_parts(fitted, frame)
+        is_steady, stable_system = (
+            picked.profile.is_steady,
+            stable_system_text(request, question, begun.system),
+        )
+        prefix = stable_prefix(
+            fitted.parts, frame, fitted.tokens, stable_system, is_steady=is_steady
+        )
+        change = 0
+        if is_steady and request.layout is Layout.TURNS:
+            change = self._change_of(begun, fitted, frame, stable_system)
+        options = self._payload_options(request, route)
+        has_marks = is_steady if request.cache_marks is None else request.cache_marks
+        marked_count = prefix.payload_message_count if has_marks else 0
         has_form = adapter.line_form and not fitted.parts.lines.has_parts
+        if marked_count and writes_breakpoints(adapter.name, options):
+            has_form = False
         times = formats.count(adapter.name) if has_form else 0
         content = assemble(fitted, picked, kinds, frame, self._codec, route.model, times)
         not_adapted: tuple[Degradation, ...] = ()
         if times < len(formats):
             others = [one for one in formats if not times or one != adapter.name]
-            fields, not_adapted = self._payload_fields(others, request, route, fitted, frame)
+            sent = with_cache_marks(payload_messages(fitted, frame), marked_count)
+            fields, not_adapted = self._payload_fields(others, sent, options)
             content = np.concatenate((content, np.frombuffer(fields, np.uint8)))
         watch.lap("adapt")
         degradations = (
             *opened.degradations,
             *not_found(request, opened, question),
-            *unread,
+            *begun.lost,
             *picked.degradations,
             *lost,
             *not_adapted,
         )
         events = self._record(request, context_id, fitted, picked.profile, watch)
-        messages = payload_messages(fitted, frame) if as_values else ()
+        messages: tuple[NeutralMessage, ...] = ()
+        if as_values:
+            messages = with_cache_marks(payload_messages(fitted, frame), marked_count)
         built = built_context(
             request, route.model, context_id, opened, question, picked, fitted, content, events, degradations,
-            messages, watch,
+            messages, prefix, change, watch,
         )  # fmt: skip
         self._finish(built, opened, watch)
         return built
@@ -211,25 +264,22 @@ class ContextBuilder:
         self.numbers.tell(built.rung, built.degradations)
         log_built(built)
 
-    def _payload_fields(
-        self,
-        names: Sequence[str],
-        request: BuildRequest,
-        route: Route,
-        fitted: Fitted,
-        frame: Frame,
-    ) -> tuple[bytes, tuple[Degradation, ...]]:
-        """The fields of the answer for payloads that are made of values; a format costs only itself."""
-        fields: list[bytes] = []
-        lost: tuple[Degradation, ...] = ()
-        options = PayloadOptions(
+    def _payload_options(self, request: BuildRequest, route: Route) -> PayloadOptions:
+        """What payloads that are made of values have beside the messages."""
+        return PayloadOptions(
             route.model,
             request.tools_json,
             request.include_names,
             request.provider or self._settings.provider,
             request.reserve_tokens or None,
         )
-        messages = payload_messages(fitted, frame)
+
+    def _payload_fields(
+        self, names: Sequence[str], messages: Sequence[NeutralMessage], options: PayloadOptions
+    ) -> tuple[bytes, tuple[Degradation, ...]]:
+        """The fields of the answer for payloads that are made of values; a format costs only itself."""
+        fields: list[bytes] = []
+        lost: tuple[Degradation, ...] = ()
         for name in names:
             try:
                 body = self._adapters[name].payload(messages, options)
@@ -241,30 +291,54 @@ class ContextBuilder:
                 lost += (Degradation("adapt", "ERROR", name),)
         return b"".join(fields), lost
 
-    def _formats(self, request: BuildRequest) -> tuple[str, ...]:
-        """The payload formats that are wanted."""
-        if ResponsePart.PAYLOADS in request.omit:
-            return ()
-        wanted = request.payload_formats
-        return (OPENAI_CHAT.name,) if wanted is None else wanted
+    def _formats(self, request: BuildRequest) -> tuple[tuple[str, ...], Adapter]:
+        """The payload formats that are wanted, and the first one's adapter."""
+        formats: tuple[str, ...] = ()
+        if ResponsePart.PAYLOADS not in request.omit:
+            wanted = request.payload_formats
+            formats = (OPENAI_CHAT.name,) if wanted is None else wanted
+        return formats, next(filter(None, map(self._adapters.get, formats)), OPENAI_CHAT)
 
-    async def _parts(
+    def _window(
         self,
         request: BuildRequest,
         route: Route,
-        view: ChannelView,
-        question: Question,
-        picked: Picked,
-        adapter: Adapter,
-        summary: str,
-    ) -> tuple[Parts, list[int]]:
-        """All that is to be shown, rendered; and the kinds of the lines."""
-        rows = picked.gathered.rows[picked.selection.chosen]
-        there = picked.elsewhere is not None
-        own_rows = rows[rows < view.count] if there else rows
-        speaker = speaker_style(request, route, question, view, own_rows.tolist())
-        if len(own_rows) < len(rows) and request.speaker_style is None:
-            speaker = SpeakerStyle.TAGGED  # who speaks elsewhere is somebody else
+        query: StrategyQuery,
+        system: str,
+        summaries: Sequence[StoredSummary],
+        speaker: SpeakerStyle,
+    ) -> tuple[StoredSummary | None, int]:
+        """How many of the newest messages stand in the window that moves in steps, and the summary before it.
+
+        An older summary stays for as long as all that was said since then has room behind it.
+        """
+        profile, adapter = route.profile, self._formats(request)[1]
+        frame = frame_of(request, profile, adapter)
+        wanted = self._wanted(request, route, speaker, adapter)
+        dates = wanted.line_style(self._dated_at_ms(request, route, query.asked_at_ms))
+        limits = Limits(
+            min(profile.max_context, profile.recent_limit), profile.max_chars_per_message
+        )
+        system_tokens = repeated_tokens(system, frame.tokenizer)
+
+        def window(summary: StoredSummary | None) -> Window:
+            told = repeated_tokens(summary.text, frame.tokenizer) if summary else 0
+            upto_seq = summary.upto_seq if summary else 0
+            beside_tokens = system_tokens + told
+            return window_of(query, upto_seq, frame, beside_tokens, limits, wanted.style, dates)
+
+        for older in reversed(summaries[1:]):
+            found = window(older)
+            if found.is_whole:
+                return older, found.message_count
+        newest = summaries[0] if summaries else None
+        return newest, window(newest).message_count
+
+    def _wanted(
+        self, request: BuildRequest, route: Route, speaker: SpeakerStyle, adapter: Adapter
+    ) -> Wanted:
+        """How lines are to be rendered."""
+        usual = self._settings.tool_outputs
         style = RenderStyle(
             speaker,
             request.tokenizer,
@@ -274,11 +348,44 @@ class ContextBuilder:
             route.system_rows,
             adapter,
             ToolOutputs(
-                request.tool_outputs or self._settings.tool_outputs.policy,
-                request.tool_output_chars or self._settings.tool_outputs.max_chars,
+                request.tool_outputs or usual.policy, request.tool_output_chars or usual.max_chars
             ),
         )
-        wanted = Wanted(style, route.zone, request.time_style)
+        return Wanted(style, route.zone, request.time_style)
+
+    def _dated_at_ms(self, request: BuildRequest, route: Route, asked_at_ms: int) -> int:
+        """The moment that dates are written for: all day long the same where lines are to stay as they are."""
+        is_kept = route.profile.is_steady and request.time_style is None
+        return end_of_day_ms(asked_at_ms, route.zone) if is_kept else asked_at_ms
+
+    def _change_of(self, begun: _Begun, fitted: Fitted, frame: Frame, stable_system: str) -> int:
+        """What the payload begins with beside the one before."""
+        request, view, parts = begun.request, begun.opened.view, fitted.parts
+
+        def is_shown(message_id: str) -> bool:
+            row = view.row_of(message_id)
+            return row >= 0 and view.state.item(row) == LIVE
+
+        source = parts.lines.source
+        day_ms = source.line_style.asked_at_ms if source else 0
+        return self._prefixes.note(
+            (request.key, begun.question.narrow_thread_id, begun.picked.profile.name, request.self_ids),
+            sent_prefix(parts, frame, stable_system, (parts.speaker, day_ms, parts.texts.language)),
+            is_shown,
+        )  # fmt: skip
+
+    async def _parts(self, begun: _Begun, adapter: Adapter) -> tuple[Parts, list[int]]:
+        """All that is to be shown, rendered; and the kinds of the lines."""
+        request, route, question, picked = begun.request, begun.route, begun.question, begun.picked
+        view, speaker = begun.opened.view, begun.speaker
+        rows = picked.gathered.rows[picked.selection.chosen]
+        there = picked.elsewhere is not None
+        own_rows = rows[rows < view.count] if there else rows
+        if speaker is None:
+            speaker = speaker_style(request, route, question, view, own_rows.tolist())
+        if len(own_rows) < len(rows) and request.speaker_style is None:
+            speaker = SpeakerStyle.TAGGED  # who speaks elsewhere is somebody else
+        wanted = self._wanted(request, route, speaker, adapter)
         name, author_id = "", ""
         if question.asker is not None:
             name, author_id = question.asker.name or question.asker.id, question.asker.id
@@ -286,20 +393,21 @@ class ContextBuilder:
             view,
             picked,
             wanted,
-            wanted.line_style(question.asked_at_ms, route.texts),
+            wanted.line_style(self._dated_at_ms(request, route, question.asked_at_ms), route.texts),
             self._codec,
             has_turns=request.layout is Layout.TURNS,
             has_tools=bool(request.tools_json),
             answered_row=question.explicit_parent_row,
             asker=Speaker(author_id, name),
+            speaking=begun.speaking,
         )
         label = request.question_label
         return Parts(
-            question=question_text(request, question, view, style, route.texts),
+            question=question_text(request, question, view, wanted.style, route.texts),
             lines=lines,
-            system=system_text(request, self._settings, route, question),
-            preferences=shown_preferences(picked.gathered.preferences, style),
-            summary=shown_summary(summary, style),
+            system=begun.system,
+            preferences=shown_preferences(picked.gathered.preferences, wanted.style),
+            summary=shown_summary(begun.summary, wanted.style),
             texts=route.texts,
             question_label=route.texts.question_label if label is None else label,
             question_name=name,

@@ -321,6 +321,12 @@ def _with_added(sources: tuple[str, ...], present: int) -> tuple[str, ...]:
     return sources + tuple(one for one in added if one in HISTORY_SOURCES or one not in sources)
 
 
+def with_rest_as_references(gathered: Gathered) -> Gathered:
+    """The candidates of which only the newest messages, `Recent`'s, are part of the talk."""
+    recent = np.uint32(1 << gathered.sources.index(Recent.name))
+    return replace(gathered, semantic=gathered.source_bits & recent == 0)
+
+
 def with_exchanges(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
     """The candidates with the rest of their tool exchange; without tool messages if these cannot be made out."""
     try:

@@ -20,6 +20,7 @@ from backscroll_sidecar.context.candidates import (
     gather,
     with_exchanges,
     with_found,
+    with_rest_as_references,
 )
 from backscroll_sidecar.context.history_search import HistoryHits, Meaning, look_up, search_history
 from backscroll_sidecar.context.profiles import PREFERENCES, Profile, Route
@@ -154,6 +155,8 @@ class Picker:
                     query, question, gathered.rows, profile, deadline
                 )
                 gathered = with_found(gathered, query, replies.older, replies.alike, hits)
+                if profile.is_steady:
+                    gathered = with_rest_as_references(gathered)
                 gathered = with_exchanges(gathered, query, self._orphan_calls)
                 memory = None if hits is None else hits.memory
                 ranked = rank_by_replies(gathered.rows, replies, reach, memory)

@@ -103,6 +103,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     without_summary: bool = False
     tool_outputs: OutputPolicy | None = None
     tool_output_chars: int | None = None
+    cache_marks: bool | None = None
     time_left_s: float | None = None
 
 
@@ -200,6 +201,7 @@ class Diagnostics(msgspec.Struct, frozen=True):
     channel_generation: int = 0
     exhaustive_search: bool = True
     candidate_count: int = 0
+    prefix_change: int = 0
 
 
 class BuiltContext(msgspec.Struct, frozen=True, eq=False):
@@ -218,6 +220,7 @@ class BuiltContext(msgspec.Struct, frozen=True, eq=False):
     item_count: int
     tokens: TokenCounts
     stable_prefix_tokens: int
+    stable_prefix_messages: int
     rung: Rung
     degradations: tuple[Degradation, ...]
     layout: Layout

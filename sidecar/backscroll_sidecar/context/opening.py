@@ -53,10 +53,10 @@ class StoredSummaries(Protocol):
     def is_known(self, key: ChannelKey, thread_id: str) -> bool:
         """Whether `known` can tell; else it must be read."""
 
-    def known(self, key: ChannelKey, thread_id: str) -> StoredSummary | None:
-        """The newest one; None: there is none."""
+    def known(self, key: ChannelKey, thread_id: str) -> Sequence[StoredSummary]:
+        """The newest ones, the newest first."""
 
-    async def read(self, key: ChannelKey, thread_id: str) -> StoredSummary | None:
+    async def read(self, key: ChannelKey, thread_id: str) -> Sequence[StoredSummary]:
         """The same from the store. Raises `StoreUnavailable`."""
 
 
@@ -223,32 +223,26 @@ class Opening:
         )
         return lost, query
 
-    async def summary_of(
+    async def summaries_of(
         self, request: BuildRequest, question: Question, deadline: Deadline
-    ) -> tuple[str, tuple[Degradation, ...]]:
-        """The summary of the conversation that the question belongs to, and what went wrong with it.
+    ) -> tuple[Sequence[StoredSummary], tuple[Degradation, ...]]:
+        """The summaries of the conversation that the question belongs to, the newest first, and what went wrong.
 
-        Empty where there is none, or where it tells of what was said after the question, or is hidden from the asker.
+        None of them tells of what was said after the question, or is hidden from the asker.
         """
         summaries, key, thread_id = self._summaries, request.key, question.narrow_thread_id
         if summaries is None or request.without_summary or not key.channel:
-            return "", ()
+            return (), ()
         try:
             if summaries.is_known(key, thread_id):
-                summary = summaries.known(key, thread_id)
+                found = summaries.known(key, thread_id)
             else:
-                summary = await deadline.bound(summaries.read(key, thread_id), SOURCE_SHARE)
+                found = await deadline.bound(summaries.read(key, thread_id), SOURCE_SHARE)
         except Exception as error:  # it costs only itself
             reason = reason_of(error)
             log.warning("a summary is unavailable", reason=reason, exc_info=reason == "ERROR")
-            return "", (Degradation("gather", reason, "summary"),)
-        if summary is None or summary.newest_ms > question.asked_at_ms:
-            return "", ()
-        view = question.view
-        hides = not view.all_live and bool(
-            ((view.state == HIDDEN) & (view.seq <= summary.upto_seq)).any()
-        )
-        return ("" if hides else summary.text), ()
+            return (), (Degradation("gather", reason, "summary"),)
+        return [one for one in found if _may_be_told(one, question)], ()
 
     async def asked_now_ms(self, key: ChannelKey) -> int:
         """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
@@ -272,3 +266,13 @@ class Opening:
             with contextlib.suppress(Exception):
                 view = await deadline.bound(self.views.view(key))
         return view
+
+
+def _may_be_told(summary: StoredSummary, question: Question) -> bool:
+    """Whether all that a summary tells of was said before the question, and its asker may see it."""
+    view = question.view
+    if summary.newest_ms > question.asked_at_ms:
+        return False
+    if view.all_live:
+        return True
+    return not bool(((view.state == HIDDEN) & (view.seq <= summary.upto_seq)).any())

@@ -38,7 +38,7 @@ MOST_RECALLED = 40
 as much of the evidence in 2,048 tokens (.918, .869, .887 on locomo_dev, madial_zh_dev and madial_en_dev; 40: .916,
 .876, .900; 32: .907, .854, .842); in 1,024 tokens 40 and 64 are the same."""
 
-PREFERENCES = "preferences"
+PREFERENCES, RECENT = "preferences", "recent"
 SHOWN_CHARS = 40
 """Of an unknown name so many printable ASCII characters are repeated: enough to see the slip."""
 
@@ -63,7 +63,8 @@ class Profile:
     whole history where the gate says that the question needs it. `max_messages` and `max_chars_per_message` are the
     compressor's limits, None: no limit of its own. `compressor` and `assembler` are the operator's, None: built
     in. With `falls_back` the last messages are taken where each source of messages failed. `names_sources`: the request
-    said which sources.
+    said which sources. `is_steady`: the newest messages are shown from a point on that moves in steps
+    (`steady_window`), whatever their score; what else is found is shown as references behind them.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Profile:
     assembler: Assembler | None = None
     falls_back: bool = False
     names_sources: bool = False
+    is_steady: bool = False
 
     @property
     def asks_memory_alone(self) -> bool:
@@ -126,15 +128,17 @@ _HYBRID = Profile(
     max_context=20, recent_limit=20, recall_limit=20, semantic_limit=20, thread_limit=20,
 )  # fmt: skip
 
+_BALANCED = Profile(
+    "balanced", ("thread", "recent", "pinned", "preferences"), None, replies=True, follow_inferred=False,
+    memory_sources=("lexical", "semantic"), diversity="collapse",
+    threshold=WORTH_ITS_TOKENS, least_context=20, max_context=200, recent_limit=100, recent_floor=2,
+    recall_limit=MOST_RECALLED, keep_chain=True, collapse_duplicates=False,
+)  # fmt: skip
+
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile(
-            "balanced", ("thread", "recent", "pinned", "preferences"), None, replies=True, follow_inferred=False,
-            memory_sources=("lexical", "semantic"), diversity="collapse",
-            threshold=WORTH_ITS_TOKENS, least_context=20, max_context=200, recent_limit=100, recent_floor=2,
-            recall_limit=MOST_RECALLED, keep_chain=True, collapse_duplicates=False,
-        ),
+        _BALANCED,
         Profile(
             "classic", ("thread", "window", "preferences"), ScoreParameters(),
             threshold=0.3, max_context=20, follow_inferred=False, allows_floor=False, keep_answered=False,
@@ -158,6 +162,10 @@ PROFILES: Mapping[str, Profile] = {
         ),
         _HYBRID,
         replace(_HYBRID, name="hybrid_linear", fusion="linear"),
+        replace(
+            _BALANCED, name="steady", is_steady=True, max_context=1_000, recent_limit=1_000, recent_floor=0,
+            allows_floor=False, token_budget=16_384, max_chars_per_message=8_000,
+        ),
         Profile("room", ("recent", "pinned", "preferences"), None, max_context=20, recent_limit=20),
     )
 }  # fmt: skip
@@ -183,6 +191,7 @@ def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
         "recency_half_life_minutes": overrides.recency_half_life_minutes,
         "falls_back": False if wanted else None,
         "names_sources": True if wanted else None,
+        "is_steady": False if wanted and RECENT not in wanted else None,
         "parameters": _decaying(profile.parameters, overrides.decay_per_hour),
     }
     kept = {name: value for name, value in changes.items() if value is not None}
@@ -217,7 +226,7 @@ def plain(profile: Profile, message_count: int) -> Profile:
         profile, sources=("recent", "preferences"), parameters=None, threshold=0.0,
         max_context=message_count, recent_limit=message_count, recent_floor=0, keep_chain=False,
         collapse_duplicates=False, diversity="none", replies=False, fusion=None, references=(),
-        memory_sources=(), by_memory=False,
+        memory_sources=(), by_memory=False, is_steady=False,
     )  # fmt: skip
 
 
@@ -255,6 +264,11 @@ class Route(msgspec.Struct, frozen=True):
     keep_control: bool = False
     system_rows: StoredSystemRows = StoredSystemRows.USER
     texts: Texts = ENGLISH
+
+    def showing_newest(self, count: int) -> Route:
+        """The same where so many of the newest messages are shown whatever their score."""
+        profile = replace(self.profile, recent_limit=count, recent_floor=count)
+        return msgspec.structs.replace(self, profile=profile)
 
     def asked(self, texts: Texts) -> Route:
         """The same where the server's texts for the question are these."""

@@ -55,6 +55,7 @@ async def lines_of(
     has_tools: bool,
     answered_row: int,
     asker: Speaker,
+    speaking: NDArray[np.int32] | None,
 ) -> tuple[Lines, list[int]]:
     """The selected candidates as lines, and their kinds; those that nobody rendered before are, in a thread if that
     takes long.
@@ -63,6 +64,7 @@ async def lines_of(
     laid_out = partial(
         _laid_out, view, picked, wanted, line_style,
         has_turns=has_turns, has_tools=has_tools, answered_row=answered_row, asker=asker,
+        speaking=speaking,
     )  # fmt: skip
     lines, source, kinds = laid_out()
     if lines.sums[MISSING]:
@@ -86,6 +88,7 @@ def _laid_out(
     has_tools: bool,
     answered_row: int,
     asker: Speaker,
+    speaking: NDArray[np.int32] | None,
 ) -> tuple[Lines, LineSource, list[int]]:
     """The selected candidates as the table has them; and their kinds."""
     gathered, there, times_ms = picked.gathered, picked.elsewhere, view.columns.time_ms
@@ -99,7 +102,7 @@ def _laid_out(
         columns = columns.take(
             times_ms[gathered.rows[columns[PLACE]]].argsort(kind="stable"), axis=1
         )
-    source = LineSource(view, gathered.rows, there, wanted, line_style, table)
+    source = LineSource(view, gathered.rows, there, wanted, line_style, table, speaking)
     answered = -1
     if answered_row >= 0:
         among = columns[PLACE][gathered.rows[columns[PLACE]] == answered_row].tolist()

@@ -10,7 +10,6 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels import ChannelView, shown_id
 from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.candidates import Gathered
@@ -21,10 +20,8 @@ from backscroll_sidecar.context.model import (
     BuiltContext,
     Diagnostics,
     Explanation,
-    TokenCounts,
 )
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.prompt_texts import stable_system_text
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.ranking import (
     CHAIN,
@@ -36,6 +33,7 @@ from backscroll_sidecar.context.ranking import (
     Ranked,
 )
 from backscroll_sidecar.context.selection import Selection
+from backscroll_sidecar.context.stable_prefix import StablePrefix
 from backscroll_sidecar.domain import Degradation, Event, NeutralMessage, Rung
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.lines.line_source import Elsewhere
@@ -68,6 +66,8 @@ def built_context(
     events: tuple[Event, ...],
     degradations: tuple[Degradation, ...],
     messages: tuple[NeutralMessage, ...],
+    prefix: StablePrefix,
+    prefix_change: int,
     watch: Stopwatch,
 ) -> BuiltContext:
     """Put the answer together; what the fit had to drop has its fate already."""
@@ -80,7 +80,8 @@ def built_context(
         content=content,
         item_count=len(parts.lines),
         tokens=fitted.tokens,
-        stable_prefix_tokens=_stable_prefix_tokens(request, question, parts.system, fitted.tokens),
+        stable_prefix_tokens=prefix.tokens,
+        stable_prefix_messages=prefix.message_count,
         rung=Rung.EMPTY if opened.degradations else picked.rung,
         degradations=degradations,
         layout=request.layout,
@@ -91,6 +92,7 @@ def built_context(
             opened.view.generation,
             gathered.exhaustive,
             len(gathered.rows),
+            prefix_change,
         ),
         trigger_fragment=opened.view.fragments[question.trigger_row]
         if question.trigger_row >= 0
@@ -138,24 +140,6 @@ def not_found(request: BuildRequest, opened: Opened, question: Question) -> tupl
     if request.reply is not None and opened.view.row_of(request.reply.message_id) < 0:
         lost += (Degradation("question", "REPLY_NOT_FOUND"),)
     return lost
-
-
-def _stable_prefix_tokens(
-    request: BuildRequest, question: Question, system: str, tokens: TokenCounts
-) -> int:
-    """Tools and the beginning of the system text that the next turn has, too: in every layout they come first.
-
-    Preferences and lines come after them and may be others in the next turn.
-    """
-    if not tokens.system:
-        return tokens.tools
-    stable = stable_system_text(request, question, system)
-    if stable == system:
-        return tokens.tools + tokens.system
-    # What follows the cut may join with the last token before it.
-    count = repeated_tokens(stable, request.tokenizer)
-    message_tokens = tokens.system - repeated_tokens(system, request.tokenizer)
-    return tokens.tools + message_tokens + count - 1 if count else tokens.tools
 
 
 def log_built(built: BuiltContext) -> None:

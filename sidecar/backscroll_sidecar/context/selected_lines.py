@@ -327,11 +327,24 @@ class Lines(Sequence[Line]):
         return self.exchanges.get(place, place)
 
     def speakers(self) -> dict[int, Speaker]:
-        """Who says messages of the talk that are neither the bot's nor a platform's, by author number."""
+        """Who says messages of the talk that are neither the bot's nor a platform's, by author number; or who of all
+        that lately spoke (`LineSource.speaking`).
+        """
         if self.source is None or not self.has_turns:
             return {}
+        if self.source.speaking is not None:
+            return self.source.speakers(self.source.speaking)
         talk = self.columns[PLACE][self.columns[IS_REFERENCE] == 0]
         return self.source.speakers(self.source.rows[talk])
+
+    def shared_names(self) -> dict[str, str]:
+        """The names, by author id, that those have in a payload whose own somebody else has, too."""
+        source = self.source
+        if source is None or not source.shared:
+            return {}
+        people = map(source.speaker, source.shared)
+        adapter = source.wanted.style.adapter
+        return {one.author_id: adapter.name_alone(one, is_shared=True) for one in people}
 
     def named_apart(self, asker: Speaker, adapter: Adapter) -> tuple[Lines, str]:
         """The same with the names that these people, the asker among them, are given together; and the asker's."""

@@ -125,6 +125,8 @@ def select(
     if profile.diversity != "none":
         chosen, alike = diversify(view, gathered, ranked, chosen, profile)
         fate[alike], stage[alike] = TOO_ALIKE, BY_FATE
+    if profile.is_steady:
+        chosen = _talk_first(gathered, chosen)
     if pins:
         chosen = np.append(first, chosen)
     if exchanges.members:
@@ -133,6 +135,12 @@ def select(
     chosen = chosen[: profile.max_context]
     fate[chosen] = SELECTED
     return Selection(chosen, fate, stage)
+
+
+def _talk_first(gathered: Gathered, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The messages of the talk, the newest first, then the references in their order."""
+    is_reference = gathered.semantic[chosen]
+    return np.append(np.sort(chosen[~is_reference])[::-1], chosen[is_reference])
 
 
 def select_nothing() -> Selection:

@@ -84,8 +84,10 @@ class LineSource:
     ----------
     rows : int32[m]
         The row of each candidate.
+    speaking : int32[k] or None
+        Rows whose speakers are to be told apart by their names, whoever is shown; None: those who are.
     shared : numbers of authors
-        Whose names somebody else shown has, too.
+        Whose names somebody else among these has, too.
     additions : texts by place
         What is written behind a line for this question alone.
     in_parts : places
@@ -98,6 +100,7 @@ class LineSource:
     wanted: Wanted
     line_style: LineStyle
     table: LineTable
+    speaking: NDArray[np.int32] | None = None
     shared: frozenset[int] = _NO_ONE
     additions: Mapping[int, str] = field(default_factory=dict)
     in_parts: frozenset[int] = _NO_ONE

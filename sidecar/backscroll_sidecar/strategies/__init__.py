@@ -10,7 +10,14 @@ from backscroll_sidecar.strategies.base import (
     StrategyQuery,
     StrategyResult,
 )
-from backscroll_sidecar.strategies.builtin import BUILTIN, Chain, GivenPreferences, Recent, Thread
+from backscroll_sidecar.strategies.builtin import (
+    BUILTIN,
+    Chain,
+    GivenPreferences,
+    Recent,
+    Thread,
+    newest_live_rows,
+)
 from backscroll_sidecar.strategies.people import Pinned
 from backscroll_sidecar.strategies.semantic import Semantic
 
@@ -30,4 +37,5 @@ __all__ = [
     "StrategyQuery",
     "StrategyResult",
     "Thread",
+    "newest_live_rows",
 ]

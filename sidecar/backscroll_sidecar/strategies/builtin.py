@@ -148,14 +148,21 @@ def _nearest(query: StrategyQuery, rows: NDArray[np.int32]) -> StrategyResult:
     return _messages(np.sort(rows[places <= query.thread_limit]))
 
 
-def _last(query: StrategyQuery, limit: int) -> NDArray[np.int32]:
-    """The last eligible live rows, with the other rows among them, whose fate is told but which do not count."""
+def newest_live_rows(query: StrategyQuery, limit: int) -> NDArray[np.int32]:
+    """int32[k]: the last eligible live rows, ascending."""
     if limit <= 0 or query.end == 0:
         return np.empty(0, np.int32)
     start = max(0, query.end - limit)
     while len(places := _live_from(query, start)) < limit and start > 0:  # few tails have gaps
         start = max(0, query.end - 4 * (query.end - start))
-    live = places[-limit:] + start
+    return (places[-limit:] + start).astype(np.int32)
+
+
+def _last(query: StrategyQuery, limit: int) -> NDArray[np.int32]:
+    """The last eligible live rows, with the other rows among them, whose fate is told but which do not count."""
+    live = newest_live_rows(query, limit)
+    if limit <= 0 or query.end == 0:
+        return live
     first = live.item(0) if len(live) == limit else 0
     rows = query.eligible[first:].nonzero()[0] + first
     if len(rows) > len(live) + limit:

@@ -37,14 +37,14 @@ from backscroll_sidecar.ports import (
 )
 from backscroll_sidecar.summaries.cut_points import Cut, entry_of, find_cut
 from backscroll_sidecar.summaries.key_lines import ChatLine, key_lines
-from backscroll_sidecar.summaries.progress import most_after
+from backscroll_sidecar.summaries.progress import NEXT_SHARE, most_after
 from backscroll_sidecar.summaries.summariser import NotesFailed, Summariser
 from backscroll_sidecar.summaries.summary import (
     SUMMARY,
     Summary,
     SummaryKind,
     encode_summary,
-    newest_summary,
+    newest_summaries,
     record_id,
     text_of,
 )
@@ -87,6 +87,10 @@ class CompactionSettings:
     threshold_messages: int = 400
     keep_tokens: int = 4_000
 
+    def counted(self, tokens: int) -> float:
+        """What a message counts towards the threshold: one alone, however large, is no reason to compact twice."""
+        return min(tokens, NEXT_SHARE * self.threshold_tokens)
+
 
 class Outcome(StrEnum):
     """What became of a compaction."""
@@ -106,6 +110,18 @@ class Compaction(NamedTuple):
     tokens_after: int = 0
     largest_id: str = ""
     model_failure: str = ""
+
+
+class Missing(NamedTuple):
+    """What must still come before a compaction is due: tokens, or messages."""
+
+    tokens: float
+    messages: float
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough has come."""
+        return self.tokens <= 0 or self.messages <= 0
 
 
 class Conversation(NamedTuple):
@@ -177,17 +193,18 @@ class Compactor:
             if not self._callers[conversation]:
                 del self._callers[conversation], self._locks[conversation]
 
-    async def is_due(self, conversation: Conversation) -> bool:
-        """Whether so much stands behind the summary that a compaction begins by itself."""
-        rows = await self._rows_behind(conversation, await self.newest(conversation))
-        tokens = sum(entry_of(one).tokens for one in rows)
+    async def missing(self, conversation: Conversation) -> Missing:
+        """What must still come behind the summary before a compaction begins by itself."""
+        previous = next(iter(await self.newest(conversation)), None)
+        rows = await self._rows_behind(conversation, previous)
         settings = self._settings
-        return (
-            tokens >= settings.threshold_tokens or len(rows) >= settings.threshold_messages
-        ) and len(rows) > KEPT_MESSAGES
+        if len(rows) <= KEPT_MESSAGES:
+            return Missing(settings.threshold_tokens, KEPT_MESSAGES + 1 - len(rows))
+        tokens = sum(settings.counted(entry_of(one).tokens) for one in rows)
+        return Missing(settings.threshold_tokens - tokens, settings.threshold_messages - len(rows))
 
-    async def newest(self, conversation: Conversation) -> Summary | None:
-        """The summary that holds now, from the store."""
+    async def newest(self, conversation: Conversation) -> tuple[Summary, ...]:
+        """The summary that holds now and the one before it, the newest first, from the store."""
         key, thread_id = conversation
         now_ms = self._clock.now_ms()
         records: list[StoredRecord] = []
@@ -195,13 +212,13 @@ class Compactor:
             key, SUMMARY, now_ms, owner=thread_id, after=records[-1].number if records else 0
         ):
             records += page
-        return newest_summary(records)
+        return newest_summaries(records)
 
     async def _compact(
         self, conversation: Conversation, focus: str, *, with_model: bool
     ) -> Compaction:
         since = self._writer.erasures_seen  # before anything is read: what goes from now on counts
-        previous = await self.newest(conversation)
+        previous = next(iter(await self.newest(conversation)), None)
         rows = await self._rows_behind(conversation, previous)
         if (
             not rows

@@ -19,6 +19,7 @@ from backscroll_sidecar.summaries.compactor import (
     CompactionSettings,
     Compactor,
     Conversation,
+    Missing,
 )
 from backscroll_sidecar.summaries.cut_points import LINE_TOKENS
 from backscroll_sidecar.summaries.progress import NEXT_SHARE
@@ -29,7 +30,7 @@ log = structlog.get_logger(__name__)
 AT_ONCE = 2
 """So many compactions that begin by themselves run at once."""
 REMEMBERED = 8_192
-"""Conversations whose summary, or that there is none, is in memory."""
+"""Conversations whose summaries, or that there are none, are in memory."""
 
 
 class Summaries:
@@ -41,11 +42,13 @@ class Summaries:
     def __init__(self, compactor: Compactor, settings: CompactionSettings) -> None:
         self._compactor = compactor
         self._settings = settings
-        self._known: OrderedDict[Conversation, Summary | None] = OrderedDict()
+        self._known: OrderedDict[Conversation, tuple[Summary, ...]] = OrderedDict()
         self._changes = 0
-        self._new_tokens: dict[ChannelKey, int] = {}
-        """Since the last attempt, of channels that were written to."""
-        self._new_messages: dict[ChannelKey, int] = {}
+        self._missing: OrderedDict[ChannelKey, Missing] = OrderedDict()
+        """Of channels that were written to, before it is looked whether a compaction is due."""
+        self._usual = Missing(
+            NEXT_SHARE * settings.threshold_tokens, NEXT_SHARE * settings.threshold_messages
+        )
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._running: dict[ChannelKey, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -56,33 +59,33 @@ class Summaries:
         """Whether `known` can tell."""
         return (key, thread_id) in self._known
 
-    def known(self, key: ChannelKey, thread_id: str) -> Summary | None:
-        """The newest summary of a conversation, of one that `is_known`."""
+    def known(self, key: ChannelKey, thread_id: str) -> tuple[Summary, ...]:
+        """The newest summary of a conversation that `is_known`, and the one before it."""
         conversation = Conversation(key, thread_id)
         self._known.move_to_end(conversation)
         return self._known[conversation]
 
-    async def read(self, key: ChannelKey, thread_id: str) -> Summary | None:
+    async def read(self, key: ChannelKey, thread_id: str) -> tuple[Summary, ...]:
         """The same from the store. Raises `StoreUnavailable`."""
         conversation = Conversation(key, thread_id)
         changes = self._changes
-        summary = await self._compactor.newest(conversation)
+        summaries = await self._compactor.newest(conversation)
         if changes == self._changes:  # else what was read may be older than what was answered
-            self._known[conversation] = summary
+            self._known[conversation] = summaries
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
-        return summary
+        return summaries
 
     async def compact(
         self, conversation: Conversation, *, focus: str = "", with_model: bool = True
     ) -> Compaction:
         """See `Compactor.compact`."""
-        self._begun(conversation.key)
+        self._forget_missing(conversation)
         return await self._compactor.compact(conversation, focus=focus, with_model=with_model)
 
     async def compact_within(self, conversation: Conversation, wait_s: float) -> None:
         """Compact, and wait so long for it: it goes on beside. A failure is logged."""
-        self._begun(conversation.key)
+        self._forget_missing(conversation)
         await asyncio.wait({self._spawn(self._compact(conversation))}, timeout=wait_s)
 
     # --- what the writer tells ---------------------------------------------------------------------
@@ -99,22 +102,26 @@ class Summaries:
             self._count(key, applied)
 
     def _count(self, key: ChannelKey, applied: Applied) -> None:
-        tokens = sum(one.analysis.token_count + LINE_TOKENS for one in applied.stored)
-        self._new_tokens[key] = self._new_tokens.get(key, 0) + tokens
-        self._new_messages[key] = self._new_messages.get(key, 0) + len(applied.stored)
-        settings = self._settings
-        if key not in self._running and (
-            self._new_tokens[key] >= NEXT_SHARE * settings.threshold_tokens
-            or self._new_messages[key] >= NEXT_SHARE * settings.threshold_messages
-        ):
-            self._begun(key)
+        tokens = sum(
+            self._settings.counted(one.analysis.token_count + LINE_TOKENS) for one in applied.stored
+        )
+        missing = self._missing.pop(key, self._usual)
+        missing = Missing(missing.tokens - tokens, missing.messages - len(applied.stored))
+        if missing.is_due and key not in self._running:
             self._running[key] = task = self._spawn(self._compact_if_due(Conversation(key)))
             task.add_done_callback(lambda _: self._running.pop(key, None))
+            return  # what is new from now on counts for the next attempt
+        self._await(key, missing)
 
-    def _begun(self, key: ChannelKey) -> None:
-        """What is new from now on counts for the next attempt."""
-        self._new_tokens.pop(key, None)
-        self._new_messages.pop(key, None)
+    def _forget_missing(self, conversation: Conversation) -> None:
+        """A compaction by hand counts as one by itself; that of a thread does not shorten its channel."""
+        if not conversation.thread_id:
+            self._missing.pop(conversation.key, None)
+
+    def _await(self, key: ChannelKey, missing: Missing) -> None:
+        self._missing[key] = missing
+        if len(self._missing) > REMEMBERED:
+            self._missing.popitem(last=False)
 
     async def _compact_if_due(self, conversation: Conversation) -> None:
         async with self._slots:
@@ -122,8 +129,12 @@ class Summaries:
 
     async def _compact(self, conversation: Conversation, *, only_if_due: bool = False) -> None:
         try:
-            if not only_if_due or await self._compactor.is_due(conversation):
-                await self._compactor.compact(conversation)
+            if only_if_due:
+                missing = await self._compactor.missing(conversation)
+                if not missing.is_due:
+                    self._await(conversation.key, missing)
+                    return
+            await self._compactor.compact(conversation)
         except BackscrollError as error:
             log.warning("a conversation is not compacted now", reason=error.message)
         except Exception:

@@ -17,6 +17,9 @@ from backscroll_sidecar.ports import StoredRecord
 SUMMARY = "summary"
 """The kind of the records. Their owner is the thread, their id the chain and the generation."""
 
+GENERATIONS = 2
+"""So many of the newest are in memory: what goes on from the last but one is what builds may show in full."""
+
 
 class SummaryKind(StrEnum):
     """How a summary was made."""
@@ -75,8 +78,7 @@ def encode_summary(summary: Summary) -> bytes:
     return msgspec.json.encode(summary)
 
 
-def newest_summary(records: Sequence[StoredRecord]) -> Summary | None:
-    """The summary that holds among the records of a conversation; None where there is none."""
-    if not records:
-        return None
-    return msgspec.json.decode(max(records, key=lambda one: one.number).body, type=Summary)
+def newest_summaries(records: Sequence[StoredRecord]) -> tuple[Summary, ...]:
+    """The summary that holds among the records of a conversation and the one before it, the newest first."""
+    newest = sorted(records, key=lambda one: one.number)[: -GENERATIONS - 1 : -1]
+    return tuple([msgspec.json.decode(one.body, type=Summary) for one in newest])

@@ -86,7 +86,7 @@ def openai_chat(body: Body) -> None:
         elif isinstance(content, str):
             need(content.strip() or calls, f"{where}: text content blocks must be non-empty")
         else:
-            need(role == "user", f"{where}.content: an array makes some models echo structure")
+            need(role != "assistant", f"{where}.content: an array makes some models echo structure")
             for part in content:
                 _chat_part(part, where)
     need(not waiting, "An assistant message with 'tool_calls' must be followed by tool messages")

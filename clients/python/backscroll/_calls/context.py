@@ -76,6 +76,7 @@ class ContextOptions(TypedDict, total=False):
     without_summary: bool
     tool_outputs: ToolOutputsName | int | None
     tool_output_chars: int | None
+    cache_marks: bool | None
 
 
 def _unexpected(name: str) -> TypeError:
@@ -139,6 +140,7 @@ def build_context(
     without_summary: bool = False,
     tool_outputs: ToolOutputsName | int | None = None,
     tool_output_chars: int | None = None,
+    cache_marks: bool | None = None,
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -217,6 +219,8 @@ def build_context(
     tool_outputs, tool_output_chars
         Results of tools in the history: "keep" them whole, show "head_tail" of so many characters,
         or "skip" them. None: as the server is set.
+    cache_marks
+        Put the marks into payloads that vendors' prompt caches want. None: with profile "steady".
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -282,6 +286,7 @@ def build_context(
         without_summary=without_summary,
         tool_outputs=tool_outputs,
         tool_output_chars=tool_output_chars,
+        cache_marks=cache_marks,
     )
     response: context_pb2.BuildContextResponse = yield Call("BuildContext", request, timeout_s)
     return Context.of(response, request)

@@ -102,6 +102,18 @@ class Fate(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FATE_VISIBILITY: _ClassVar[Fate]
     FATE_RECALLED: _ClassVar[Fate]
 
+class PrefixChange(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PREFIX_CHANGE_UNSPECIFIED: _ClassVar[PrefixChange]
+    PREFIX_CHANGE_NONE: _ClassVar[PrefixChange]
+    PREFIX_CHANGE_FIRST: _ClassVar[PrefixChange]
+    PREFIX_CHANGE_TOOLS: _ClassVar[PrefixChange]
+    PREFIX_CHANGE_SYSTEM: _ClassVar[PrefixChange]
+    PREFIX_CHANGE_SUMMARY: _ClassVar[PrefixChange]
+    PREFIX_CHANGE_TRIMMED: _ClassVar[PrefixChange]
+    PREFIX_CHANGE_STYLE: _ClassVar[PrefixChange]
+    PREFIX_CHANGE_MESSAGES: _ClassVar[PrefixChange]
+
 class Rung(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     RUNG_UNSPECIFIED: _ClassVar[Rung]
@@ -193,6 +205,15 @@ FATE_DUPLICATE: Fate
 FATE_DIVERSITY: Fate
 FATE_VISIBILITY: Fate
 FATE_RECALLED: Fate
+PREFIX_CHANGE_UNSPECIFIED: PrefixChange
+PREFIX_CHANGE_NONE: PrefixChange
+PREFIX_CHANGE_FIRST: PrefixChange
+PREFIX_CHANGE_TOOLS: PrefixChange
+PREFIX_CHANGE_SYSTEM: PrefixChange
+PREFIX_CHANGE_SUMMARY: PrefixChange
+PREFIX_CHANGE_TRIMMED: PrefixChange
+PREFIX_CHANGE_STYLE: PrefixChange
+PREFIX_CHANGE_MESSAGES: PrefixChange
 RUNG_UNSPECIFIED: Rung
 RUNG_RANKED: Rung
 RUNG_RECENT: Rung
@@ -256,7 +277,7 @@ class SystemPrompt(_message.Message):
     def __init__(self, text: _Optional[str] = ..., is_template: bool = ..., parameters: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class BuildContextRequest(_message.Message):
-    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language", "provider", "without_summary", "tool_outputs", "tool_output_chars")
+    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language", "provider", "without_summary", "tool_outputs", "tool_output_chars", "cache_marks")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     ASKER_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
@@ -295,6 +316,7 @@ class BuildContextRequest(_message.Message):
     WITHOUT_SUMMARY_FIELD_NUMBER: _ClassVar[int]
     TOOL_OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     TOOL_OUTPUT_CHARS_FIELD_NUMBER: _ClassVar[int]
+    CACHE_MARKS_FIELD_NUMBER: _ClassVar[int]
     channel: str
     asker: _message_pb2.Author
     question: str
@@ -333,7 +355,8 @@ class BuildContextRequest(_message.Message):
     without_summary: bool
     tool_outputs: ToolOutputs
     tool_output_chars: int
-    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ..., provider: _Optional[str] = ..., without_summary: bool = ..., tool_outputs: _Optional[_Union[ToolOutputs, str]] = ..., tool_output_chars: _Optional[int] = ...) -> None: ...
+    cache_marks: bool
+    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ..., provider: _Optional[str] = ..., without_summary: bool = ..., tool_outputs: _Optional[_Union[ToolOutputs, str]] = ..., tool_output_chars: _Optional[int] = ..., cache_marks: bool = ...) -> None: ...
 
 class Item(_message.Message):
     __slots__ = ("message", "role", "rank", "score", "sources", "own_sources", "category", "token_count", "truncated", "channel")
@@ -479,7 +502,7 @@ class Explanation(_message.Message):
     def __init__(self, profile: _Optional[str] = ..., factors: _Optional[_Iterable[str]] = ..., weights: _Optional[_Iterable[float]] = ..., threshold: _Optional[float] = ..., link: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[CandidateExplanation, _Mapping]]] = ...) -> None: ...
 
 class Diagnostics(_message.Message):
-    __slots__ = ("stage_microseconds", "cache_hit", "channel_generation", "exhaustive_search", "candidate_count", "server_version")
+    __slots__ = ("stage_microseconds", "cache_hit", "channel_generation", "exhaustive_search", "candidate_count", "server_version", "prefix_change")
     class StageMicrosecondsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -493,16 +516,18 @@ class Diagnostics(_message.Message):
     EXHAUSTIVE_SEARCH_FIELD_NUMBER: _ClassVar[int]
     CANDIDATE_COUNT_FIELD_NUMBER: _ClassVar[int]
     SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_CHANGE_FIELD_NUMBER: _ClassVar[int]
     stage_microseconds: _containers.ScalarMap[str, int]
     cache_hit: bool
     channel_generation: int
     exhaustive_search: bool
     candidate_count: int
     server_version: str
-    def __init__(self, stage_microseconds: _Optional[_Mapping[str, int]] = ..., cache_hit: bool = ..., channel_generation: _Optional[int] = ..., exhaustive_search: bool = ..., candidate_count: _Optional[int] = ..., server_version: _Optional[str] = ...) -> None: ...
+    prefix_change: PrefixChange
+    def __init__(self, stage_microseconds: _Optional[_Mapping[str, int]] = ..., cache_hit: bool = ..., channel_generation: _Optional[int] = ..., exhaustive_search: bool = ..., candidate_count: _Optional[int] = ..., server_version: _Optional[str] = ..., prefix_change: _Optional[_Union[PrefixChange, str]] = ...) -> None: ...
 
 class BuildContextResponse(_message.Message):
-    __slots__ = ("context_id", "channel_known", "asked_at_ms", "profile", "items", "messages", "payloads", "text", "tokens", "stable_prefix_tokens", "rung", "degradations", "trigger", "addressed", "question_type", "summary", "events", "explanation", "diagnostics", "speaker_style", "layout", "channel")
+    __slots__ = ("context_id", "channel_known", "asked_at_ms", "profile", "items", "messages", "payloads", "text", "tokens", "stable_prefix_tokens", "rung", "degradations", "trigger", "addressed", "question_type", "summary", "events", "explanation", "diagnostics", "speaker_style", "layout", "channel", "stable_prefix_messages")
     CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_KNOWN_FIELD_NUMBER: _ClassVar[int]
     ASKED_AT_MS_FIELD_NUMBER: _ClassVar[int]
@@ -525,6 +550,7 @@ class BuildContextResponse(_message.Message):
     SPEAKER_STYLE_FIELD_NUMBER: _ClassVar[int]
     LAYOUT_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    STABLE_PREFIX_MESSAGES_FIELD_NUMBER: _ClassVar[int]
     context_id: str
     channel_known: bool
     asked_at_ms: int
@@ -547,7 +573,8 @@ class BuildContextResponse(_message.Message):
     speaker_style: SpeakerStyle
     layout: Layout
     channel: str
-    def __init__(self, context_id: _Optional[str] = ..., channel_known: bool = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., messages: _Optional[_Iterable[_Union[RenderedMessage, _Mapping]]] = ..., payloads: _Optional[_Iterable[_Union[Payload, _Mapping]]] = ..., text: _Optional[str] = ..., tokens: _Optional[_Union[TokenCounts, _Mapping]] = ..., stable_prefix_tokens: _Optional[int] = ..., rung: _Optional[_Union[Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., trigger: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., addressed: bool = ..., question_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., summary: _Optional[str] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., diagnostics: _Optional[_Union[Diagnostics, _Mapping]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., layout: _Optional[_Union[Layout, str]] = ..., channel: _Optional[str] = ...) -> None: ...
+    stable_prefix_messages: int
+    def __init__(self, context_id: _Optional[str] = ..., channel_known: bool = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., messages: _Optional[_Iterable[_Union[RenderedMessage, _Mapping]]] = ..., payloads: _Optional[_Iterable[_Union[Payload, _Mapping]]] = ..., text: _Optional[str] = ..., tokens: _Optional[_Union[TokenCounts, _Mapping]] = ..., stable_prefix_tokens: _Optional[int] = ..., rung: _Optional[_Union[Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., trigger: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., addressed: bool = ..., question_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., summary: _Optional[str] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., diagnostics: _Optional[_Union[Diagnostics, _Mapping]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., layout: _Optional[_Union[Layout, str]] = ..., channel: _Optional[str] = ..., stable_prefix_messages: _Optional[int] = ...) -> None: ...
 
 class ModelCall(_message.Message):
     __slots__ = ("temperature", "max_tool_iterations", "enable_tools", "max_output_tokens", "extra_body_json", "model_api")

@@ -225,6 +225,8 @@ def _tell_rest(built: BuiltContext, out: pb.BuildContextResponse) -> None:
     out.context_id = built.context_id
     out.asked_at_ms = built.asked_at_ms
     out.stable_prefix_tokens = built.stable_prefix_tokens
+    if built.stable_prefix_messages:
+        out.stable_prefix_messages = built.stable_prefix_messages
     tokens, count = built.tokens, out.tokens
     count.system, count.tools, count.preferences = tokens.system, tokens.tools, tokens.preferences
     count.recent, count.semantic, count.question = tokens.recent, tokens.semantic, tokens.question
@@ -241,6 +243,8 @@ def _tell_diagnostics(diagnostics: Diagnostics, out: pb.Diagnostics) -> None:
     out.cache_hit, out.exhaustive_search = diagnostics.cache_hit, diagnostics.exhaustive_search
     out.channel_generation = diagnostics.channel_generation
     out.candidate_count = diagnostics.candidate_count
+    if diagnostics.prefix_change:
+        out.prefix_change = diagnostics.prefix_change
 
 
 def recorded_event(event: Event) -> pb.Event:

@@ -313,5 +313,6 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "without_summary": _as_sent,
     "tool_outputs": _word(TOOL_OUTPUTS_WORDS),
     "tool_output_chars": _number(16, 65_536),
+    "cache_marks": _as_sent,
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""
