@@ -89,7 +89,7 @@ def _recalled(stored):
     return replace(stored, analysis=analysis, state=MessageState.RECALLED)
 
 
-@pytest.mark.parametrize("profile", ["balanced", "chain_recent"])
+@pytest.mark.parametrize("profile", ["balanced", "chain_recent", "steady"])
 def test_what_only_the_floor_keeps_says_so(profile):
     """Law 7: a line below the threshold that is in all the same names the stage that kept it."""
     built = Room([say("m0", BEN, "unlinked")]).build_now(

@@ -345,7 +345,7 @@ class Settings(_Section):
         "Compact asks for it. Builds show the newest summary in both cases; none of them waits for one.",
     )
     compaction_tokens: int = Field(
-        default=16_000,
+        default=10_000,
         ge=2_000,
         description="So many tokens behind the summary begin a compaction by itself.",
     )

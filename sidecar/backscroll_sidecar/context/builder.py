@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -12,24 +12,21 @@ from numpy.typing import NDArray
 
 from backscroll_sidecar.adapters import (
     ADAPTERS,
-    OPENAI_CHAT,
     Adapter,
-    PayloadOptions,
     Speaker,
     writes_breakpoints,
 )
-from backscroll_sidecar.analyze import repeated_tokens
-from backscroll_sidecar.channels import LIVE
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.assembly import assemble, payload_messages, with_parts
-from backscroll_sidecar.context.budget import Fitted, Frame, frame_of
+from backscroll_sidecar.context.budget import Fitted, frame_of
 from backscroll_sidecar.context.compress import Limits
 from backscroll_sidecar.context.elsewhere import SEMANTIC, with_elsewhere
 from backscroll_sidecar.context.fallback_ladder import Picked, Picker
 from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
-from backscroll_sidecar.context.opening import Opening, StoredSummary
+from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.own_stages import fit_in_stages
+from backscroll_sidecar.context.payload_formats import PayloadFormats
 from backscroll_sidecar.context.profiles import ContextSettings, Profile, Route, Routes
 from backscroll_sidecar.context.prompt_texts import (
     question_text,
@@ -53,29 +50,21 @@ from backscroll_sidecar.context.response import (
 )
 from backscroll_sidecar.context.stable_prefix import (
     PrefixLog,
-    sent_prefix,
     stable_prefix,
     with_cache_marks,
 )
-from backscroll_sidecar.context.steady_window import (
-    Window,
-    end_of_day_ms,
-    speaking_rows,
-    window_of,
-)
+from backscroll_sidecar.context.steady_window import end_of_day_ms, speaking_rows, window_behind
 from backscroll_sidecar.domain import (
     Degradation,
     Event,
     Layout,
-    NeutralMessage,
-    ResponsePart,
-    Role,
+    SearchScope,
     SpeakerStyle,
 )
 from backscroll_sidecar.lines.line_source import Wanted
 from backscroll_sidecar.lines.rendering import AnswerCodec, RenderStyle
 from backscroll_sidecar.ports import Clock, EventSink
-from backscroll_sidecar.strategies import Strategy, StrategyQuery
+from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
 from backscroll_sidecar.tool_outputs import ToolOutputs
 
@@ -136,7 +125,7 @@ class ContextBuilder:
         self._settings = settings
         self._clock = clock
         self._events = events
-        self._adapters = _working(adapters)
+        self._formats = PayloadFormats(codec, settings.provider, adapters)
         self._codec = codec
         self._semantic = strategies.get(SEMANTIC)
         self._ids = RandomIds()
@@ -185,8 +174,23 @@ class ContextBuilder:
         if route.profile.is_steady:
             speaking = speaking_rows(opened.view, question.end)
             speaker = speaker_style(request, route, question, opened.view, speaking.tolist())
-            summary, size = self._window(request, route, query, system, summaries, speaker)
-            query, route = replace(query, recent_limit=size), route.showing_newest(size)
+            if request.speaker_style is None and request.semantic_scope is not SearchScope.CHANNEL:
+                speaker = SpeakerStyle.TAGGED
+            adapter = self._formats.wanted(request)[1]
+            wanted = self._wanted(request, route, speaker, adapter)
+            summary, count = window_behind(
+                summaries,
+                query,
+                frame_of(request, route.profile, adapter),
+                system,
+                Limits(
+                    min(route.profile.max_context, route.profile.recent_limit),
+                    route.profile.max_chars_per_message,
+                ),
+                wanted.style,
+                wanted.line_style(self._dated_at_ms(request, route, question.asked_at_ms)),
+            )
+            query, route = replace(query, recent_limit=count), route.showing_newest(count)
         watch.lap("question")
         picked = await self._picker.pick(
             query, question, route, deadline, has_history=not opened.degradations
@@ -207,24 +211,27 @@ class ContextBuilder:
         """Render, fit, assemble, record: the picked candidates as an answer."""
         request, route, opened, question = begun.request, begun.route, begun.opened, begun.question
         picked, context_id, watch = begun.picked, begun.context_id, begun.watch
-        formats, adapter = self._formats(request)
+        formats, adapter = self._formats.wanted(request)
         parts, kinds = await self._parts(begun, adapter)
         watch.lap("write")
         frame = frame_of(request, picked.profile, adapter)
         fitted, lost = await fit_in_stages(parts, frame, picked.profile, begun.deadline)
         watch.lap("fit")
         fitted = with_parts(fitted, frame)
-        is_steady, stable_system = (
-            picked.profile.is_steady,
-            stable_system_text(request, question, begun.system),
-        )
+        is_steady = picked.profile.is_steady
+        stable_system = stable_system_text(request, question, begun.system)
         prefix = stable_prefix(
             fitted.parts, frame, fitted.tokens, stable_system, is_steady=is_steady
         )
-        change = 0
-        if is_steady and request.layout is Layout.TURNS:
-            change = self._change_of(begun, fitted, frame, stable_system)
-        options = self._payload_options(request, route)
+        if is_steady and frame.layout is Layout.TURNS:
+            conversation = (
+                request.key,
+                question.narrow_thread_id,
+                picked.profile.name,
+                request.self_ids,
+            )
+            prefix = self._prefixes.noted(conversation, prefix, fitted.parts, frame, stable_system)
+        options = self._formats.options(request, route.model)
         has_marks = is_steady if request.cache_marks is None else request.cache_marks
         marked_count = prefix.payload_message_count if has_marks else 0
         has_form = adapter.line_form and not fitted.parts.lines.has_parts
@@ -236,7 +243,7 @@ class ContextBuilder:
         if times < len(formats):
             others = [one for one in formats if not times or one != adapter.name]
             sent = with_cache_marks(payload_messages(fitted, frame), marked_count)
-            fields, not_adapted = self._payload_fields(others, sent, options)
+            fields, not_adapted = self._formats.fields(others, sent, options)
             content = np.concatenate((content, np.frombuffer(fields, np.uint8)))
         watch.lap("adapt")
         degradations = (
@@ -248,13 +255,13 @@ class ContextBuilder:
             *not_adapted,
         )
         events = self._record(request, context_id, fitted, picked.profile, watch)
-        messages: tuple[NeutralMessage, ...] = ()
-        if as_values:
-            messages = with_cache_marks(payload_messages(fitted, frame), marked_count)
         built = built_context(
             request, route.model, context_id, opened, question, picked, fitted, content, events, degradations,
-            messages, prefix, change, watch,
+            prefix, watch,
         )  # fmt: skip
+        if as_values:
+            messages = with_cache_marks(payload_messages(fitted, frame), marked_count)
+            built = replace(built, payload_messages=messages)
         self._finish(built, opened, watch)
         return built
 
@@ -263,76 +270,6 @@ class ContextBuilder:
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         self.numbers.tell(built.rung, built.degradations)
         log_built(built)
-
-    def _payload_options(self, request: BuildRequest, route: Route) -> PayloadOptions:
-        """What payloads that are made of values have beside the messages."""
-        return PayloadOptions(
-            route.model,
-            request.tools_json,
-            request.include_names,
-            request.provider or self._settings.provider,
-            request.reserve_tokens or None,
-        )
-
-    def _payload_fields(
-        self, names: Sequence[str], messages: Sequence[NeutralMessage], options: PayloadOptions
-    ) -> tuple[bytes, tuple[Degradation, ...]]:
-        """The fields of the answer for payloads that are made of values; a format costs only itself."""
-        fields: list[bytes] = []
-        lost: tuple[Degradation, ...] = ()
-        for name in names:
-            try:
-                body = self._adapters[name].payload(messages, options)
-                fields.append(self._codec.payload_field(name, body))
-            except Exception as error:
-                log.warning(
-                    "adapter failed", format=name, error=type(error).__name__, exc_info=True
-                )
-                lost += (Degradation("adapt", "ERROR", name),)
-        return b"".join(fields), lost
-
-    def _formats(self, request: BuildRequest) -> tuple[tuple[str, ...], Adapter]:
-        """The payload formats that are wanted, and the first one's adapter."""
-        formats: tuple[str, ...] = ()
-        if ResponsePart.PAYLOADS not in request.omit:
-            wanted = request.payload_formats
-            formats = (OPENAI_CHAT.name,) if wanted is None else wanted
-        return formats, next(filter(None, map(self._adapters.get, formats)), OPENAI_CHAT)
-
-    def _window(
-        self,
-        request: BuildRequest,
-        route: Route,
-        query: StrategyQuery,
-        system: str,
-        summaries: Sequence[StoredSummary],
-        speaker: SpeakerStyle,
-    ) -> tuple[StoredSummary | None, int]:
-        """How many of the newest messages stand in the window that moves in steps, and the summary before it.
-
-        An older summary stays for as long as all that was said since then has room behind it.
-        """
-        profile, adapter = route.profile, self._formats(request)[1]
-        frame = frame_of(request, profile, adapter)
-        wanted = self._wanted(request, route, speaker, adapter)
-        dates = wanted.line_style(self._dated_at_ms(request, route, query.asked_at_ms))
-        limits = Limits(
-            min(profile.max_context, profile.recent_limit), profile.max_chars_per_message
-        )
-        system_tokens = repeated_tokens(system, frame.tokenizer)
-
-        def window(summary: StoredSummary | None) -> Window:
-            told = repeated_tokens(summary.text, frame.tokenizer) if summary else 0
-            upto_seq = summary.upto_seq if summary else 0
-            beside_tokens = system_tokens + told
-            return window_of(query, upto_seq, frame, beside_tokens, limits, wanted.style, dates)
-
-        for older in reversed(summaries[1:]):
-            found = window(older)
-            if found.is_whole:
-                return older, found.message_count
-        newest = summaries[0] if summaries else None
-        return newest, window(newest).message_count
 
     def _wanted(
         self, request: BuildRequest, route: Route, speaker: SpeakerStyle, adapter: Adapter
@@ -357,22 +294,6 @@ class ContextBuilder:
         """The moment that dates are written for: all day long the same where lines are to stay as they are."""
         is_kept = route.profile.is_steady and request.time_style is None
         return end_of_day_ms(asked_at_ms, route.zone) if is_kept else asked_at_ms
-
-    def _change_of(self, begun: _Begun, fitted: Fitted, frame: Frame, stable_system: str) -> int:
-        """What the payload begins with beside the one before."""
-        request, view, parts = begun.request, begun.opened.view, fitted.parts
-
-        def is_shown(message_id: str) -> bool:
-            row = view.row_of(message_id)
-            return row >= 0 and view.state.item(row) == LIVE
-
-        source = parts.lines.source
-        day_ms = source.line_style.asked_at_ms if source else 0
-        return self._prefixes.note(
-            (request.key, begun.question.narrow_thread_id, begun.picked.profile.name, request.self_ids),
-            sent_prefix(parts, frame, stable_system, (parts.speaker, day_ms, parts.texts.language)),
-            is_shown,
-        )  # fmt: skip
 
     async def _parts(self, begun: _Begun, adapter: Adapter) -> tuple[Parts, list[int]]:
         """All that is to be shown, rendered; and the kinds of the lines."""
@@ -432,17 +353,3 @@ class ContextBuilder:
         events = compression_events(context_id, began_ms, now_ms, asked, fitted, limits)
         self._events.emit(request.key, context_id, events)
         return events
-
-
-def _working(adapters: Mapping[str, Adapter]) -> Mapping[str, Adapter]:
-    """Those that do not break: one vendor's format costs only itself."""
-    found = {}
-    for name, adapter in adapters.items():
-        try:
-            if form := adapter.line_form:
-                form.envelope("", "")
-                form.around(Role.USER, "name")
-            found[name] = adapter
-        except Exception as error:
-            log.warning("adapter failed", format=name, error=type(error).__name__, exc_info=True)
-    return found

@@ -34,7 +34,7 @@ from backscroll_sidecar.context.ranking import (
 )
 from backscroll_sidecar.context.selection import Selection
 from backscroll_sidecar.context.stable_prefix import StablePrefix
-from backscroll_sidecar.domain import Degradation, Event, NeutralMessage, Rung
+from backscroll_sidecar.domain import Degradation, Event, Rung
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.lines.line_source import Elsewhere
 from backscroll_sidecar.ports import Clock
@@ -65,9 +65,7 @@ def built_context(
     content: NDArray[np.uint8],
     events: tuple[Event, ...],
     degradations: tuple[Degradation, ...],
-    messages: tuple[NeutralMessage, ...],
     prefix: StablePrefix,
-    prefix_change: int,
     watch: Stopwatch,
 ) -> BuiltContext:
     """Put the answer together; what the fit had to drop has its fate already."""
@@ -92,7 +90,7 @@ def built_context(
             opened.view.generation,
             gathered.exhaustive,
             len(gathered.rows),
-            prefix_change,
+            prefix.change,
         ),
         trigger_fragment=opened.view.fragments[question.trigger_row]
         if question.trigger_row >= 0
@@ -105,7 +103,6 @@ def built_context(
         channel=request.key.channel,
         narrow_thread_id=question.narrow_thread_id,
         model=model,
-        payload_messages=messages,
         language=parts.texts.language,
         omit=request.omit,
     )

@@ -126,7 +126,7 @@ def select(
         chosen, alike = diversify(view, gathered, ranked, chosen, profile)
         fate[alike], stage[alike] = TOO_ALIKE, BY_FATE
     if profile.is_steady:
-        chosen = _talk_first(gathered, chosen)
+        chosen = _talk_first(gathered, chosen, question.explicit_parent_row)
     if pins:
         chosen = np.append(first, chosen)
     if exchanges.members:
@@ -137,10 +137,14 @@ def select(
     return Selection(chosen, fate, stage)
 
 
-def _talk_first(gathered: Gathered, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The messages of the talk, the newest first, then the references in their order."""
-    is_reference = gathered.semantic[chosen]
-    return np.append(np.sort(chosen[~is_reference])[::-1], chosen[is_reference])
+def _talk_first(
+    gathered: Gathered, chosen: NDArray[np.int64], answered_row: int
+) -> NDArray[np.int64]:
+    """What the question replies to, then the messages of the talk, the newest first, then references in their order."""
+    is_first = gathered.rows[chosen] == answered_row
+    is_talk = ~is_first & ~gathered.semantic[chosen]
+    talk = np.sort(chosen[is_talk])[::-1]
+    return np.concatenate((chosen[is_first], talk, chosen[~is_first & ~is_talk]))
 
 
 def select_nothing() -> Selection:

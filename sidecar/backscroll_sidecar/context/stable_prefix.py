@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from backscroll_scoring.layout import COUNT
 from backscroll_sidecar.analyze import repeated_tokens
+from backscroll_sidecar.channels import LIVE
 from backscroll_sidecar.context.budget import Frame
 from backscroll_sidecar.context.layouts import Block, Part, Parts
 from backscroll_sidecar.context.model import TokenCounts
@@ -39,11 +40,15 @@ class PrefixChange(IntEnum):
 
 
 class StablePrefix(NamedTuple):
-    """How much of a payload's beginning stays: tokens, messages of the answer's list, and of the payload."""
+    """How much of a payload's beginning stays: tokens, messages of the answer's list, and of the payload.
+
+    `change` is a `PrefixChange`, 0 where nobody looked.
+    """
 
     tokens: int
     message_count: int
     payload_message_count: int
+    change: int = 0
 
 
 def stable_prefix(
@@ -172,12 +177,26 @@ class PrefixLog:
     def __init__(self) -> None:
         self._sent: OrderedDict[Hashable, SentPrefix] = OrderedDict()
 
-    def note(
-        self, conversation: Hashable, sent: SentPrefix, is_shown: Callable[[str], bool]
-    ) -> PrefixChange:
-        """Remember it, and say what became of the one before (`change_of`)."""
+    def noted(
+        self,
+        conversation: Hashable,
+        prefix: StablePrefix,
+        parts: Parts,
+        frame: Frame,
+        stable_system: str,
+    ) -> StablePrefix:
+        """Remember what a payload by turns begins with; the same with what became of the one before."""
+        source = parts.lines.source
+        dated_at_ms = source.line_style.asked_at_ms if source else 0
+        style = parts.speaker, dated_at_ms, parts.texts.language
+        sent = sent_prefix(parts, frame, stable_system, style)
+
+        def is_shown(message_id: str) -> bool:
+            row = source.view.row_of(message_id) if source else -1
+            return row >= 0 and source is not None and source.view.state.item(row) == LIVE
+
         change = change_of(sent, self._sent.pop(conversation, None), is_shown)
         self._sent[conversation] = sent
         if len(self._sent) > REMEMBERED:
             self._sent.popitem(last=False)
-        return change
+        return prefix._replace(change=change)

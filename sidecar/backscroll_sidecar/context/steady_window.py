@@ -7,6 +7,7 @@ drops three quarters of itself at once. Where it begins depends on the messages 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import Frame
 from backscroll_sidecar.context.compress import MOST_CHARS_A_TOKEN, Limits
+from backscroll_sidecar.context.opening import StoredSummary
 from backscroll_sidecar.domain import AuthorKind, Role, TimeStyle
 from backscroll_sidecar.lines.line_format import MS_PER_DAY, LineStyle, Said, line_prefix, outside
 from backscroll_sidecar.lines.rendering import RenderStyle, name_tokens
@@ -142,6 +144,34 @@ def window_of(
     tokens = line_tokens(view, rows, style, dates, limits.max_chars_per_message)
     first = first_shown(tokens, view.seq[rows], room_tokens(frame, beside_tokens), most)
     return Window(len(rows) - first, is_whole=not first)
+
+
+def window_behind(
+    summaries: Sequence[StoredSummary],
+    query: StrategyQuery,
+    frame: Frame,
+    system: str,
+    limits: Limits,
+    style: RenderStyle,
+    dates: LineStyle,
+) -> tuple[StoredSummary | None, int]:
+    """The summary before the window, one of these, the newest first; and how many messages stand in the window.
+
+    An older summary stays for as long as all that was said since then has room behind it.
+    """
+    system_tokens = repeated_tokens(system, frame.tokenizer)
+
+    def window(summary: StoredSummary | None) -> Window:
+        told = repeated_tokens(summary.text, frame.tokenizer) if summary else 0
+        upto_seq = summary.upto_seq if summary else 0
+        return window_of(query, upto_seq, frame, system_tokens + told, limits, style, dates)
+
+    for older in reversed(summaries[1:]):
+        found = window(older)
+        if found.is_whole:
+            return older, found.message_count
+    newest = summaries[0] if summaries else None
+    return newest, window(newest).message_count
 
 
 def speaking_rows(view: ChannelView, end: int) -> NDArray[np.int32]:

@@ -83,7 +83,7 @@ class CompactionSettings:
     """
 
     is_automatic: bool = False
-    threshold_tokens: int = 16_000
+    threshold_tokens: int = 10_000
     threshold_messages: int = 400
     keep_tokens: int = 4_000
 

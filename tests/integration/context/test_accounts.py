@@ -112,7 +112,7 @@ async def test_no_part_makes_it_exceed_the_budget(client, profile):
     for line in ("likes short answers", "说中文", "is called Dr. Ann"):
         await client.set_preference("u1", line)
     usual = (await ask(client, profile=profile, explain=False)).tokens
-    assert usual.total <= usual.budget == (16_384 if profile == "naive" else 4_096)
+    assert usual.total <= usual.budget == (16_384 if profile in {"naive", "steady"} else 4_096)
     for layout, budget in product(LAYOUTS, (250, 400, 1_000, 4_096)):
         context = await ask(
             client, profile=profile, layout=layout, token_budget=budget, tools_json=TOOLS,

@@ -12,7 +12,17 @@ ANN, BOT = Author("u1", "Ann"), Author("bot", "Helper", "bot")
 LINES = [
     Message(f"h{n}", ["u2", "u3"][n % 2], f"word said at {n}", NOON + n * HOUR) for n in range(10)
 ]
-PROFILES = ("balanced", "classic", "naive", "memory", "hybrid", "room", "retrieval", "chain_recent")
+PROFILES = (
+    "balanced",
+    "classic",
+    "naive",
+    "memory",
+    "hybrid",
+    "room",
+    "retrieval",
+    "chain_recent",
+    "steady",
+)
 
 
 def at(hour: int) -> int:

@@ -51,7 +51,7 @@ async def test_provider_compressor_assembler_adapter(layout):
     own = {f"naive_{stage}": f"{MODULE}:{name}" for stage, name in names}
     async with served(**own) as (client, app):
         await client.append("room", TALK)
-        app.builder._adapters = {"openai_chat": NotingAdapter()}
+        app.builder._formats._adapters = {"openai_chat": NotingAdapter()}
         plain = await ask(
             client, profile="room", layout=layout, overrides=Overrides(recent_limit=12)
         )

@@ -15,7 +15,16 @@ RULE = Message("rule", BEN, "群规：不要剧透 (no spoilers)", NOON - 30 * D
 NOISE = [
     Message(f"n{n:03}", BEN, f"small talk number {n}", NOON - DAY + n * MINUTE) for n in range(200)
 ]
-PROFILES = ("balanced", "chain_recent", "retrieval", "memory", "hybrid", "hybrid_linear", "room")
+PROFILES = (
+    "balanced",
+    "chain_recent",
+    "retrieval",
+    "memory",
+    "hybrid",
+    "hybrid_linear",
+    "room",
+    "steady",
+)
 
 
 async def ask(client, room="room", **fields):

@@ -14,7 +14,7 @@ LINES = [
     for n in range(40)
 ]
 PROFILES = (
-    "balanced", "classic", "chain_recent", "retrieval", "naive", "memory", "room", "hybrid", "hybrid_linear",
+    "balanced", "classic", "chain_recent", "retrieval", "naive", "memory", "room", "hybrid", "hybrid_linear", "steady",
 )  # fmt: skip
 SHORT, TEA, FORMAL = "likes short answers", "喜欢喝茶 (tea)", "wants to be called Dr. Ann"
 

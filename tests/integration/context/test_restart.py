@@ -25,7 +25,7 @@ PEOPLE = [
     Author("bot", "Helper", "bot"),
 ]
 PROFILES = [
-    "balanced", "classic", "chain_recent", "retrieval", "naive", "room", "memory", "hybrid", "hybrid_linear",
+    "balanced", "classic", "chain_recent", "retrieval", "naive", "room", "memory", "hybrid", "hybrid_linear", "steady",
 ]  # fmt: skip
 
 

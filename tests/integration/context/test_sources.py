@@ -10,7 +10,7 @@ MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 ANN, BEN, CAT = Author("u1", "Ann"), Author("u2", "Ben"), Author("u3", "小黑")
 BOT = Author("bot", "Helper", "bot")
 PROFILES = (
-    "balanced", "classic", "chain_recent", "retrieval", "naive", "memory", "hybrid", "hybrid_linear", "room",
+    "balanced", "classic", "chain_recent", "retrieval", "naive", "memory", "hybrid", "hybrid_linear", "room", "steady",
 )  # fmt: skip
 CHAT = [
     Message("own-old", ANN, "the cellar key hangs behind the clock", NOON - 40 * HOUR),

@@ -11,8 +11,9 @@ import pytest
 from backscroll import AsyncClient, Author, Message, ToolCall, ToolResult
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.analyze import token_counter
-from backscroll_sidecar.domain import TokenizerName
-from tests.integration.summaries.test_long_chat import MisbehavingSummariser
+from backscroll_sidecar.context.stable_prefix import with_cache_marks
+from backscroll_sidecar.domain import NeutralMessage, Role, TokenizerName
+from tests.integration.summaries.test_long_chat import WORDS, MisbehavingSummariser
 from tests.kit.chats import DAY_MS, NOON_MS
 from tests.kit.fake_model import FakeModel
 from tests.kit.served import served
@@ -24,7 +25,6 @@ MESSAGES_A_TURN = 10
 BOT = Author("bot", "Cat", kind="bot")
 TOOLS = '[{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]'
 SYSTEM = "You are the bot of this room. " * 140
-WORDS = "we could meet near the old station and bring the blue box 猫 在 沙发 上 睡觉".split()
 COUNT = token_counter(TokenizerName.O200K).count
 
 
@@ -81,7 +81,11 @@ def tokens_alike(one: list[dict], other: list[dict]) -> int:
     for a, b in zip(one, other, strict=False):
         if a != b:
             break
-        alike += 4 + COUNT(a.get("content") or "") + sum(COUNT(json.dumps(c)) for c in a.get("tool_calls", ()))
+        alike += (
+            4
+            + COUNT(a.get("content") or "")
+            + sum(COUNT(json.dumps(c)) for c in a.get("tool_calls", ()))
+        )
     return alike
 
 
@@ -99,7 +103,7 @@ async def test_three_hundred_turns_of_a_growing_group(tmp_path: Path, is_compact
     """3,000 messages, a system text of 1,000 tokens: the prefix stays for eight turns and more in the median, what is
     reported is there, nothing is over the budget, and a restart in the middle changes nothing.
     """
-    settings = {"compaction": "auto", "compaction_tokens": 4_400, "compaction_keep_tokens": 400}
+    settings = {"compaction": "auto", "compaction_tokens": 4_500, "compaction_keep_tokens": 400}
     runs, lived, shown, turns = list[int](), 0, 0, 300
     before: list[dict] = []
     reported = 0
@@ -133,7 +137,6 @@ async def test_three_hundred_turns_of_a_growing_group(tmp_path: Path, is_compact
                 reported = raw.stable_prefix_tokens
                 assert [one.content for one in raw.messages[: raw.stable_prefix_messages]]
                 shown += raw.HasField("summary")
-    print('RUNS', median(runs[1:]), runs)
     assert median(runs[1:]) >= 8
     assert shown > 250 if is_compacted else shown == 0
     assert reported > COUNT(SYSTEM)
@@ -180,13 +183,15 @@ async def test_each_change_says_why(tmp_path: Path):
 async def test_what_is_found_elsewhere_stands_behind(tmp_path: Path):
     """What the question replies to, pins and what the history answers come behind the window, not before it."""
     async with served(tmp_path / "b.db") as (client, _):
-        await client.append(ROOM, [Message("old", people(0)[0], "The wifi password is tulip-42.", at(-90))])
+        await client.append(
+            ROOM, [Message("old", people(0)[0], "The wifi password is tulip-42.", at(-90))]
+        )
         await client.append(ROOM, [Message("pin", people(0)[1], "Rule one: no spoilers.", at(-90))])
         for number in range(24):
             await client.append(ROOM, said(number, at(number)))
         await client.pin_message(ROOM, "pin")
         first = await build(client, 24)
-        assert first.items[0].message.id not in {"old"}
+        assert first.items[0].message.id != "old"
         raw = (
             await client.build_context(
                 ROOM, "what was the wifi password?", asker="u0", system=SYSTEM, asked_at=at(24),
@@ -201,8 +206,9 @@ async def test_what_is_found_elsewhere_stands_behind(tmp_path: Path):
         stays = raw.messages[: raw.stable_prefix_messages]
         behind = raw.messages[raw.stable_prefix_messages :]
         assert "tulip-42" not in "".join(one.content for one in stays)
-        assert "tulip-42" in behind[0].content and "no spoilers" in behind[0].content
         assert len(behind) == 2
+        assert "tulip-42" in behind[0].content
+        assert "no spoilers" in behind[0].content
 
 
 def marks(value: object) -> int:
@@ -227,8 +233,10 @@ async def test_marks_for_prompt_caches(tmp_path: Path):
             await client.append(ROOM, said(number, at(number)))
         made = await bodies(client, 7, model="gpt-4o-mini", provider="api.openai.com/v1")
         claude = made["anthropic_messages"]
-        assert [marks(made[api]) for api in ("openai_chat", "openai_responses", "gemini_contents")] == [0] * 3
-        assert marks(claude) == 4 and marks(claude["system"]) == 1
+        assert [
+            marks(made[api]) for api in ("openai_chat", "openai_responses", "gemini_contents")
+        ] == [0] * 3
+        assert (marks(claude), marks(claude["system"])) == (4, 1)
         assert "cache_control" not in claude["messages"][-1]["content"][-1]
         assert marks(claude["messages"][-3:]) >= 1
         new = {"model": "gpt-5.6-mini-2026-08-01", "provider": "api.openai.com/v1"}
@@ -247,7 +255,9 @@ async def test_marks_for_prompt_caches(tmp_path: Path):
         compatible = new | {"provider": "llm.example.org/v1"}
         assert marks((await bodies(client, 8, **compatible))["openai_chat"]) == 0
         asked = await bodies(client, 8, profile="balanced", cache_marks=True)
-        assert marks(asked["anthropic_messages"]) == marks(asked["anthropic_messages"]["system"]) == 1
+        assert (
+            marks(asked["anthropic_messages"]) == marks(asked["anthropic_messages"]["system"]) == 1
+        )
         assert marks((await bodies(client, 8, profile="balanced"))["anthropic_messages"]) == 0
         varying = {"text": "It is {{asked_at}}.", "is_template": True}
         changing = await bodies(client, 8, system=pb.SystemPrompt(**varying))
@@ -256,9 +266,6 @@ async def test_marks_for_prompt_caches(tmp_path: Path):
 
 def test_marks_stand_in_the_same_places():
     """The places between do not move with the end."""
-    from backscroll_sidecar.context.stable_prefix import with_cache_marks
-    from backscroll_sidecar.domain import NeutralMessage, Role
-
     lines = [NeutralMessage(Role.USER, f"line {n}") for n in range(90)]
     places = [
         [at for at, one in enumerate(with_cache_marks(lines, n)) if one.ends_prefix]

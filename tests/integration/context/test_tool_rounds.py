@@ -49,7 +49,8 @@ ROUND_IDS = {"c", "ra", "rb"}
 
 
 @pytest.mark.parametrize(
-    "profile", ["balanced", "chain_recent", "room", "naive", "classic", "retrieval", "hybrid"]
+    "profile",
+    ["balanced", "chain_recent", "room", "naive", "classic", "retrieval", "hybrid", "steady"],
 )
 @pytest.mark.parametrize("maximum", range(1, 8))
 def test_a_round_is_never_cut(profile: str, maximum: int):
@@ -200,7 +201,7 @@ def answered(call_id: str) -> ToolResultPart:
 
 
 @pytest.mark.parametrize(
-    "profile", ["balanced", "chain_recent", "room", "naive", "classic", "hybrid"]
+    "profile", ["balanced", "chain_recent", "room", "naive", "classic", "hybrid", "steady"]
 )
 @pytest.mark.parametrize("maximum", range(1, 7))
 def test_rounds_that_hang_together_are_one(profile: str, maximum: int):
@@ -288,7 +289,9 @@ def test_rounds_of_any_chat_stay_whole(data: st.DataObject):
         parts_of[f"m{n}"] = parts
         lines.append(mixed(f"m{n}", *(parts or [TextPart(f"words {n}")]), ago=40 - n))
     maximum = data.draw(st.integers(1, 12))
-    profile = data.draw(st.sampled_from(["balanced", "room", "naive", "chain_recent", "hybrid"]))
+    profile = data.draw(
+        st.sampled_from(["balanced", "room", "naive", "chain_recent", "hybrid", "steady"])
+    )
     overrides = {"max_context": maximum, "recent_limit": data.draw(st.integers(1, 14))}
     policy = data.draw(st.sampled_from([ContextSettings(), DROP]))
     built = Room(lines, settings=policy).build_now(profile=profile, overrides=overrides)

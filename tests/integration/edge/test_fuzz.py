@@ -54,6 +54,18 @@ def spoil(parts: tuple[Any, int, int]) -> bytes:
     return bytes(raw[: place + 1] if value % 3 == 0 else raw)
 
 
+FUZZED_PROFILES = [
+    "balanced",
+    "classic",
+    "chain_recent",
+    "retrieval",
+    "naive",
+    "hybrid",
+    "room",
+    "steady",
+]
+
+
 @st.composite
 def odd_messages(draw: Any, kind: Any, depth: int = 0) -> Any:
     message = kind()
@@ -222,7 +234,7 @@ def good_questions(draw: Any) -> context_pb2.BuildContextRequest:
         thread_id=some(SOME_IDS | st.just("")),
         session_id=some(SOME_IDS),
         self_ids=draw(st.lists(SOME_IDS, max_size=2)),
-        profile=some(st.sampled_from(["balanced", "classic", "chain_recent", "retrieval", "naive", "hybrid", "room"])),
+        profile=some(st.sampled_from(FUZZED_PROFILES)),
         overrides=some(overrides),
         layout=draw(st.integers(0, 4)),
         speaker_style=draw(st.integers(0, 2)),

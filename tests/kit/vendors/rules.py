@@ -46,9 +46,28 @@ def _no_lone_surrogates(value: object) -> None:
 # --- OpenAI chat -------------------------------------------------------------------------------------
 
 
+def _breakpoints(body: Body) -> None:
+    """At most 80 are looked at, and models before gpt-5.6 know none."""
+    count = _count("prompt_cache_breakpoint", body)
+    version = re.match(r"gpt-(\d+)\.?(\d*)", body["model"])
+    is_known = version and (int(version[1]), int(version[2] or 0)) >= (5, 6)
+    need(not count or is_known, "Unknown parameter: 'prompt_cache_breakpoint'.")
+    need(count <= 80, "too many prompt_cache_breakpoint")
+
+
+def _count(name: str, value: object) -> int:
+    match value:
+        case Mapping():
+            return (name in value) + sum(_count(name, one) for one in value.values())
+        case list():
+            return sum(_count(name, one) for one in value)
+    return 0
+
+
 def openai_chat(body: Body) -> None:
     messages = body.get("messages")
     need(body.get("model"), "you must provide a model parameter")
+    _breakpoints(body)
     need(isinstance(messages, list) and messages, "'messages' must be a non-empty list")
     tools = {one["function"]["name"] for one in body.get("tools") or () if "function" in one}
     need(all(map(_STRICT.fullmatch, tools)), "Invalid 'tools[0].function.name'")
@@ -119,6 +138,7 @@ def _chat_part(part: Body, where: str) -> None:
 
 def openai_responses(body: Body) -> None:
     need(body.get("model"), "Missing required parameter: 'model'.")
+    _breakpoints(body)
     items = body.get("input")
     need(isinstance(items, list) and items, "Missing required parameter: 'input'.")
     need(body.get("instructions", "x").strip(), "Invalid 'instructions'")

@@ -148,6 +148,9 @@ BREAKS: list[tuple[str, str, Callable[[dict], None]]] = [
     ("openai_chat", "an array for the model", put(M, 2, "content", [{"type": "text", "text": "x"}])),
     ("openai_chat", "half a character", put(M, 1, "content", "\ud83d")),
     ("openai_chat", "a tool with a dot", put("tools", 0, "function", "name", "a.b")),
+    ("openai_chat", "a breakpoint for an older model", put(M, 0, "content", [
+        {"type": "text", "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}},
+    ])),
     ("openai_responses", "no input", put("input", [])),
     ("openai_responses", "blank text", put("input", 0, "content", "")),
     ("openai_responses", "empty array", put("input", 4, "content", [])),

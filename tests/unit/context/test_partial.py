@@ -37,7 +37,7 @@ def test_a_partial_reply_is_no_candidate(profile, own):
     assert "The train to" not in built.text
 
 
-@pytest.mark.parametrize("profile", ["balanced", "classic", "chain_recent"])
+@pytest.mark.parametrize("profile", ["balanced", "classic", "chain_recent", "steady"])
 def test_in_the_chain_its_fate_is_visibility(profile):
     """Laws 7 and 8: the question answers what answers it; it is not shown; its own parent is."""
     built = Room(chat(reply_to="r1")).build_now(
