@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from functools import partial
 from statistics import median
 
 from backscroll.v1 import context_pb2
@@ -19,7 +20,7 @@ from backscroll_bench.speed.fixture import (
     stages_of,
 )
 from backscroll_bench.speed.load import Call, Load, Questions, closed_loop, open_channel, unary
-from backscroll_bench.speed.questions import Asking, elsewhere, near, near_questions
+from backscroll_bench.speed.questions import Asking, elsewhere, near, near_questions, summarised
 from backscroll_bench.speed.reading import Reading, Readings, latencies, rates
 from backscroll_bench.speed.stats import Rounds, Wrong, percentile
 
@@ -76,6 +77,21 @@ async def embedding(bench: Bench, asking: Asking) -> Readings:
         "r0_p50_ms": median(a for _, (a, _) in pairs) * 1e3,
         "encode_ms": median(b for _, (_, b) in pairs) * 1e3,
     }
+    return {"p50": Reading(rounds.ratio, details, rounds)}
+
+
+async def summary(bench: Bench, count: int) -> Readings:
+    """Builds that show a summary against the same without. Reading: p50."""
+    shown, without = await summarised(bench, count)
+
+    async def load_of(asked: Questions) -> Load:
+        calls = bench.sizes.calls
+        return await closed_loop(asked.call, asked.requests, calls, longest_s=bench.sizes.seconds)
+
+    await load_of(shown), await load_of(without)
+    pairs = await bench.interleaved(partial(load_of, shown), partial(load_of, without))
+    rounds = Rounds(tuple(a.p50_s for a, _ in pairs), tuple(b.p50_s for _, b in pairs))
+    details = {"p50_ms": rounds.value * 1e3, "without_p50_ms": rounds.base * 1e3}
     return {"p50": Reading(rounds.ratio, details, rounds)}
 
 

@@ -34,6 +34,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 BUILD = "/backscroll.v1.ContextService/BuildContext"
+COMPACT = "/backscroll.v1.ContextService/Compact"
 STREAM = "/backscroll.v1.ContextService/StreamChat"
 APPEND = "/backscroll.v1.HistoryService/AppendMessages"
 FILL_BATCH = 500

@@ -38,6 +38,7 @@ def _far(count: int, *, as_text: bool = False) -> Asking:
 
 LIVED_IN: Asking = partial(questions.lived, count=10_000)
 LIVED_IN_CUT: Asking = partial(questions.lived, count=10_000, is_cut=True)
+STEADY: Asking = partial(questions.steady, count=10_000)
 EXPLAINED: Asking = partial(questions.explained, count=10_000)
 
 PARTS: Mapping[str, Part] = {
@@ -51,6 +52,8 @@ PARTS: Mapping[str, Part] = {
     "balanced-100k": partial(build, asking=_near("balanced", 100_000)),
     "lived-in-10k": partial(build, asking=LIVED_IN),
     "lived-in-cut-10k": partial(build, asking=LIVED_IN_CUT),
+    "summary-10k": partial(builds.summary, count=10_000),
+    "steady-10k": partial(build, asking=STEADY),
     "explain-10k": partial(build, asking=EXPLAINED),
     "balanced-c64": partial(throughput, asking=_near("balanced", 10_000), concurrency=64),
     "vector-10k": partial(build, asking=_far(10_000)),

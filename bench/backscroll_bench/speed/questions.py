@@ -15,7 +15,7 @@ from backscroll.v1 import context_pb2
 from backscroll.v1.context_pb2 import BuildContextRequest as Request
 from backscroll.v1.context_pb2 import BuildContextResponse as Response
 from backscroll_bench.speed import chats, lived_in, vectors
-from backscroll_bench.speed.fixture import BUILD, Bench, channel_of
+from backscroll_bench.speed.fixture import BUILD, COMPACT, Bench, channel_of
 from backscroll_bench.speed.load import Call, Questions
 from backscroll_bench.speed.resting import settled
 from backscroll_bench.speed.stats import Wrong
@@ -92,6 +92,41 @@ async def lived(bench: Bench, count: int, *, is_cut: bool = False) -> Questions:
             request.token_budget = CUT_TOKENS
 
     return await bench.once(("lived in", count, is_cut), made)
+
+
+async def steady(bench: Bench, count: int) -> Questions:
+    """Near ones about a channel of `count` messages, answered by the profile `steady` in its own budget."""
+
+    def change(_number: int, request: Request) -> None:
+        request.profile = "steady"
+
+    return await changed(await near(bench, "balanced", count), change)
+
+
+async def summarised(bench: Bench, count: int) -> tuple[Questions, Questions]:
+    """Those about a channel that has lived, once there is a summary of it: answered with it, and without."""
+
+    async def made() -> tuple[Questions, Questions]:
+        served = await bench.served()
+        asked = await lived(bench, count)
+        channel = Request.FromString(asked.requests[0]).channel
+        compact = context_pb2.CompactRequest(channel=channel, without_model=True)
+        await served.call(COMPACT)(compact.SerializeToString())
+        await settled(served.running.pid)
+        for request in asked.requests:
+            if not Response.FromString(await asked.call(request)).summary:
+                raise Wrong("an answer has no summary")
+        return await changed(asked, _as_it_is), await changed(asked, _without_summary)
+
+    return await bench.once(("summarised", count), made)
+
+
+def _as_it_is(_number: int, _request: Request) -> None:
+    """Change nothing."""
+
+
+def _without_summary(_number: int, request: Request) -> None:
+    request.without_summary = True
 
 
 async def explained(bench: Bench, count: int) -> Questions:

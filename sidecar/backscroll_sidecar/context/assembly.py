@@ -162,6 +162,12 @@ def _both(*literals: str) -> Iterator[bytes]:
         yield inside_json(one)
 
 
+@lru_cache(maxsize=256)
+def _both_kept(literal: str) -> tuple[bytes, ...]:
+    """The same of one that is shown again and again."""
+    return tuple(_both(literal))
+
+
 def assemble(
     fitted: Fitted,
     picked: Picked,
@@ -184,13 +190,12 @@ def assemble(
         form = frame.adapter.line_form
         asked_tail = form.around(Role.USER, fitted.asked_by)[1] if form else b""
         more = (asked_tail, parts.question.encode(), inside_json(parts.question))
-        if parts.preferences or parts.summary or frame.layout not in QUESTION_APART:
-            more += (
-                *_both(parts.literal(Part.LABELLED_QUESTION)),
-                *_both(parts.literal(Part.PREFERENCES)),
-            )
+        is_labelled = frame.layout not in QUESTION_APART
+        if parts.preferences or parts.summary or is_labelled:
+            label = parts.literal(Part.LABELLED_QUESTION) if is_labelled else ""
+            more += (*_both(label), *_both(parts.literal(Part.PREFERENCES)))
             if parts.summary:
-                more += (*_both(parts.literal(Part.SUMMARY)),)
+                more += _both_kept(parts.literal(Part.SUMMARY))
     else:
         program = _own_program(frame.layout, formats, has_text=bool(made.text))
         options = PayloadOptions(model, frame.tools_json, frame.with_names)

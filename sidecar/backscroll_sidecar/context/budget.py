@@ -197,11 +197,13 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
         return stages.count(shown, asked_by), shown, asked_by
 
     had_summary = bool(parts.summary)
-    if had_summary and not _has_room_for_summary(parts, limits, frame, stages):
-        parts = msgspec.structs.replace(parts, summary="")
     given, preferences = parts.lines, parts.preferences
     lines = NO_LINES if stages.has_assembler else given
     counted, shown, asked_by = count(lines, preferences)
+    is_full = stages.has_assembler or counted.total > frame.budget
+    if had_summary and is_full and not _has_room_for_summary(parts, limits, frame, stages):
+        parts = msgspec.structs.replace(parts, summary="")
+        counted, shown, asked_by = count(lines, preferences)
     if counted.bare > frame.budget:
         preferences = ()
         counted, shown, asked_by = count(lines, preferences)

@@ -142,7 +142,7 @@ class Parts(msgspec.Struct, frozen=True):
             case Part.PREFERENCES:
                 return preferences_line(self.preferences, self.texts)
             case Part.SUMMARY:
-                return indent(f"{self.texts.summary_title}\n{self.summary}")
+                return _summary(self.texts.summary_title, self.summary)
             case Part.QUESTION:
                 return self.question
             case _:
@@ -235,6 +235,12 @@ def messages_of(parts: Parts, blocks: Sequence[Block], layout: Layout) -> Iterat
         else:
             ids = tuple(parts.lines.message_id(i) for part in of for i in parts.shown_in(part))
             yield NeutralMessage(role, GAP.join(map(parts.text, of)), "", ids)
+
+
+@lru_cache(maxsize=256)
+def _summary(title: str, summary: str) -> str:
+    """A summary under its title; the same for many questions."""
+    return indent(f"{title}\n{summary}")
 
 
 def begins_with_system(text: str, system: str) -> bool:

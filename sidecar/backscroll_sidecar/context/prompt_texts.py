@@ -152,7 +152,13 @@ def speaker_style(
 
 def shown_summary(text: str, style: RenderStyle) -> str:
     """A summary as it is written, without anything that equals a mark."""
-    return escape_marks(text, keep_control=style.keep_control) if text else ""
+    return _escaped(text, style.keep_control) if text else ""
+
+
+@lru_cache(maxsize=256)
+def _escaped(text: str, keep_control: bool) -> str:
+    """A text that is shown again and again."""
+    return escape_marks(text, keep_control=keep_control)
 
 
 def shown_preferences(preferences: tuple[str, ...], style: RenderStyle) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, overload
 
@@ -225,6 +225,14 @@ class Lines(Sequence[Line]):
         if slot >= 0 and self.source is not None:
             return self.source.table.text(slot, LINE)
         return self.rendered(index).line
+
+    def said(self, index: int) -> Hashable:
+        """What a message of its own says: its role and its text, or its parts."""
+        slot = self.columns.item(SLOT, index)
+        if slot < 0 or self.source is None or self.places[index] in self.source.in_parts:
+            turn = self.rendered(index).turn
+            return turn.role, turn.content, turn.parts
+        return self.columns.item(ROLE, index), self.source.table.text(slot, CONTENT), ()
 
     def turn(self, index: int) -> NeutralMessage:
         """A line as a message of its own."""

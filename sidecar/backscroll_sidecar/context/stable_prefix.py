@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from backscroll_scoring.layout import COUNT
+from backscroll_scoring.layout import COUNT, PLACE
 from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels import LIVE
 from backscroll_sidecar.context.budget import Frame
@@ -114,43 +114,46 @@ class SentPrefix(NamedTuple):
     Attributes
     ----------
     style : how the messages were written.
-    message_ids, messages : of the talk, in order.
+    seqs : the numbers of the messages of the talk, in order.
+    messages : what each says, and by which name.
     """
 
     tools: int
     system: int
     summary: int
     style: Hashable
-    message_ids: tuple[str, ...]
+    seqs: tuple[int, ...]
     messages: tuple[int, ...]
 
 
 def sent_prefix(parts: Parts, frame: Frame, stable_system: str, style: Hashable) -> SentPrefix:
     """What a payload by turns begins with."""
-    lines = parts.lines
-    turns = [lines.turn(i) for i in parts.shown_in(Part.RECENT)]
-    names = lines.shared_names() if frame.has_names else {}
+    lines, source = parts.lines, parts.lines.source
+    shown = parts.shown_in(Part.RECENT)
+    seqs: list[int] = []
+    names: Sequence[object] = [""] * len(shown)
+    if source is not None:
+        rows = source.rows[lines.columns[PLACE][shown]]
+        seqs = source.view.seq[rows].tolist()
+        if frame.has_names:
+            authors = source.view.columns.author[rows].tolist()
+            names = [(source.view.people.names[one], one in source.shared) for one in authors]
     return SentPrefix(
         hash(frame.tools_json),
         hash(stable_system),
         hash(parts.summary),
         style,
-        tuple([one.message_ids[0] if one.message_ids else "" for one in turns]),
-        tuple(
-            [
-                hash((one.role, one.content, names.get(one.author_id, one.name), one.parts))
-                for one in turns
-            ]
-        ),
+        tuple(seqs),
+        tuple([hash((lines.said(i), name)) for i, name in zip(shown, names, strict=True)]),
     )
 
 
 def change_of(
-    now: SentPrefix, before: SentPrefix | None, is_shown: Callable[[str], bool]
+    now: SentPrefix, before: SentPrefix | None, is_shown: Callable[[int], bool]
 ) -> PrefixChange:
     """Whether a payload begins with all that the one before did, and if not, what is another.
 
-    `is_shown`: whether a message may still be shown. A window that moved on leaves behind one that may.
+    `is_shown`: whether a message of this number may still be shown. A window that moved on leaves behind one that may.
     """
     if before is None:
         return PrefixChange.FIRST
@@ -166,8 +169,8 @@ def change_of(
         return PrefixChange.NONE
     if now.style != before.style:
         return PrefixChange.STYLE
-    first = before.message_ids[0]
-    is_trimmed = now.message_ids[:1] != (first,) and is_shown(first)
+    first = before.seqs[0]
+    is_trimmed = now.seqs[:1] != (first,) and is_shown(first)
     return PrefixChange.TRIMMED if is_trimmed else PrefixChange.MESSAGES
 
 
@@ -191,9 +194,10 @@ class PrefixLog:
         style = parts.speaker, dated_at_ms, parts.texts.language
         sent = sent_prefix(parts, frame, stable_system, style)
 
-        def is_shown(message_id: str) -> bool:
-            row = source.view.row_of(message_id) if source else -1
-            return row >= 0 and source is not None and source.view.state.item(row) == LIVE
+        def is_shown(seq: int) -> bool:
+            if source is None:
+                return False
+            return bool((source.view.state[source.view.seq == seq] == LIVE).any())
 
         change = change_of(sent, self._sent.pop(conversation, None), is_shown)
         self._sent[conversation] = sent

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +21,8 @@ from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import Frame
 from backscroll_sidecar.context.compress import MOST_CHARS_A_TOKEN, Limits
 from backscroll_sidecar.context.opening import StoredSummary
-from backscroll_sidecar.domain import AuthorKind, Role, TimeStyle
-from backscroll_sidecar.lines.line_format import MS_PER_DAY, LineStyle, Said, line_prefix, outside
+from backscroll_sidecar.domain import AuthorKind, Role, SpeakerStyle, TimeStyle, TokenizerName
+from backscroll_sidecar.lines.line_format import MS_PER_DAY, LineStyle, Said, line_prefix
 from backscroll_sidecar.lines.rendering import RenderStyle, name_tokens
 from backscroll_sidecar.strategies import StrategyQuery, newest_live_rows
 from backscroll_sidecar.tool_outputs import OutputPolicy
@@ -69,9 +70,7 @@ def line_tokens(
         is_tool = view.role[rows] == Role.TOOL
         tokens[is_tool] = np.minimum(tokens[is_tool], most)
     tokens += style.adapter.framing.message_tokens
-    who = view.columns.author[rows].astype(np.int64) * len(Role) + view.role[rows]
-    _, first, number = np.unique(who, return_index=True, return_inverse=True)
-    tokens += np.array([_speaker_tokens(view, row, style) for row in rows[first].tolist()])[number]
+    tokens += _speaker_tokens(view, rows, style)
     times_ms = view.columns.time_ms[rows]
     if dates.time is None:
         tokens[dates.asked_at_ms - times_ms > MS_PER_DAY] += DATE_TOKENS
@@ -80,19 +79,31 @@ def line_tokens(
     return tokens
 
 
-def _speaker_tokens(view: ChannelView, row: int, style: RenderStyle) -> int:
-    """Tokens of who says a row, in its text or beside it."""
-    author, role = view.columns.author.item(row), Role(view.role.item(row))
-    author_id, name = view.people.ids[author], view.people.names[author]
-    is_own = style.is_own(role, author_id)
-    said = Said("", role, is_own, author_id, name, AuthorKind(view.kind.item(row)), "", 0)
-    tokens = 0
-    if not outside(said, style.speaker):
-        tokens += repeated_tokens(line_prefix(said, style.speaker), style.tokenizer)
-    if style.with_names and not is_own and not style.is_platform(role):
-        named = style.adapter.name_alone(Speaker(author_id, name or author_id))
-        tokens += name_tokens(named, style.adapter, style.tokenizer)
-    return tokens
+def _speaker_tokens(
+    view: ChannelView, rows: NDArray[np.int32], style: RenderStyle
+) -> NDArray[np.float64]:
+    """float64[k]: tokens of who says a row, in its text or beside it; the bot itself and the platform are nobody."""
+    authors, roles, people = view.columns.author[rows], view.role[rows], view.people
+    is_speaking = np.zeros(len(people.ids), np.bool_)
+    is_speaking[authors] = True
+    is_bot, tokens = np.zeros(len(people.ids), np.bool_), np.zeros(len(people.ids))
+    for author in is_speaking.nonzero()[0].tolist():
+        author_id, name = people.ids[author], people.names[author]
+        is_bot[author] = style.is_own(Role.ASSISTANT, author_id)
+        if style.speaker is SpeakerStyle.TAGGED:
+            tokens[author] = _prefix_tokens(author_id, name, style.tokenizer)
+        if style.with_names:
+            named = style.adapter.name_alone(Speaker(author_id, name or author_id))
+            tokens[author] += name_tokens(named, style.adapter, style.tokenizer)
+    is_nobody = (roles == Role.SYSTEM) | ((roles == Role.ASSISTANT) & is_bot[authors])
+    return np.where(is_nobody, 0.0, tokens[authors])
+
+
+@lru_cache(maxsize=65_536)
+def _prefix_tokens(author_id: str, name: str, tokenizer: TokenizerName) -> int:
+    """Tokens of a speaker before a text."""
+    said = Said("", Role.USER, False, author_id, name, AuthorKind.HUMAN, "", 0)
+    return repeated_tokens(line_prefix(said, SpeakerStyle.TAGGED), tokenizer)
 
 
 def first_shown(tokens: NDArray[np.float64], seq: NDArray[np.int64], room: float, most: int) -> int:
@@ -136,13 +147,14 @@ def window_of(
     `beside_tokens` are those of the system text and the summary. `limits`: the most messages, and characters of one.
     """
     view, most = query.view, max(1, int((limits.max_messages or 1) * ROOM_SHARE))
+    room = room_tokens(frame, beside_tokens)
     rows = newest_live_rows(query, most + 2 * BLOCK_MESSAGES)
     behind = (view.seq[rows] > after_seq).nonzero()[0]
     if not len(behind):
         return Window(0, is_whole=True)
     rows = rows[behind.item(0) :]
     tokens = line_tokens(view, rows, style, dates, limits.max_chars_per_message)
-    first = first_shown(tokens, view.seq[rows], room_tokens(frame, beside_tokens), most)
+    first = first_shown(tokens, view.seq[rows], room, most)
     return Window(len(rows) - first, is_whole=not first)
 
 
@@ -175,11 +187,13 @@ def window_behind(
 
 
 def speaking_rows(view: ChannelView, end: int) -> NDArray[np.int32]:
-    """A row of each who spoke lately before `end`, in each of their roles: it does not matter who is in the window."""
+    """int32[k]: a row of each who spoke lately before `end`, in each of their roles, whoever is in the window."""
     first = max(0, end - SPEAKERS_LOOKED_AT)
+    rows = np.arange(first, end, dtype=np.int32)
     who = view.columns.author[first:end].astype(np.int64) * len(Role) + view.role[first:end]
-    rows: NDArray[np.int32] = (np.unique(who, return_index=True)[1] + first).astype(np.int32)
-    return rows
+    row_of = np.full(len(Role) * (len(view.people.ids) + 1) + 1, -1, np.int32)
+    row_of[who[::-1]] = rows[::-1]  # of several the first stays
+    return row_of[row_of >= 0]
 
 
 def end_of_day_ms(at_ms: int, zone: tzinfo) -> int:

@@ -18,7 +18,7 @@ def test_the_table_is_whole():
     assert {row.name for row in ROWS} >= {
         "classic-10k", "classic-10k-stages", "classic-10k-c8", "classic-10k-p99",
         "balanced-1k", "balanced-10k", "balanced-100k", "vector-1k", "vector-10k", "vector-10k-stages", "vector-100k",
-        "long-ago-text", "lived-in-10k", "lived-in-cut-10k", "explain-10k",
+        "long-ago-text", "lived-in-10k", "lived-in-cut-10k", "summary-10k", "steady-10k", "explain-10k",
         "cold-10k", "classic-c64", "balanced-c64", "vector-c64",
         "rooms-1m", "vector-1m", "long-ago-1m", "append-50-graph",
         "kernel-1m", "kernel-python", "kernel-numpy", "assembly",
