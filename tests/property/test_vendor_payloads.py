@@ -182,6 +182,9 @@ asked = st.fixed_dictionaries({
     "tools_json": st.sampled_from(["", json.dumps(json.loads(TOOLS)[:1])]),
     "token_budget": st.sampled_from([None, 4_000, 400, 200, 120]),
     "profile": st.sampled_from(["room", "naive", "balanced", "chain_recent", "steady"]),
+    "pictures": st.sampled_from([
+        (), (MediaPart("image", "https://example.com/a.png"), MediaPart("image", "data:image/png;base64,AA==")),
+    ]),
     "cache_marks": st.sampled_from([None, True, False]),
     "layout": st.sampled_from(Layout),
     "include_names": st.booleans(),

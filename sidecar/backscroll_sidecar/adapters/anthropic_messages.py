@@ -12,11 +12,13 @@ from backscroll_sidecar.adapters.base import Framing, ModelReply, Nameless, Payl
 from backscroll_sidecar.adapters.cache_marks import ANTHROPIC_MARK, MOST_ANTHROPIC_MARKS
 from backscroll_sidecar.adapters.names import strict_call_name
 from backscroll_sidecar.adapters.pairing import NO_OUTPUT_TEXT
+from backscroll_sidecar.adapters.pictures import picture_of
 from backscroll_sidecar.adapters.replies import Usage, count_of, text_of
 from backscroll_sidecar.adapters.target import Target, value_of
 from backscroll_sidecar.adapters.tool_schemas import tool_schemas
 from backscroll_sidecar.adapters.turns import Turn, split_system, turns_of
 from backscroll_sidecar.domain import (
+    MediaPart,
     NeutralMessage,
     Part,
     ProviderStatePart,
@@ -136,6 +138,10 @@ def _blocks(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
                 text = part.text if part.text.strip() else NO_OUTPUT_TEXT
                 block = {"type": "tool_result", "tool_use_id": part.call_id, "content": text}
                 yield block | ({"is_error": True} if part.is_error else {})
+            case MediaPart() if picture := picture_of(part):
+                data = {"type": "base64", "media_type": picture.media_type, "data": picture.data}
+                link = {"type": "url", "url": picture.link}
+                yield {"type": "image", "source": link if picture.link else data}
             case ProviderStatePart() if part.kind in THOUGHT_BLOCKS:
                 if isinstance(value := value_of(part), dict):
                     yield value

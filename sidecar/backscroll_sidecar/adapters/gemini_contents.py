@@ -12,17 +12,20 @@ from backscroll_sidecar.adapters.arguments import object_json
 from backscroll_sidecar.adapters.base import Framing, ModelReply, Nameless, PayloadOptions
 from backscroll_sidecar.adapters.names import strict_call_name
 from backscroll_sidecar.adapters.pairing import in_words, paired
+from backscroll_sidecar.adapters.pictures import picture_of
 from backscroll_sidecar.adapters.replies import Usage, count_of, text_of
 from backscroll_sidecar.adapters.target import Target, family_of, value_of
 from backscroll_sidecar.adapters.tool_schemas import tool_schemas
 from backscroll_sidecar.adapters.turns import Turn, split_system, turns_of
 from backscroll_sidecar.domain import (
+    MediaPart,
     NeutralMessage,
     Part,
     ProviderStatePart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    render_part,
 )
 
 SIGNATURE = "thought_signature"
@@ -175,6 +178,10 @@ def _part(part: Part, *, with_ids: bool) -> dict[str, Any] | None:
             said = {"error" if part.is_error else "output": part.text}
             response = {"name": _name(part.name), "response": said}
             return {"functionResponse": response | ({"id": part.call_id} if with_ids else {})}
+        case MediaPart() if picture := picture_of(part):
+            if picture.link:
+                return {"text": render_part(part)}
+            return {"inlineData": {"mimeType": picture.media_type, "data": picture.data}}
     return None
 
 

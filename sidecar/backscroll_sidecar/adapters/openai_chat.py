@@ -24,6 +24,7 @@ from backscroll_sidecar.adapters.cache_marks import BREAKPOINT, breakpoints, wri
 from backscroll_sidecar.adapters.names import safe_name, strict_call_name
 from backscroll_sidecar.adapters.openai_reply import parse_completion
 from backscroll_sidecar.adapters.pairing import NO_OUTPUT_TEXT, paired
+from backscroll_sidecar.adapters.pictures import pictures_of
 from backscroll_sidecar.adapters.target import Target, value_of
 from backscroll_sidecar.adapters.tool_schemas import tool_schemas
 from backscroll_sidecar.domain import (
@@ -118,6 +119,11 @@ class OpenAIChat:
                 yield orjson.dumps({"role": "tool", "content": text, "tool_call_id": one.call_id})
         elif message.tool_calls:
             yield orjson.dumps(_with_calls(message, name, target, declared))
+        elif pictures := pictures_of(message):
+            shown = [{"type": "image_url", "image_url": {"url": one.url}} for one in pictures]
+            named = {"name": name} if name else {}
+            said = [{"type": "text", "text": message.content}, *shown]
+            yield orjson.dumps({"role": ROLE_NAME[message.role], "content": said, **named})
         elif is_marked:
             block = {"type": "text", "text": message.content, **BREAKPOINT}
             named = {"name": name} if name else {}

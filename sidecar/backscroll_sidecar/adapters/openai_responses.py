@@ -12,6 +12,7 @@ from backscroll_sidecar.adapters.base import Framing, ModelReply, Nameless, Payl
 from backscroll_sidecar.adapters.cache_marks import BREAKPOINT, breakpoints, writes_breakpoints
 from backscroll_sidecar.adapters.names import strict_call_name
 from backscroll_sidecar.adapters.pairing import NO_OUTPUT_TEXT, paired
+from backscroll_sidecar.adapters.pictures import pictures_of
 from backscroll_sidecar.adapters.replies import Usage, count_of, text_of
 from backscroll_sidecar.adapters.target import Target, value_of
 from backscroll_sidecar.adapters.tool_schemas import tool_schemas
@@ -117,6 +118,10 @@ def _items(
             yield {"type": "function_call_output", "call_id": one.call_id, "output": output}
     elif message.role is Role.ASSISTANT and message.parts:
         yield from _said(target.own(message.parts), used)
+    elif pictures := pictures_of(message):
+        shown = [{"type": "input_image", "image_url": one.url} for one in pictures]
+        said = [{"type": "input_text", "text": message.content}, *shown]
+        yield {"role": _ROLES[message.role], "content": said}
     elif is_marked:
         text = {"type": "input_text", "text": message.content, **BREAKPOINT}
         yield {"role": _ROLES[message.role], "content": [text]}

@@ -218,7 +218,7 @@ def assemble(
 
 def with_parts(fitted: Fitted, frame: Frame) -> Fitted:
     """The same as values, where a message consists of more than a text."""
-    if fitted.assembled is not None or not fitted.parts.lines.has_parts:
+    if fitted.assembled is not None or not fitted.parts.has_parts:
         return fitted
     made = StandardAssembler().assemble(
         fitted.parts, frame.layout, include_system=frame.include_system

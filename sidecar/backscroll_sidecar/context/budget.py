@@ -23,6 +23,7 @@ from backscroll_scoring.layout import (
     TURNS_TOKENS,
 )
 from backscroll_sidecar.adapters import OPENAI_CHAT, Adapter, speaker_of
+from backscroll_sidecar.adapters.pictures import PICTURE_TOKENS
 from backscroll_sidecar.adapters.token_costs import message_tokens
 from backscroll_sidecar.analyze import begins_anew, exact_tokens, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import (
@@ -361,6 +362,10 @@ class PartCounter:
             total += message
             rest = _without_lines(of)
             bare += message if rest is of else self._message(parts, rest)
+        if parts.pictures:
+            of_pictures = PICTURE_TOKENS * len(parts.pictures)
+            found["question"] += of_pictures
+            return Counted(total + of_pictures, bare + of_pictures, found)
         return Counted(total, bare, found)
 
     def _message(self, parts: Parts, of: Sequence[Part]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,12 +24,13 @@ from backscroll_sidecar.context.elsewhere import SEMANTIC, with_elsewhere
 from backscroll_sidecar.context.fallback_ladder import Picked, Picker
 from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
-from backscroll_sidecar.context.opening import Opening
+from backscroll_sidecar.context.opening import Opening, StoredSummary
 from backscroll_sidecar.context.own_stages import fit_in_stages
 from backscroll_sidecar.context.payload_formats import PayloadFormats
 from backscroll_sidecar.context.profiles import ContextSettings, Profile, Route, Routes
 from backscroll_sidecar.context.prompt_texts import (
     question_text,
+    shown_pictures,
     shown_preferences,
     shown_summary,
     speaker_style,
@@ -58,31 +59,43 @@ from backscroll_sidecar.domain import (
     Degradation,
     Event,
     Layout,
+    MediaPart,
     SearchScope,
     SpeakerStyle,
 )
 from backscroll_sidecar.lines.line_source import Wanted
 from backscroll_sidecar.lines.rendering import AnswerCodec, RenderStyle
 from backscroll_sidecar.ports import Clock, EventSink
-from backscroll_sidecar.strategies import Strategy
+from backscroll_sidecar.strategies import Strategy, StrategyQuery
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
 from backscroll_sidecar.tool_outputs import ToolOutputs
 
 log = structlog.get_logger(__name__)
 
 
-class _Begun(NamedTuple):
-    """A build whose candidates are picked.
+class _Beside(NamedTuple):
+    """What is shown whatever is picked.
 
-    `system`: the bot's instruction. `speaker`, `speaking`: how speakers are written, and rows of those that are told
-    apart; None: that depends on who is picked. `lost`: which preferences, or summary, could not be had.
+    Attributes
+    ----------
+    system, summary : the bot's instruction, and what the conversation held before; empty: none.
+    pictures : with the question.
+    speaker, speaking : how speakers are written, and rows of those that are told apart; None: that depends on who is
+        picked.
     """
 
-    request: BuildRequest
     system: str
+    summary: str
+    pictures: tuple[MediaPart, ...]
     speaker: SpeakerStyle | None
     speaking: NDArray[np.int32] | None
-    summary: str
+
+
+class _Begun(NamedTuple):
+    """A build whose candidates are picked. `lost`: which preferences, summary or pictures could not be had."""
+
+    request: BuildRequest
+    beside: _Beside
     lost: tuple[Degradation, ...]
     route: Route
     opened: Opened
@@ -166,30 +179,10 @@ class ContextBuilder:
         route = route.asked(self._settings.wordings.of(language, question.text))
         lost, query = await self.opening.query_of(request, route.profile, question, deadline)
         summaries, unread = await self.opening.summaries_of(request, question, deadline)
-        summary = summaries[0] if summaries else None
         if question.view is not opened.view:
             opened = replace(opened, view=question.view)
-        system = system_text(request, self._settings, route, question)
-        speaker, speaking = request.speaker_style, None
-        if route.profile.is_steady:
-            speaking = speaking_rows(opened.view, question.end)
-            speaker = speaker_style(request, route, question, opened.view, speaking.tolist())
-            if request.speaker_style is None and request.semantic_scope is not SearchScope.CHANNEL:
-                speaker = SpeakerStyle.TAGGED
-            adapter = self._formats.wanted(request)[1]
-            wanted = self._wanted(request, route, speaker, adapter)
-            summary, count = window_behind(
-                summaries,
-                query,
-                frame_of(request, route.profile, adapter),
-                system,
-                Limits(
-                    min(route.profile.max_context, route.profile.recent_limit),
-                    route.profile.max_chars_per_message,
-                ),
-                wanted.style,
-                wanted.line_style(self._dated_at_ms(request, route, question.asked_at_ms)),
-            )
+        beside, missing, count = self._beside(request, route, question, query, summaries)
+        if count is not None:
             query, route = replace(query, recent_limit=count), route.showing_newest(count)
         watch.lap("question")
         picked = await self._picker.pick(
@@ -200,12 +193,45 @@ class ContextBuilder:
             skips_system=question.skips_system,
         )  # fmt: skip
         watch.lap("pick")
-        context_id = self._ids.next()
-        told = "" if summary is None else summary.text
         return _Begun(
-            request, system, speaker, speaking, told, (*lost, *unread), route, opened, question, picked, deadline,
-            context_id, watch,
+            request, beside, (*lost, *unread, *missing), route, opened, question, picked, deadline, self._ids.next(),
+            watch,
         )  # fmt: skip
+
+    def _beside(
+        self,
+        request: BuildRequest,
+        route: Route,
+        question: Question,
+        query: StrategyQuery,
+        summaries: Sequence[StoredSummary],
+    ) -> tuple[_Beside, tuple[Degradation, ...], int | None]:
+        """What is shown whatever is picked; what of that could not be had; and how many of the newest messages stand
+        in the window that moves in steps, None without one.
+        """
+        system = system_text(request, self._settings, route, question)
+        pictures, missing = shown_pictures(request, question, route.profile)
+        if not route.profile.is_steady:
+            told = summaries[0].text if summaries else ""
+            return _Beside(system, told, pictures, request.speaker_style, None), missing, None
+        view, profile = question.view, route.profile
+        speaking = speaking_rows(view, question.end)
+        speaker = speaker_style(request, route, question, view, speaking.tolist())
+        if request.speaker_style is None and request.semantic_scope is not SearchScope.CHANNEL:
+            speaker = SpeakerStyle.TAGGED  # whoever is found elsewhere
+        adapter = self._formats.wanted(request)[1]
+        wanted = self._wanted(request, route, speaker, adapter)
+        summary, count = window_behind(
+            summaries,
+            query,
+            frame_of(request, profile, adapter),
+            system,
+            Limits(min(profile.max_context, profile.recent_limit), profile.max_chars_per_message),
+            wanted.style,
+            wanted.line_style(self._dated_at_ms(request, route, question.asked_at_ms)),
+        )
+        told = summary.text if summary else ""
+        return _Beside(system, told, pictures, speaker, speaking), missing, count
 
     async def _written(self, begun: _Begun, *, as_values: bool) -> BuiltContext:
         """Render, fit, assemble, record: the picked candidates as an answer."""
@@ -219,7 +245,7 @@ class ContextBuilder:
         watch.lap("fit")
         fitted = with_parts(fitted, frame)
         is_steady = picked.profile.is_steady
-        stable_system = stable_system_text(request, question, begun.system)
+        stable_system = stable_system_text(request, question, begun.beside.system)
         prefix = stable_prefix(
             fitted.parts, frame, fitted.tokens, stable_system, is_steady=is_steady
         )
@@ -234,7 +260,7 @@ class ContextBuilder:
         options = self._formats.options(request, route.model)
         has_marks = is_steady if request.cache_marks is None else request.cache_marks
         marked_count = prefix.payload_message_count if has_marks else 0
-        has_form = adapter.line_form and not fitted.parts.lines.has_parts
+        has_form = adapter.line_form and not fitted.parts.has_parts
         if marked_count and writes_breakpoints(adapter.name, options):
             has_form = False
         times = formats.count(adapter.name) if has_form else 0
@@ -298,10 +324,11 @@ class ContextBuilder:
     async def _parts(self, begun: _Begun, adapter: Adapter) -> tuple[Parts, list[int]]:
         """All that is to be shown, rendered; and the kinds of the lines."""
         request, route, question, picked = begun.request, begun.route, begun.question, begun.picked
-        view, speaker = begun.opened.view, begun.speaker
+        view, beside = begun.opened.view, begun.beside
         rows = picked.gathered.rows[picked.selection.chosen]
         there = picked.elsewhere is not None
         own_rows = rows[rows < view.count] if there else rows
+        speaker = beside.speaker
         if speaker is None:
             speaker = speaker_style(request, route, question, view, own_rows.tolist())
         if len(own_rows) < len(rows) and request.speaker_style is None:
@@ -320,19 +347,20 @@ class ContextBuilder:
             has_tools=bool(request.tools_json),
             answered_row=question.explicit_parent_row,
             asker=Speaker(author_id, name),
-            speaking=begun.speaking,
+            speaking=beside.speaking,
         )
         label = request.question_label
         return Parts(
             question=question_text(request, question, view, wanted.style, route.texts),
             lines=lines,
-            system=begun.system,
+            system=beside.system,
             preferences=shown_preferences(picked.gathered.preferences, wanted.style),
-            summary=shown_summary(begun.summary, wanted.style),
+            summary=shown_summary(beside.summary, wanted.style),
             texts=route.texts,
             question_label=route.texts.question_label if label is None else label,
             question_name=name,
             question_author_id=author_id,
+            pictures=beside.pictures,
             speaker=speaker,
         ), kinds
 

@@ -16,7 +16,14 @@ import msgspec
 
 from backscroll_scoring.layout import COUNT, GROUP_SUMS, IS_REFERENCE, TURNS_TOKENS
 from backscroll_sidecar.context.selected_lines import Lines
-from backscroll_sidecar.domain import Layout, NeutralMessage, Role, SpeakerStyle
+from backscroll_sidecar.domain import (
+    Layout,
+    MediaPart,
+    NeutralMessage,
+    Role,
+    SpeakerStyle,
+    TextPart,
+)
 from backscroll_sidecar.lines.line_format import indent
 from backscroll_sidecar.texts import ENGLISH, EVERY, Texts
 
@@ -40,6 +47,9 @@ class Part(IntEnum):
     SYSTEM, SYSTEM_LINE, RECENT, SEMANTIC, QUESTION, LABELLED_QUESTION, PREFERENCES, SUMMARY = (
         range(8)
     )
+
+
+_ASKS = {Part.QUESTION, Part.LABELLED_QUESTION}
 
 
 class Block(NamedTuple):
@@ -115,14 +125,27 @@ class Parts(msgspec.Struct, frozen=True):
     question_label: str = ENGLISH.question_label
     question_name: str = ""
     question_author_id: str = ""
+    pictures: tuple[MediaPart, ...] = ()
     speaker: SpeakerStyle = SpeakerStyle.ROLE
 
     @property
     def asked_by(self) -> NeutralMessage:
         """The question as a message of its own."""
-        return NeutralMessage(
+        asked = NeutralMessage(
             _USER, self.question, self.question_name, author_id=self.question_author_id
         )
+        return self.with_pictures(asked)
+
+    def with_pictures(self, asking: NeutralMessage) -> NeutralMessage:
+        """The message that holds the question with the pictures that were shown with it."""
+        if not self.pictures:
+            return asking
+        return msgspec.structs.replace(asking, parts=(TextPart(asking.content), *self.pictures))
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether a message consists of more than a text."""
+        return bool(self.pictures) or self.lines.has_parts
 
     def showing(self, lines: Lines, preferences: Sequence[str]) -> Parts:
         """The same with other lines and preferences."""
@@ -234,7 +257,8 @@ def messages_of(parts: Parts, blocks: Sequence[Block], layout: Layout) -> Iterat
             yield parts.asked_by
         else:
             ids = tuple(parts.lines.message_id(i) for part in of for i in parts.shown_in(part))
-            yield NeutralMessage(role, GAP.join(map(parts.text, of)), "", ids)
+            made = NeutralMessage(role, GAP.join(map(parts.text, of)), "", ids)
+            yield parts.with_pictures(made) if _ASKS & set(of) else made
 
 
 @lru_cache(maxsize=256)

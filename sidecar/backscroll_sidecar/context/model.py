@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 import msgspec
 import numpy as np
@@ -17,6 +18,7 @@ from backscroll_sidecar.domain import (
     Event,
     Fate,
     Layout,
+    MediaPart,
     Mention,
     MessageType,
     NeutralMessage,
@@ -104,6 +106,8 @@ class BuildRequest(msgspec.Struct, frozen=True):
     tool_outputs: OutputPolicy | None = None
     tool_output_chars: int | None = None
     cache_marks: bool | None = None
+    pictures: tuple[MediaPart, ...] = ()
+    include_pictures: bool = False
     time_left_s: float | None = None
 
 
@@ -193,6 +197,19 @@ class Explanation:
         return tuple(map(CandidateExplanation, *columns))
 
 
+class PrefixChange(IntEnum):
+    """What a payload begins with, beside the one before of the same conversation (context.proto)."""
+
+    NONE = 1
+    FIRST = 2
+    TOOLS = 3
+    SYSTEM = 4
+    SUMMARY = 5
+    TRIMMED = 6
+    STYLE = 7
+    MESSAGES = 8
+
+
 class Diagnostics(msgspec.Struct, frozen=True):
     """What may differ between two equal requests."""
 
@@ -201,7 +218,7 @@ class Diagnostics(msgspec.Struct, frozen=True):
     channel_generation: int = 0
     exhaustive_search: bool = True
     candidate_count: int = 0
-    prefix_change: int = 0
+    prefix_change: PrefixChange | None = None
 
 
 class BuiltContext(msgspec.Struct, frozen=True, eq=False):

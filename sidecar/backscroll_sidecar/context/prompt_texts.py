@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
-from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.adapters.pictures import PICTURE_TOKENS, picture_of
+from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.context.layouts import QUESTION_APART, bare_preference
 from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
-from backscroll_sidecar.context.profiles import ContextSettings, Route
+from backscroll_sidecar.context.profiles import ContextSettings, Profile, Route
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.domain import Role, SpeakerStyle, StoredSystemRows
+from backscroll_sidecar.domain import Degradation, MediaPart, Role, SpeakerStyle, StoredSystemRows
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.lines.escaping import escape, escape_marks
 from backscroll_sidecar.lines.line_format import indent
@@ -21,6 +22,9 @@ from backscroll_sidecar.lines.rendering import RenderStyle, row_text
 from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.texts import Texts
 
+MOST_PICTURES = 8
+PICTURES_SHARE = 0.5
+"""Of the token budget, at most."""
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _JOINERS = "\u200c\u200d"
 """They shape letters of Persian and Indic names, and hold emoji together."""
@@ -187,6 +191,28 @@ def question_text(
     if style.speaker is _ROLE or question.asker is None:
         return text if request.layout in QUESTION_APART else indent(text)
     return f"{_who(question.asker.name, question.asker.id)}: {indent(text)}"
+
+
+def shown_pictures(
+    request: BuildRequest, question: Question, profile: Profile
+) -> tuple[tuple[MediaPart, ...], tuple[Degradation, ...]]:
+    """The pictures that are shown with the question, and that some were left out.
+
+    They are the request's and, if it says so, those of the question's row and of the row it replies to, each once.
+    """
+    if not (request.pictures or request.include_pictures):
+        return (), ()
+    view, wanted = question.view, list(request.pictures)
+    if request.include_pictures:
+        rows = (question.trigger_row, question.explicit_parent_row)
+        seen = [row for row in rows if row >= 0 and view.state.item(row) == LIVE]
+        stored = [part for row in seen for part in view.parts(row)]
+        wanted += [one for one in stored if isinstance(one, MediaPart) and picture_of(one)]
+    budget = profile.token_budget if request.token_budget is None else request.token_budget
+    most = min(MOST_PICTURES, int(budget * PICTURES_SHARE) // PICTURE_TOKENS)
+    found = tuple({one.uri: one for one in reversed(wanted)}.values())[::-1]
+    missing = (Degradation("compress", "BUDGET", "pictures"),) if len(found) > most else ()
+    return found[:most], missing
 
 
 @lru_cache(maxsize=1_024)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from enum import IntEnum
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -16,7 +15,7 @@ from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels import LIVE
 from backscroll_sidecar.context.budget import Frame
 from backscroll_sidecar.context.layouts import Block, Part, Parts
-from backscroll_sidecar.context.model import TokenCounts
+from backscroll_sidecar.context.model import PrefixChange, TokenCounts
 from backscroll_sidecar.domain import Layout, NeutralMessage, Role
 
 MARK_EVERY = 16
@@ -26,29 +25,16 @@ REMEMBERED = 1_024
 _TURNS = Layout.TURNS
 
 
-class PrefixChange(IntEnum):
-    """What a payload begins with, beside the one before of the same conversation (context.proto)."""
-
-    NONE = 1
-    FIRST = 2
-    TOOLS = 3
-    SYSTEM = 4
-    SUMMARY = 5
-    TRIMMED = 6
-    STYLE = 7
-    MESSAGES = 8
-
-
 class StablePrefix(NamedTuple):
     """How much of a payload's beginning stays: tokens, messages of the answer's list, and of the payload.
 
-    `change` is a `PrefixChange`, 0 where nobody looked.
+    `change`: None where nobody looked.
     """
 
     tokens: int
     message_count: int
     payload_message_count: int
-    change: int = 0
+    change: PrefixChange | None = None
 
 
 def stable_prefix(

@@ -65,6 +65,24 @@ async def run_rounds(bot: Bot, **fields: object):
     return heard, rounds
 
 
+@pytest.mark.row("P-20")
+@pytest.mark.parametrize("api", APIS)
+async def test_a_picture_and_marks_go_with_the_question(api: str) -> None:
+    """What the vendor refuses would end the turn; the next question of the profile begins with the same messages."""
+    async with vendor(api, [DONE, DONE]) as (bot, fake):
+        for number in range(2):
+            asked = turn(f"what is this? {number}")
+            asked.context.profile = "steady"
+            asked.context.pictures.add(uri="data:image/png;base64,AA==")
+            asked.context.system.text = "Be kind."
+            heard = await bot.ask(asked)
+            assert (heard.reason, fake.refusals) == ("COMPLETE", [])
+        first, second = (json.dumps(one, ensure_ascii=False) for one in fake.bodies)
+        assert "AA==" in first
+        assert second.count("AA==") == 1
+        assert ("cache_control" in first) == (api == "anthropic_messages")
+
+
 @pytest.mark.row("P-31")
 @pytest.mark.row("S3-23")
 @pytest.mark.parametrize("is_streaming", [True, False])

@@ -16,6 +16,7 @@ from backscroll_sidecar.context.model import (
     BuiltContext,
     Diagnostics,
     Explanation,
+    PrefixChange,
     TokenCounts,
 )
 from backscroll_sidecar.domain import (
@@ -86,7 +87,7 @@ BUILT = BuiltContext(
     degradations=(Degradation("gather", "TIMEOUT", "semantic"),),
     layout=Layout.SINGLE_USER,
     speaker_style=SpeakerStyle.TAGGED,
-    diagnostics=Diagnostics({"gather": 12}, True, 3, True, 40, 7),
+    diagnostics=Diagnostics({"gather": 12}, True, 3, True, 40, PrefixChange.STYLE),
     trigger_fragment=FRAGMENT,
     addressed=True,
     question_type=MessageType.QUESTION,

@@ -15,6 +15,7 @@ from backscroll.values import (
     Author,
     Embedding,
     LayoutName,
+    Media,
     Mention,
     Overrides,
     PayloadFormatName,
@@ -77,6 +78,8 @@ class ContextOptions(TypedDict, total=False):
     tool_outputs: ToolOutputsName | int | None
     tool_output_chars: int | None
     cache_marks: bool | None
+    pictures: Sequence[str | Media | message_pb2.MediaPart]
+    include_pictures: bool
 
 
 def _unexpected(name: str) -> TypeError:
@@ -141,6 +144,8 @@ def build_context(
     tool_outputs: ToolOutputsName | int | None = None,
     tool_output_chars: int | None = None,
     cache_marks: bool | None = None,
+    pictures: Sequence[str | Media | message_pb2.MediaPart] = (),
+    include_pictures: bool = False,
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -221,6 +226,12 @@ def build_context(
         or "skip" them. None: as the server is set.
     cache_marks
         Put the marks into payloads that vendors' prompt caches want. None: with profile "steady".
+    pictures
+        Shown to the model with the question: links ("https://…") or data ("data:image/png;base64,…"),
+        8 at most. They are not stored.
+    include_pictures
+        Show those of the stored question and of the message it replies to, too, where their uri is
+        such a link.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -287,6 +298,8 @@ def build_context(
         tool_outputs=tool_outputs,
         tool_output_chars=tool_output_chars,
         cache_marks=cache_marks,
+        pictures=pictures,
+        include_pictures=include_pictures,
     )
     response: context_pb2.BuildContextResponse = yield Call("BuildContext", request, timeout_s)
     return Context.of(response, request)
@@ -306,6 +319,10 @@ def context_request(
         "reply": reply_of(values.get("reply")),
         "mentions": mentions_of(values.get("mentions", ())),
         "overrides": Overrides(**overrides) if isinstance(overrides, Mapping) else overrides,
+        "pictures": [
+            Media("image", uri=one) if isinstance(one, str) else one
+            for one in values.get("pictures", ())
+        ],
         "system": SystemPrompt(system) if isinstance(system, str) else system,
     }
     return encode(context_pb2.BuildContextRequest, channel=channel, question=question, **values)

@@ -25,6 +25,7 @@ from backscroll_sidecar.edge.convert.fields import (
     LAYOUT_NUMBERS,
     MESSAGE_TYPE_NUMBERS,
     PAYLOAD_FORMAT_NUMBERS,
+    PREFIX_CHANGE_NUMBERS,
     ROLE_NUMBERS,
     RUNG_NUMBERS,
     SOURCE_NUMBERS,
@@ -243,8 +244,8 @@ def _tell_diagnostics(diagnostics: Diagnostics, out: pb.Diagnostics) -> None:
     out.cache_hit, out.exhaustive_search = diagnostics.cache_hit, diagnostics.exhaustive_search
     out.channel_generation = diagnostics.channel_generation
     out.candidate_count = diagnostics.candidate_count
-    if diagnostics.prefix_change:
-        out.prefix_change = diagnostics.prefix_change
+    if diagnostics.prefix_change is not None:
+        out.prefix_change = PREFIX_CHANGE_NUMBERS[diagnostics.prefix_change]
 
 
 def recorded_event(event: Event) -> pb.Event:

@@ -12,8 +12,9 @@ import orjson
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
+from backscroll_sidecar.adapters.pictures import picture_of
 from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
-from backscroll_sidecar.domain import ChannelKey, Mention, ResponsePart
+from backscroll_sidecar.domain import ChannelKey, MediaPart, Mention, ResponsePart
 from backscroll_sidecar.edge import limits
 from backscroll_sidecar.edge.convert.fields import (
     LAYOUT_WORDS,
@@ -165,6 +166,23 @@ def _ids(ids: Iterable[str], field: str, most: int = limits.MAX_SELF_IDS) -> tup
     return found
 
 
+def _pictures(given: Collection[message_pb2.MediaPart], field: str) -> tuple[MediaPart, ...]:
+    check_count(len(given), field, limits.MAX_PICTURES)
+    if sum(len(one.uri) for one in given) > limits.MAX_PICTURES_BYTES:
+        raise too_large(field, limits.MAX_PICTURES_BYTES)
+    found = []
+    for i, one in enumerate(given):
+        text = check_text(one.alt_text, f"{field}[{i}].alt_text", limits.MAX_LABEL_BYTES)
+        picture = MediaPart("image", one.uri, text, one.mime)
+        if picture_of(picture) is None:
+            words = (
+                "is neither an https:// link nor a data: URL of a JPEG, PNG, GIF or WebP picture"
+            )
+            raise invalid(f"{field}[{i}].uri", words)
+        found.append(picture)
+    return tuple(found)
+
+
 def _overrides(overrides: pb.Overrides, _: str) -> Overrides:
     given: dict[str, Any] = {}
     for field, value in overrides.ListFields():
@@ -314,5 +332,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "tool_outputs": _word(TOOL_OUTPUTS_WORDS),
     "tool_output_chars": _number(16, 65_536),
     "cache_marks": _as_sent,
+    "pictures": _pictures,
+    "include_pictures": _as_sent,
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 
 from backscroll.v1 import context_pb2, history_pb2, message_pb2
+from backscroll_sidecar.context.model import PrefixChange
 from backscroll_sidecar.domain import (
     AppendOutcome,
     AuthorKind,
@@ -108,6 +109,7 @@ SOURCE_NUMBERS: Mapping[str, Any] = {
 CATEGORY_NUMBERS = _numbers(Category, context_pb2.Category, "CATEGORY")
 FATE_NUMBERS = _numbers(Fate, context_pb2.Fate, "FATE")
 RUNG_NUMBERS = _numbers(Rung, context_pb2.Rung, "RUNG")
+PREFIX_CHANGE_NUMBERS = _numbers(PrefixChange, context_pb2.PrefixChange, "PREFIX_CHANGE")
 SEARCH_SCOPE_WORDS = _words(
     _numbers(SearchScope, history_pb2.SearchScope, "SEARCH_SCOPE"), SearchScope.CHANNEL
 )
