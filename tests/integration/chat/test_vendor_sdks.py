@@ -25,13 +25,14 @@ SAID = Answer([Say("sunny 晴"), Call("weather", {"city": "Rome"})])
 
 
 async def payload_of(api: str, *, tools: bool) -> dict[str, Any]:
-    """The payload of a chat with a past tool round, a system text and Chinese speakers."""
+    """The payload of a chat with a past tool round, a system text, Chinese speakers, a picture and marks for caches."""
     async with served() as (client, _):
         await client.append("room", exchange())
         context = await client.build_context(
-            "room", "还有罗马?", asker="u1", self_ids=["bot"], payload_formats=api, profile="room",
-            model=MODELS[api], system="You are a helpful cat.", tools_json=WEATHER if tools else "",
-            reserve_tokens=500,
+            "room", "还有罗马?", asker="u1", self_ids=["bot"], payload_formats=api, profile="steady",
+            model="gpt-5.6-mini" if api.startswith("openai") else MODELS[api], provider="api.openai.com/v1",
+            pictures=["data:image/png;base64,AA=="], system="You are a helpful cat.",
+            tools_json=WEATHER if tools else "", reserve_tokens=500,
         )  # fmt: skip
         payload: dict[str, Any] = context.payload
         return payload
@@ -150,9 +151,8 @@ async def test_the_vendors_client_posts_it_unchanged(api: str, tools: bool, stre
     sent.pop("stream", None)
     if (
         api == "gemini_contents"
-    ):  # its client adds an empty object, and has one name in another case
+    ):  # its client adds an empty object, and has two names in another case
         assert sent.pop("generationConfig") == {}
-        sent = json.loads(
-            json.dumps(sent).replace("parameters_json_schema", "parametersJsonSchema")
-        )
+        text = json.dumps(sent).replace("parameters_json_schema", "parametersJsonSchema")
+        sent = json.loads(text.replace("mime_type", "mimeType"))
     assert sent == json.loads(json.dumps(body))

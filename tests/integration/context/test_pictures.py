@@ -90,7 +90,7 @@ async def test_they_take_half_of_the_budget_at_most():
 @pytest.mark.parametrize(
     "uri",
     [
-        "http://e.org/a.png", "tg://file/1", "", "data:image/bmp;base64,AA==", "data:image/png;base64,A A", 
+        "http://e.org/a.png", "tg://file/1", "", "data:image/bmp;base64,AA==", "data:image/png;base64,A A",
         "https:// e", "file:///etc/passwd",
     ],
 )  # fmt: skip

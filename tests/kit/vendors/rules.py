@@ -201,6 +201,7 @@ def _responses_message(item: Body, before: str | None) -> None:
     for part in content:
         need(part["type"] in {typed, "input_image"}, f"Invalid value: '{part['type']}'")
         need(part["type"] != typed or part["text"].strip(), "Invalid 'content': empty")
+        need(part["type"] == typed or part.get("detail"), "Missing required parameter: 'detail'")
     if item.get("id"):
         need(item["id"].startswith("msg_"), "expected an ID that begins with 'msg'.")
         _needs_reasoning(item["id"], before)
