@@ -119,7 +119,9 @@ def _items(
     elif message.role is Role.ASSISTANT and message.parts:
         yield from _said(target.own(message.parts), used)
     elif pictures := pictures_of(message):
-        shown = [{"type": "input_image", "image_url": one.url, "detail": "auto"} for one in pictures]
+        shown = [
+            {"type": "input_image", "image_url": one.url, "detail": "auto"} for one in pictures
+        ]
         said = [{"type": "input_text", "text": message.content}, *shown]
         yield {"role": _ROLES[message.role], "content": said}
     elif is_marked:

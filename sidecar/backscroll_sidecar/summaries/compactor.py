@@ -249,7 +249,7 @@ class Compactor:
         if self._summariser is not None and with_model:
             made, failure = await self._notes(self._summariser, rows, cut, previous, focus)
         room = min(room, max(least, MOST_SUMMARY_TOKENS))
-        text = await asyncio.to_thread(self._written, made, replaced, previous, room)
+        text = await asyncio.to_thread(self._written, made, replaced, previous, room, focus)
         if text is None:
             return Compaction(
                 Outcome.NO_PROGRESS, previous, first_id, before, before, largest, failure
@@ -311,7 +311,12 @@ class Compactor:
             return "", failed.word
 
     def _written(
-        self, made: str, replaced: Sequence[StoredMessage], previous: Summary | None, room: int
+        self,
+        made: str,
+        replaced: Sequence[StoredMessage],
+        previous: Summary | None,
+        room: int,
+        focus: str,
     ) -> _Text | None:
         """A summary in so many tokens: a model's notes if they fit, else those before; None: nothing fits."""
         count = token_counter().count
@@ -322,7 +327,7 @@ class Compactor:
             most = WORDS_BESIDE_NOTES if notes else WORDS_TOKENS
             if left < 0:
                 continue
-            words = key_lines(lines, min(most, left), count, known)
+            words = key_lines(lines, min(most, left), count, known, focus)
             text = text_of(notes, words)
             if text and (tokens := count(text)) <= room:
                 return _Text(notes, words, tokens)

@@ -15,6 +15,7 @@ from heapq import heapify, heappop, heappush
 from math import log
 from typing import NamedTuple
 
+from backscroll_sidecar.analyze.keywords import keywords
 from backscroll_sidecar.analyze.sanitise import clean_text
 from backscroll_sidecar.analyze.types import classify
 from backscroll_sidecar.domain import KNOWN_KINDS, AuthorKind, MessageType
@@ -32,6 +33,8 @@ _MAX_MISFITS = 64
 _KNOWN_GAIN = 1.25
 _QUESTION_GAIN = 0.4
 _OWN_GAIN = 0.5
+_FOCUS_GAIN = 4.0
+"""Of a line with a word that is asked for."""
 _SPEAKER_GAIN = 0.3
 """Of a name that is a speaker's: who talks is shown anyway."""
 _SHARE = 1 / 16
@@ -78,18 +81,23 @@ class _Candidate:
 
 
 def key_lines(
-    lines: Sequence[ChatLine], max_tokens: int, count: Callable[[str], int], known: str = ""
+    lines: Sequence[ChatLine],
+    max_tokens: int,
+    count: Callable[[str], int],
+    known: str = "",
+    focus: str = "",
 ) -> str:
     r"""The lines ``[message_id] speaker: text`` that hold the most facts, in order, at most `max_tokens` by `count`.
 
-    `known` is an earlier summary of this shape; its lines come first. A text is shown in one line, a long one cut
-    around its facts, and what looks like an id in it gets a backslash: ``[\id]``. Lines with nothing but small talk,
-    and such with an id that has brackets or line breaks, are left out. Empty where nothing fits. O(n log n).
+    `known` is an earlier summary of this shape; its lines come first. Those with a keyword of `focus` are worth more.
+    A text is shown in one line, a long one cut around its facts, and what looks like an id in it gets a backslash:
+    ``[\id]``. Lines with nothing but small talk, and such with an id that has brackets or line breaks, are left out.
+    Empty where nothing fits. O(n log n).
     """
     fresh = [_flat(line) for line in lines if _is_plain_id(line.message_id)]
     ids, own = {line.message_id for line in fresh}, {line.speaker for line in fresh if line.is_own}
     old = [line for line in _read(known, own - {""}) if line.message_id not in ids]
-    candidates = _candidates(old, fresh)
+    candidates = _candidates(old, fresh, keywords(focus))
     for one in candidates:
         _show(one, ROOM_CHARS, count)
     _divide(candidates)
@@ -127,8 +135,10 @@ def _read(known: str, own: set[str]) -> Iterator[ChatLine]:
                 yield _flat(ChatLine(message_id, speaker, text, is_own=speaker in own))
 
 
-def _candidates(old: Sequence[ChatLine], fresh: Sequence[ChatLine]) -> list[_Candidate]:
-    """The lines with facts, each fact valued by its form and by its rarity in all lines."""
+def _candidates(
+    old: Sequence[ChatLine], fresh: Sequence[ChatLine], focus: Sequence[str]
+) -> list[_Candidate]:
+    """The lines with facts, each fact valued by its form and by its rarity in all lines, and what is asked for more."""
     lines = [*old, *fresh]
     found = [facts_of(line.text, line.keywords) for line in lines]
     small: set[str] = set().union(*(plain_words(line.text) for line in lines))
@@ -142,6 +152,8 @@ def _candidates(old: Sequence[ChatLine], fresh: Sequence[ChatLine]) -> list[_Can
         if not kept:
             continue
         gain *= _KNOWN_GAIN if place < len(old) else 1.0
+        if focus and not {*keywords(line.text)}.isdisjoint(focus):
+            gain *= _FOCUS_GAIN
         values = [
             gain
             * fact.weight

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import structlog
 
-from backscroll_sidecar.domain import ChannelKey, MessageState
+from backscroll_sidecar.domain import ChannelKey, MessageState, StoredMessage
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import Applied
 from backscroll_sidecar.summaries.compactor import (
@@ -43,14 +43,16 @@ class Summaries:
         self._compactor = compactor
         self._settings = settings
         self._known: OrderedDict[Conversation, tuple[Summary, ...]] = OrderedDict()
-        self._changes = 0
-        self._missing: OrderedDict[ChannelKey, Missing] = OrderedDict()
-        """Of channels that were written to, before it is looked whether a compaction is due."""
+        self._reading: dict[ChannelKey, set[object]] = {}
+        """A mark for each read that nothing has outdated yet."""
+        self._missing: OrderedDict[Conversation, Missing] = OrderedDict()
+        """Of conversations that were written to, before it is looked whether a compaction is due."""
         self._usual = Missing(
             NEXT_SHARE * settings.threshold_tokens, NEXT_SHARE * settings.threshold_messages
         )
         self._slots = asyncio.Semaphore(AT_ONCE)
-        self._running: dict[ChannelKey, asyncio.Task[None]] = {}
+        self._running: set[Conversation] = set()
+        self._is_closed = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     # --- what builds ask ---------------------------------------------------------------------------
@@ -67,10 +69,17 @@ class Summaries:
 
     async def read(self, key: ChannelKey, thread_id: str) -> tuple[Summary, ...]:
         """The same from the store. Raises `StoreUnavailable`."""
-        conversation = Conversation(key, thread_id)
-        changes = self._changes
-        summaries = await self._compactor.newest(conversation)
-        if changes == self._changes:  # else what was read may be older than what was answered
+        conversation, mark = Conversation(key, thread_id), object()
+        fresh = self._reading.setdefault(key, set())
+        fresh.add(mark)
+        try:
+            summaries = await self._compactor.newest(conversation)
+        finally:
+            is_fresh = mark in fresh
+            fresh.discard(mark)
+            if not fresh:
+                self._reading.pop(key, None)
+        if is_fresh:  # else it may be older than what was answered meanwhile
             self._known[conversation] = summaries
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
@@ -80,12 +89,12 @@ class Summaries:
         self, conversation: Conversation, *, focus: str = "", with_model: bool = True
     ) -> Compaction:
         """See `Compactor.compact`."""
-        self._forget_missing(conversation)
+        self._missing.pop(conversation, None)
         return await self._compactor.compact(conversation, focus=focus, with_model=with_model)
 
     async def compact_within(self, conversation: Conversation, wait_s: float) -> None:
         """Compact, and wait so long for it: it goes on beside. A failure is logged."""
-        self._forget_missing(conversation)
+        self._missing.pop(conversation, None)
         await asyncio.wait({self._spawn(self._compact(conversation))}, timeout=wait_s)
 
     # --- what the writer tells ---------------------------------------------------------------------
@@ -95,44 +104,46 @@ class Summaries:
         change = applied.record
         is_other = any(one.state is not MessageState.LIVE or one.revision for one in applied.stored)
         if applied.is_erasure or is_other or (change is not None and change.kind == SUMMARY):
-            self._changes += 1
+            self._reading.pop(key, set()).clear()
             for conversation in [one for one in self._known if one.key == key]:
                 del self._known[conversation]
-        if self._settings.is_automatic and applied.stored:
-            self._count(key, applied)
+        if self._settings.is_automatic and not self._is_closed:
+            by_thread: dict[str, list[StoredMessage]] = {"": list(applied.stored)}
+            for one in applied.stored:
+                if one.message.thread_id:
+                    by_thread.setdefault(one.message.thread_id, []).append(one)
+            for thread_id, stored in by_thread.items():
+                if stored:
+                    self._count(Conversation(key, thread_id), stored)
 
-    def _count(self, key: ChannelKey, applied: Applied) -> None:
-        tokens = sum(
-            self._settings.counted(one.analysis.token_count + LINE_TOKENS) for one in applied.stored
-        )
-        missing = self._missing.pop(key, self._usual)
-        missing = Missing(missing.tokens - tokens, missing.messages - len(applied.stored))
-        if missing.is_due and key not in self._running:
-            self._running[key] = task = self._spawn(self._compact_if_due(Conversation(key)))
-            task.add_done_callback(lambda _: self._running.pop(key, None))
+    def _count(self, conversation: Conversation, stored: Sequence[StoredMessage]) -> None:
+        counted, missing = self._settings.counted, self._missing.pop(conversation, self._usual)
+        tokens = sum(counted(one.analysis.token_count + LINE_TOKENS) for one in stored)
+        missing = Missing(missing.tokens - tokens, missing.messages - len(stored))
+        if missing.is_due and conversation not in self._running:
+            self._running.add(conversation)
+            self._spawn(self._compact_if_due(conversation))
             return  # what is new from now on counts for the next attempt
-        self._await(key, missing)
+        self._await(conversation, missing)
 
-    def _forget_missing(self, conversation: Conversation) -> None:
-        """A compaction by hand counts as one by itself; that of a thread does not shorten its channel."""
-        if not conversation.thread_id:
-            self._missing.pop(conversation.key, None)
-
-    def _await(self, key: ChannelKey, missing: Missing) -> None:
-        self._missing[key] = missing
+    def _await(self, conversation: Conversation, missing: Missing) -> None:
+        self._missing[conversation] = missing
         if len(self._missing) > REMEMBERED:
             self._missing.popitem(last=False)
 
     async def _compact_if_due(self, conversation: Conversation) -> None:
-        async with self._slots:
-            await self._compact(conversation, only_if_due=True)
+        try:
+            async with self._slots:
+                await self._compact(conversation, only_if_due=True)
+        finally:
+            self._running.discard(conversation)
 
     async def _compact(self, conversation: Conversation, *, only_if_due: bool = False) -> None:
         try:
             if only_if_due:
                 missing = await self._compactor.missing(conversation)
                 if not missing.is_due:
-                    self._await(conversation.key, missing)
+                    self._await(conversation, missing)
                     return
             await self._compactor.compact(conversation)
         except BackscrollError as error:
@@ -148,6 +159,7 @@ class Summaries:
 
     async def close(self) -> None:
         """Stop what runs beside. Idempotent."""
+        self._is_closed = True
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()
