@@ -1,0 +1,2 @@
+-- Nothing changes but the number: bodies may hold parts (states of providers) that an older server cannot read, which
+-- is told so when it opens the database.
