@@ -154,6 +154,11 @@ class HistoryReader(Protocol):
         `after` is the `number` of the last one of the page before.
         """
 
+    async def newest_records(
+        self, key: ChannelKey, kind: str, owner: str, now_ms: int, limit: int
+    ) -> Sequence[StoredRecord]:
+        """The last so many records of one kind and owner that have not expired, the newest first."""
+
     async def records_of_owner(
         self, tenant: str, kind: str, owner: str, now_ms: int
     ) -> Sequence[StoredRecord]:

@@ -30,7 +30,6 @@ from backscroll_sidecar.ports import (
     HistoryReader,
     ListQuery,
     RecordChange,
-    StoredRecord,
     TurnMark,
     about_chain,
     about_text,
@@ -40,12 +39,13 @@ from backscroll_sidecar.summaries.key_lines import ChatLine, key_lines
 from backscroll_sidecar.summaries.progress import NEXT_SHARE, most_after
 from backscroll_sidecar.summaries.summariser import NotesFailed, Summariser
 from backscroll_sidecar.summaries.summary import (
+    GENERATIONS,
     SUMMARY,
     Summary,
     SummaryKind,
     encode_summary,
-    newest_summaries,
     record_id,
+    summaries_of,
     text_of,
 )
 from backscroll_sidecar.summaries.transcript import speaker_of, transcript_line
@@ -207,12 +207,9 @@ class Compactor:
         """The summary that holds now and the one before it, the newest first, from the store."""
         key, thread_id = conversation
         now_ms = self._clock.now_ms()
-        records: list[StoredRecord] = []
-        while page := await self._reader.records(
-            key, SUMMARY, now_ms, owner=thread_id, after=records[-1].number if records else 0
-        ):
-            records += page
-        return newest_summaries(records)
+        return summaries_of(
+            await self._reader.newest_records(key, SUMMARY, thread_id, now_ms, GENERATIONS)
+        )
 
     async def _compact(
         self, conversation: Conversation, focus: str, *, with_model: bool

@@ -78,7 +78,6 @@ def encode_summary(summary: Summary) -> bytes:
     return msgspec.json.encode(summary)
 
 
-def newest_summaries(records: Sequence[StoredRecord]) -> tuple[Summary, ...]:
-    """The summary that holds among the records of a conversation and the one before it, the newest first."""
-    newest = sorted(records, key=lambda one: one.number)[: -GENERATIONS - 1 : -1]
-    return tuple([msgspec.json.decode(one.body, type=Summary) for one in newest])
+def summaries_of(records: Sequence[StoredRecord]) -> tuple[Summary, ...]:
+    """The summaries that records of a conversation hold."""
+    return tuple([msgspec.json.decode(one.body, type=Summary) for one in records])

@@ -134,6 +134,17 @@ class RecordContract:
             f"u{n}" for n in range(16, 40)
         ]
 
+    async def test_the_newest_of_an_owner(self, store: HistoryStore) -> None:
+        """The last ones first, of one channel, kind and owner; none that have expired."""
+        await store.apply([record(f"r{n}", owner="u-bob") for n in range(5)])
+        await store.apply([
+            record("r5", owner="u-bob", key=OTHER_ROOM), record("r6", owner="u-alice"),
+            record("r7", owner="u-bob", kind="else"), record("r8", owner="u-bob", lives=5),
+        ])  # fmt: skip
+        for limit in (0, 2, 99):
+            found = await store.newest_records(ROOM, "pin", "u-bob", NOON_MS + 5, limit)
+            assert [one.id for one in found] == ["r4", "r3", "r2", "r1", "r0"][:limit]
+
     async def test_owners_and_what_is_theirs(self, store: HistoryStore) -> None:
         """Across channels, what holds everywhere first; never another tenant's, another kind's."""
         abroad = ChannelKey("b", ROOM.channel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -254,6 +255,12 @@ class InMemoryReader:
             if stored.channel == key.channel and stored.number > after
         ]
         return sorted(found, key=lambda stored: stored.number)[: max(limit, 0)]
+
+    async def newest_records(
+        self, key: ChannelKey, kind: str, owner: str, now_ms: int, limit: int
+    ) -> Sequence[StoredRecord]:
+        found = await self.records(key, kind, now_ms, owner=owner, limit=sys.maxsize)
+        return found[::-1][: max(limit, 0)]
 
     async def records_of_owner(
         self, tenant: str, kind: str, owner: str, now_ms: int

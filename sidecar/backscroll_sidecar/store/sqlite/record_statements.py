@@ -85,6 +85,12 @@ WHERE tenant = :tenant AND kind = :kind AND owner = :owner AND channel = :channe
 ORDER BY number LIMIT :limit
 """
 
+NEWEST_RECORDS = f"""
+SELECT {_COLUMNS} FROM records INDEXED BY records_by_owner
+WHERE tenant = :tenant AND kind = :kind AND owner = :owner AND channel = :channel AND {_LIVE}
+ORDER BY number DESC LIMIT :limit
+"""
+
 RECORDS_OF_OWNER = f"""
 SELECT {_COLUMNS} FROM records WHERE tenant = :tenant AND kind = :kind AND owner = :owner AND {_LIVE}
 ORDER BY channel, number

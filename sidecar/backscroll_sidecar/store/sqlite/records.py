@@ -125,6 +125,20 @@ def records(
     return [StoredRecord(*row) for row in connection.execute(statement, values)]
 
 
+def newest_records(
+    connection: sqlite3.Connection, key: ChannelKey, kind: str, owner: str, now_ms: int, limit: int
+) -> list[StoredRecord]:
+    """The last ones."""
+    values = {
+        **key._asdict(),
+        "kind": kind,
+        "owner": owner,
+        "now_ms": now_ms,
+        "limit": max(limit, 0),
+    }
+    return [StoredRecord(*row) for row in connection.execute(sql.NEWEST_RECORDS, values)]
+
+
 def records_of_owner(
     connection: sqlite3.Connection, tenant: str, kind: str, owner: str, now_ms: int
 ) -> list[StoredRecord]:
