@@ -250,13 +250,8 @@ class ContextBuilder:
             fitted.parts, frame, fitted.tokens, stable_system, is_steady=is_steady
         )
         if is_steady and frame.layout is Layout.TURNS:
-            conversation = (
-                request.key,
-                question.narrow_thread_id,
-                picked.profile.name,
-                request.self_ids,
-            )
-            prefix = self._prefixes.noted(conversation, prefix, fitted.parts, frame, stable_system)
+            asked = request.key, question.narrow_thread_id, request.self_ids, adapter.name
+            prefix = self._prefixes.noted(asked, prefix, fitted.parts, frame, stable_system)
         options = self._formats.options(request, route.model)
         has_marks = is_steady if request.cache_marks is None else request.cache_marks
         marked_count = prefix.payload_message_count if has_marks else 0

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from msgspec.structs import replace
 
 from backscroll_scoring.layout import COUNT, PLACE
@@ -113,13 +114,13 @@ class SentPrefix(NamedTuple):
 
 
 def sent_prefix(parts: Parts, frame: Frame, stable_system: str, style: Hashable) -> SentPrefix:
-    """What a payload by turns begins with."""
+    """What a payload by turns begins with; no message where the system text before them may be another."""
     lines, source = parts.lines, parts.lines.source
-    shown = parts.shown_in(Part.RECENT)
+    shown = parts.shown_in(Part.RECENT) if stable_system == parts.system else ()
     seqs: list[int] = []
     names: Sequence[object] = [""] * len(shown)
     if source is not None:
-        rows = source.rows[lines.columns[PLACE][shown]]
+        rows = source.rows[lines.columns[PLACE][np.array(shown, np.intp)]]
         seqs = source.view.seq[rows].tolist()
         if frame.has_names:
             authors = source.view.columns.author[rows].tolist()
