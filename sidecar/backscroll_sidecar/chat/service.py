@@ -37,7 +37,7 @@ from backscroll_sidecar.errors import (
     DeadlineExceeded,
 )
 from backscroll_sidecar.ports import ChatModel, Clock, EventSink
-from backscroll_sidecar.summaries.compactor import Conversation
+from backscroll_sidecar.summaries.compaction import Conversation
 from backscroll_sidecar.texts import Texts
 from backscroll_sidecar.turn_ids import is_reply, new_turn_id, turn_of
 

@@ -13,7 +13,7 @@ from backscroll_sidecar.context.profiles import PROFILES, BotSettings, ContextSe
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import StoredSystemRows
 from backscroll_sidecar.own_parts import OwnStages
-from backscroll_sidecar.summaries.compactor import CompactionSettings
+from backscroll_sidecar.summaries.compaction import CompactionSettings
 from backscroll_sidecar.tool_outputs import OutputPolicy, ToolOutputs
 
 

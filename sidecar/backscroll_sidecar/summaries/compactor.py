@@ -6,15 +6,12 @@ import asyncio
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 import structlog
 
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.domain import (
-    ChannelKey,
     Event,
     MessageState,
     MessageType,
@@ -34,9 +31,16 @@ from backscroll_sidecar.ports import (
     about_chain,
     about_text,
 )
+from backscroll_sidecar.summaries.compaction import (
+    Compaction,
+    CompactionSettings,
+    Conversation,
+    Missing,
+    Outcome,
+)
 from backscroll_sidecar.summaries.cut_points import Cut, entry_of, find_cut
 from backscroll_sidecar.summaries.key_lines import ChatLine, key_lines
-from backscroll_sidecar.summaries.progress import NEXT_SHARE, most_after
+from backscroll_sidecar.summaries.progress import most_after
 from backscroll_sidecar.summaries.summariser import NotesFailed, Summariser
 from backscroll_sidecar.summaries.summary import (
     GENERATIONS,
@@ -69,66 +73,6 @@ MOST_SUMMARY_TOKENS = 4_000
 """Notes that are longer are not kept: a context has other things to show."""
 LEAST_SUMMARY_TOKENS = 64
 """With less room for it no summary is made, and no model is asked."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionSettings:
-    """How conversations are compacted.
-
-    Attributes
-    ----------
-    is_automatic : begin by itself once a threshold is reached.
-    threshold_tokens, threshold_messages : of what stands behind the summary.
-    keep_tokens : of the newest part that stays as it is, at least so much.
-    """
-
-    is_automatic: bool = False
-    threshold_tokens: int = 10_000
-    threshold_messages: int = 400
-    keep_tokens: int = 4_000
-
-    def counted(self, tokens: int) -> float:
-        """What a message counts towards the threshold: one alone, however large, is no reason to compact twice."""
-        return min(tokens, NEXT_SHARE * self.threshold_tokens)
-
-
-class Outcome(StrEnum):
-    """What became of a compaction."""
-
-    COMPACTED = "compacted"
-    NOTHING_TO_DO = "nothing_to_do"
-    NO_PROGRESS = "no_progress"
-
-
-class Compaction(NamedTuple):
-    """What a compaction came to. `summary` is the one that holds now, `first_kept_id` the first message behind it."""
-
-    outcome: Outcome
-    summary: Summary | None
-    first_kept_id: str = ""
-    tokens_before: int = 0
-    tokens_after: int = 0
-    largest_id: str = ""
-    model_failure: str = ""
-
-
-class Missing(NamedTuple):
-    """What must still come before a compaction is due: tokens, or messages."""
-
-    tokens: float
-    messages: float
-
-    @property
-    def is_due(self) -> bool:
-        """Whether enough has come."""
-        return self.tokens <= 0 or self.messages <= 0
-
-
-class Conversation(NamedTuple):
-    """What is summarised together: a channel, or one thread of it."""
-
-    key: ChannelKey
-    thread_id: str = ""
 
 
 class Writer(Protocol):

@@ -14,13 +14,13 @@ import structlog
 from backscroll_sidecar.domain import ChannelKey, MessageState, StoredMessage
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import Applied
-from backscroll_sidecar.summaries.compactor import (
+from backscroll_sidecar.summaries.compaction import (
     Compaction,
     CompactionSettings,
-    Compactor,
     Conversation,
     Missing,
 )
+from backscroll_sidecar.summaries.compactor import Compactor
 from backscroll_sidecar.summaries.cut_points import LINE_TOKENS
 from backscroll_sidecar.summaries.progress import NEXT_SHARE
 from backscroll_sidecar.summaries.summary import SUMMARY, Summary

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
-from backscroll_sidecar.summaries.compactor import CompactionSettings, Missing
+from backscroll_sidecar.summaries.compaction import CompactionSettings, Missing
 from backscroll_sidecar.summaries.cut_points import LINE_TOKENS
 from backscroll_sidecar.summaries.service import Summaries
 

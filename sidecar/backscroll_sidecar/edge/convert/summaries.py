@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.summaries.compactor import Compaction
+from backscroll_sidecar.summaries.compaction import Compaction
 from backscroll_sidecar.summaries.summary import SummaryKind
 
 KIND_NUMBERS: Mapping[SummaryKind, Any] = {

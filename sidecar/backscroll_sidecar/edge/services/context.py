@@ -20,7 +20,7 @@ from backscroll_sidecar.edge.convert.fields import check_id, check_text, require
 from backscroll_sidecar.edge.convert.parsing import parse
 from backscroll_sidecar.edge.convert.summaries import compaction_to_proto
 from backscroll_sidecar.edge.limits import MAX_FOCUS_BYTES
-from backscroll_sidecar.summaries.compactor import Compaction, Conversation
+from backscroll_sidecar.summaries.compaction import Compaction, Conversation
 
 
 class Builder(Protocol):
