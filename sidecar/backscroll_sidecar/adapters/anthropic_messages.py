@@ -9,7 +9,11 @@ import orjson
 
 from backscroll_sidecar.adapters.arguments import object_json
 from backscroll_sidecar.adapters.base import Framing, ModelReply, Nameless, PayloadOptions
-from backscroll_sidecar.adapters.cache_marks import ANTHROPIC_MARK, MOST_ANTHROPIC_MARKS
+from backscroll_sidecar.adapters.cache_marks import (
+    ANTHROPIC_MARK,
+    MOST_ANTHROPIC_MARKS,
+    anthropic_marks,
+)
 from backscroll_sidecar.adapters.names import strict_call_name
 from backscroll_sidecar.adapters.pairing import NO_OUTPUT_TEXT
 from backscroll_sidecar.adapters.pictures import picture_of
@@ -110,8 +114,10 @@ def _messages(turns: Sequence[Turn], most_marks: int) -> list[dict[str, Any]]:
             if at in turn.ends and made and made[-1]["type"] not in THOUGHT_BLOCKS:
                 ends.append(made[-1])
         messages.append({"role": "assistant" if turn.is_model else "user", "content": blocks})
-    for block in ends[len(ends) - min(most_marks, len(ends)) :]:
-        block.update(ANTHROPIC_MARK)
+    marked = anthropic_marks(len(ends), most_marks)
+    for at, block in enumerate(ends):
+        if at in marked:
+            block.update(ANTHROPIC_MARK)
     return [one | {"content": _content(one["content"])} for one in messages]
 
 

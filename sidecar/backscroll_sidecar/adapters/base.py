@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
+from backscroll_sidecar.adapters.pictures import PICTURE_TOKENS
 from backscroll_sidecar.domain import NeutralMessage, Part, Role
 
 
@@ -22,11 +23,14 @@ class ModelReply:
 
 
 class Framing(NamedTuple):
-    """Tokens of a payload that are nobody's text: of each message, of a name beside it, once of the whole."""
+    """Tokens of a payload that are nobody's text: of each message, of a name beside it, once of the whole, of a picture
+    by its link.
+    """
 
     message_tokens: int
     name_tokens: int
     priming_tokens: int
+    linked_picture_tokens: int = PICTURE_TOKENS
 
 
 class Speaker(NamedTuple):

@@ -11,6 +11,11 @@ from backscroll_sidecar.domain import NeutralMessage, Role
 
 MOST_ANTHROPIC_MARKS = 4
 """A fifth one is refused. https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""
+FAR_MARK = 8
+"""One of so many marks stays for long. The vendor looks for what it keeps 20 blocks before a mark at most. With the
+last, the one before and a far one, two thirds of a prompt are found again where 40 or 60 messages come between two
+questions, and half where 150 do.
+"""
 MOST_BREAKPOINTS = 80
 """The latest so many are looked at. https://developers.openai.com/api/docs/guides/prompt-caching"""
 ANTHROPIC_MARK = {"cache_control": {"type": "ephemeral"}}
@@ -44,3 +49,10 @@ def breakpoints(messages: Sequence[NeutralMessage]) -> Container[int]:
         if one.ends_prefix and newest >= 0:
             places[newest] = None
     return frozenset([*places][-MOST_BREAKPOINTS:])
+
+
+def anthropic_marks(count: int, most: int) -> Container[int]:
+    """Which of so many places have a mark: the last ones, and in place of the first of these the last far one."""
+    chosen = [*range(count)][-most:]
+    far = [n for n in range(count) if (n + 1) % FAR_MARK == 0 and n < chosen[0]] if chosen else []
+    return frozenset([far[-1], *chosen[1:]] if far and len(chosen) == most else chosen)

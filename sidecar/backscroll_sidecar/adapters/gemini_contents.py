@@ -12,7 +12,7 @@ from backscroll_sidecar.adapters.arguments import object_json
 from backscroll_sidecar.adapters.base import Framing, ModelReply, Nameless, PayloadOptions
 from backscroll_sidecar.adapters.names import strict_call_name
 from backscroll_sidecar.adapters.pairing import in_words, paired
-from backscroll_sidecar.adapters.pictures import picture_of
+from backscroll_sidecar.adapters.pictures import TOLD_PICTURE_TOKENS, picture_of
 from backscroll_sidecar.adapters.replies import Usage, count_of, text_of
 from backscroll_sidecar.adapters.target import Target, family_of, value_of
 from backscroll_sidecar.adapters.tool_schemas import tool_schemas
@@ -38,7 +38,9 @@ class GeminiContents(Nameless):
     """The format of Google's own interface. The model is no part of it but of the address."""
 
     name = "gemini_contents"
-    framing = Framing(message_tokens=4, name_tokens=0, priming_tokens=3)
+    framing = Framing(
+        message_tokens=4, name_tokens=0, priming_tokens=3, linked_picture_tokens=TOLD_PICTURE_TOKENS
+    )
     """An estimate: the vendor publishes none."""
 
     def payload(self, messages: Sequence[NeutralMessage], options: PayloadOptions) -> bytes:

@@ -11,10 +11,14 @@ PICTURE_TOKENS = 1_600
 """The most that one picture costs, about: Anthropic scales down to 1,568 tokens, OpenAI's usual model has 1,445 at
 most, Gemini 258 for each tile. https://platform.claude.com/docs/en/build-with-claude/vision
 """
+MOST_PICTURES = 8
+TOLD_PICTURE_TOKENS = 16
+"""Of a picture that a vendor is told of in words, since it reads no links."""
 PICTURE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 """What all four vendors read."""
+PICTURE_KINDS = ("image", "photo", "picture")
 _DATA = re.compile(r"data:(image/[a-z]+);base64,([A-Za-z0-9+/]+={0,2})")
-_LINK = re.compile(r"https://[^\s/]+/?\S*")
+_LINK = re.compile(r"https://[!-~\u00a1-\ud7ff\uf900-\ufffd]+")
 
 
 class Picture(NamedTuple):
@@ -33,8 +37,9 @@ class Picture(NamedTuple):
 def picture_of(part: MediaPart) -> Picture | None:
     """A medium as a picture; None where it is no picture, or none that can be sent."""
     if found := _DATA.fullmatch(part.uri):
-        return Picture("", found[1], found[2]) if found[1] in PICTURE_TYPES else None
-    is_image = part.kind.lower() == "image" or part.mime.lower() in PICTURE_TYPES
+        is_whole = found[1] in PICTURE_TYPES and len(found[2]) % 4 == 0
+        return Picture("", found[1], found[2]) if is_whole else None
+    is_image = part.kind.lower() in PICTURE_KINDS or part.mime.lower() in PICTURE_TYPES
     if part.mime and part.mime.lower() not in PICTURE_TYPES:
         return None
     return Picture(part.uri) if is_image and _LINK.fullmatch(part.uri) else None
@@ -46,3 +51,8 @@ def pictures_of(message: NeutralMessage) -> list[Picture]:
         return []
     media = [one for one in message.parts if isinstance(one, MediaPart)]
     return [one for one in map(picture_of, media) if one is not None]
+
+
+def picture_tokens(part: MediaPart, linked_tokens: int) -> int:
+    """What a picture costs, at most; `linked_tokens`: by a link."""
+    return PICTURE_TOKENS if part.uri.startswith("data:") else linked_tokens

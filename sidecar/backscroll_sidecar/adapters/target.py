@@ -42,7 +42,7 @@ class Target(NamedTuple):
     def takes(self, state: ProviderStatePart) -> bool:
         """Whether a state came from there."""
         return (
-            state.provider == self.provider
+            provider_of(state.provider) == self.provider
             and state.api == self.api
             and family_of(state.model) == family_of(self.model)
         )
@@ -77,7 +77,7 @@ def family_of(model: str) -> str:
     return _DATED.sub("", name) or name
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1_024)
 def provider_of(base_url: str) -> str:
     """An API's address without scheme, credentials, path of a call, query: ``api.openai.com/v1``; empty for none."""
     try:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from backscroll_sidecar.adapters.base import Framing
 from backscroll_sidecar.adapters.pairing import NO_OUTPUT_TEXT, NO_RESULT_TEXT
-from backscroll_sidecar.adapters.pictures import PICTURE_TOKENS
+from backscroll_sidecar.adapters.pictures import picture_tokens
 from backscroll_sidecar.domain import (
     MediaPart,
     NeutralMessage,
@@ -47,4 +47,4 @@ def _part_tokens(part: Part, count: Count, framing: Framing) -> int:
         case ProviderStatePart():
             return len(part.data) // STATE_BYTES_A_TOKEN
         case MediaPart():
-            return PICTURE_TOKENS
+            return picture_tokens(part, framing.linked_picture_tokens)

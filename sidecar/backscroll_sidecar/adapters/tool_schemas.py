@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+_CAPITAL_TYPES = ("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL")
+_NOT_SCHEMAS = ("enum", "const", "default", "example", "examples")
 NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
@@ -31,7 +33,7 @@ def tool_schemas(tools_json: str) -> tuple[Sequence[ToolSchema], Sequence[Mappin
     """The functions in a JSON list of tools, and what is none: a vendor's own tools, such as a search.
 
     Read are the forms of Chat Completions (`function`), Responses (`name`, `parameters`), Anthropic (`input_schema`)
-    and Gemini (`functionDeclarations`).
+    and Gemini (`functionDeclarations`, types in capitals).
     """
     tools = orjson.loads(tools_json) if tools_json else []
     functions: list[ToolSchema] = []
@@ -66,7 +68,21 @@ def _function(said: Mapping[str, Any]) -> list[ToolSchema]:
         ToolSchema(
             name,
             description if isinstance(description, str) else "",
-            schemas[0] if schemas else NO_PARAMETERS,
+            _lower_types(schemas[0]) if schemas else NO_PARAMETERS,
             strict if isinstance(strict, bool) else None,
         )
     ]
+
+
+def _lower_types(schema: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """A schema whose types are in Gemini's capitals as JSON Schema has them; any other unchanged."""
+    if isinstance(schema, list):
+        return [_lower_types(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kind = schema.get("type")
+    found = {
+        name: value if name in _NOT_SCHEMAS else _lower_types(value)
+        for name, value in schema.items()
+    }
+    return found | {"type": kind.lower()} if kind in _CAPITAL_TYPES else found

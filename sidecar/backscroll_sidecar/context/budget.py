@@ -23,7 +23,7 @@ from backscroll_scoring.layout import (
     TURNS_TOKENS,
 )
 from backscroll_sidecar.adapters import OPENAI_CHAT, Adapter, speaker_of
-from backscroll_sidecar.adapters.pictures import PICTURE_TOKENS
+from backscroll_sidecar.adapters.pictures import picture_tokens
 from backscroll_sidecar.adapters.token_costs import message_tokens
 from backscroll_sidecar.analyze import begins_anew, exact_tokens, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import (
@@ -130,6 +130,7 @@ class Fitted(msgspec.Struct, frozen=True):
     dropped: Mapping[int, Fate]
     preferences_dropped: bool = False
     summary_dropped: bool = False
+    pictures_dropped: bool = False
     answered_dropped: bool = False
     asked_by: str = ""
     assembled: Assembled | None = None
@@ -188,43 +189,25 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
     BudgetTooSmall
         When the question and the fixed parts alone do not fit; it names the least that would do.
     """
-
-    def count(lines: Lines, preferences: Sequence[str]) -> tuple[Counted, Parts, str]:
-        shown, asked_by = parts, ""
-        if lines is not parts.lines or preferences is not parts.preferences:
-            shown = parts.showing(lines, preferences)
-        if frame.has_names:
-            shown, asked_by = _named_apart(shown, frame)
-        return stages.count(shown, asked_by), shown, asked_by
-
-    had_summary = bool(parts.summary)
-    given, preferences = parts.lines, parts.preferences
+    given = parts.lines
     lines = NO_LINES if stages.has_assembler else given
-    counted, shown, asked_by = count(lines, preferences)
-    is_full = stages.has_assembler or counted.total > frame.budget
-    if had_summary and is_full and not _has_room_for_summary(parts, limits, frame, stages):
-        parts = msgspec.structs.replace(parts, summary="")
-        counted, shown, asked_by = count(lines, preferences)
-    if counted.bare > frame.budget:
-        preferences = ()
-        counted, shown, asked_by = count(lines, preferences)
-        if counted.bare > frame.budget:
-            raise BudgetTooSmall(frame.budget, counted.bare)
+    whole = parts
+    parts, preferences, (counted, shown, asked_by) = _with_room(parts, lines, limits, frame, stages)
     first = made_of = _compressed(given, counted.bare, parts, limits, frame, stages)
     needed = _needed(given)
     if needed >= 0 and first.dropped.get(given.places[needed]) is Fate.BUDGET:
         for some, others in _attempts(given, preferences, needed):
-            bare = count(NO_LINES, others)[0].total
+            bare = _count(parts, NO_LINES, others, frame, stages)[0].total
             tried = _compressed(some, bare, parts, limits, frame, stages)
             if given.places[needed] not in tried.dropped:
                 made_of, preferences = tried, others
                 break
     if made_of.lines is not lines or preferences is not shown.preferences:
         lines = whole_blocks(Lines.of(made_of.lines), given)
-        counted, shown, asked_by = count(lines, preferences)
+        counted, shown, asked_by = _count(parts, lines, preferences, frame, stages)
     while lines and counted.total > frame.budget:
         lines = _without_worst(lines)
-        counted, shown, asked_by = count(lines, preferences)
+        counted, shown, asked_by = _count(parts, lines, preferences, frame, stages)
     was_cut = len(lines) < first.original_count or (made_of.lines is not given and made_of.was_cut)
     dropped = _dropped(lines, {**first.dropped, **made_of.dropped}, given)
     return Fitted(
@@ -234,11 +217,48 @@ def fit(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> Fitted:
         was_cut,
         dropped,
         preferences_dropped=len(preferences) < len(parts.preferences),
-        summary_dropped=had_summary and not parts.summary,
+        summary_dropped=bool(whole.summary) and not parts.summary,
+        pictures_dropped=bool(whole.pictures) and not parts.pictures,
         answered_dropped=dropped.get(given.answered) is Fate.BUDGET,
         asked_by=asked_by,
         assembled=counted.assembled,
     )
+
+
+def _count(
+    parts: Parts, lines: Lines, preferences: Sequence[str], frame: Frame, stages: Stages
+) -> tuple[Counted, Parts, str]:
+    """What a context with these lines and preferences costs, it itself, and the asker's name in it."""
+    shown, asked_by = parts, ""
+    if lines is not parts.lines or preferences is not parts.preferences:
+        shown = parts.showing(lines, preferences)
+    if frame.has_names:
+        shown, asked_by = _named_apart(shown, frame)
+    return stages.count(shown, asked_by), shown, asked_by
+
+
+def _with_room(
+    parts: Parts, lines: Lines, limits: Limits, frame: Frame, stages: Stages
+) -> tuple[Parts, Sequence[str], tuple[Counted, Parts, str]]:
+    """The parts without what has to give way before any line does, their preferences, and `_count` of them.
+
+    Raises `BudgetTooSmall`.
+    """
+    preferences = parts.preferences
+    counted = _count(parts, lines, preferences, frame, stages)
+    is_full = stages.has_assembler or counted[0].total > frame.budget
+    if parts.summary and is_full and not _has_room_for_summary(parts, limits, frame, stages):
+        parts = msgspec.structs.replace(parts, summary="")
+        counted = _count(parts, lines, preferences, frame, stages)
+    if counted[0].bare > frame.budget:
+        preferences = ()
+        counted = _count(parts, lines, preferences, frame, stages)
+    if counted[0].bare > frame.budget and parts.pictures:
+        parts = msgspec.structs.replace(parts, pictures=())
+        counted = _count(parts, lines, preferences, frame, stages)
+    if counted[0].bare > frame.budget:
+        raise BudgetTooSmall(frame.budget, counted[0].bare)
+    return parts, preferences, counted
 
 
 def _has_room_for_summary(parts: Parts, limits: Limits, frame: Frame, stages: Stages) -> bool:
@@ -258,7 +278,7 @@ def _compressed(
 ) -> Compressed:
     """The lines beside so many tokens of other things."""
     room = frame.budget - bare - _titles_cost(lines, frame) - _askers_cost(parts, lines, frame)
-    return stages.compress(lines, Limits(limits.max_messages, limits.max_chars_per_message, room))
+    return stages.compress(lines, msgspec.structs.replace(limits, max_tokens=room))
 
 
 def _without_worst(lines: Lines) -> Lines:
@@ -363,7 +383,8 @@ class PartCounter:
             rest = _without_lines(of)
             bare += message if rest is of else self._message(parts, rest)
         if parts.pictures:
-            of_pictures = PICTURE_TOKENS * len(parts.pictures)
+            linked_tokens = frame.adapter.framing.linked_picture_tokens
+            of_pictures = sum(picture_tokens(one, linked_tokens) for one in parts.pictures)
             found["question"] += of_pictures
             return Counted(total + of_pictures, bare + of_pictures, found)
         return Counted(total, bare, found)

@@ -68,6 +68,7 @@ from backscroll_sidecar.lines.rendering import AnswerCodec, RenderStyle
 from backscroll_sidecar.ports import Clock, EventSink
 from backscroll_sidecar.strategies import Strategy, StrategyQuery
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
+from backscroll_sidecar.texts import Language
 from backscroll_sidecar.tool_outputs import ToolOutputs
 
 log = structlog.get_logger(__name__)
@@ -175,8 +176,7 @@ class ContextBuilder:
         opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
         question = await self.opening.question_of(request, route, opened.view)
-        language = request.language.language if request.language else None
-        route = route.asked(self._settings.wordings.of(language, question.text))
+        route = route.asked(self._settings.wordings.of(_language(request), question.text))
         lost, query = await self.opening.query_of(request, route.profile, question, deadline)
         summaries, unread = await self.opening.summaries_of(request, question, deadline)
         if question.view is not opened.view:
@@ -210,7 +210,9 @@ class ContextBuilder:
         in the window that moves in steps, None without one.
         """
         system = system_text(request, self._settings, route, question)
-        pictures, missing = shown_pictures(request, question, route.profile)
+        adapter = self._formats.wanted(request)[1]
+        linked_tokens = adapter.framing.linked_picture_tokens
+        pictures, missing = shown_pictures(request, question, route.profile, linked_tokens)
         if not route.profile.is_steady:
             told = summaries[0].text if summaries else ""
             return _Beside(system, told, pictures, request.speaker_style, None), missing, None
@@ -219,7 +221,6 @@ class ContextBuilder:
         speaker = speaker_style(request, route, question, view, speaking.tolist())
         if request.speaker_style is None and request.semantic_scope is not SearchScope.CHANNEL:
             speaker = SpeakerStyle.TAGGED  # whoever is found elsewhere
-        adapter = self._formats.wanted(request)[1]
         wanted = self._wanted(request, route, speaker, adapter)
         summary, count = window_behind(
             summaries,
@@ -250,12 +251,21 @@ class ContextBuilder:
             fitted.parts, frame, fitted.tokens, stable_system, is_steady=is_steady
         )
         if is_steady and frame.layout is Layout.TURNS:
-            asked = request.key, question.narrow_thread_id, request.self_ids, adapter.name
+            asked = (
+                request.key,
+                question.narrow_thread_id,
+                request.self_ids,
+                adapter.name,
+                route.model,
+                _audience(request),
+            )
             prefix = self._prefixes.noted(asked, prefix, fitted.parts, frame, stable_system)
         options = self._formats.options(request, route.model)
         has_marks = is_steady if request.cache_marks is None else request.cache_marks
         marked_count = prefix.payload_message_count if has_marks else 0
         has_form = adapter.line_form and not fitted.parts.has_parts
+        if formats and formats[0] != adapter.name:  # payloads come in the order they are asked for
+            has_form = False
         if marked_count and writes_breakpoints(adapter.name, options):
             has_form = False
         times = formats.count(adapter.name) if has_form else 0
@@ -351,6 +361,9 @@ class ContextBuilder:
             system=beside.system,
             preferences=shown_preferences(picked.gathered.preferences, wanted.style),
             summary=shown_summary(beside.summary, wanted.style),
+            summary_title=self._settings.wordings.of(
+                _language(request), beside.summary
+            ).summary_title,
             texts=route.texts,
             question_label=route.texts.question_label if label is None else label,
             question_name=name,
@@ -376,3 +389,13 @@ class ContextBuilder:
         events = compression_events(context_id, began_ms, now_ms, asked, fitted, limits)
         self._events.emit(request.key, context_id, events)
         return events
+
+
+def _audience(request: BuildRequest) -> str:
+    """Who is shown something of their own; empty: what everybody is."""
+    return request.asker.id if request.visible_since_membership and request.asker else ""
+
+
+def _language(request: BuildRequest) -> Language | None:
+    """That of the server's texts, where the request says it."""
+    return request.language.language if request.language else None

@@ -11,7 +11,15 @@ import numpy as np
 import regex
 
 from backscroll_scoring import take_fitting
-from backscroll_scoring.layout import CHARS, KEPT, LEFT, PASSED_OVER, TAKEN
+from backscroll_scoring.layout import (
+    CHARS,
+    IS_REFERENCE,
+    KEPT,
+    LEFT,
+    PASSED_OVER,
+    PLACE,
+    TAKEN,
+)
 from backscroll_sidecar.context.selected_lines import Line, Lines
 from backscroll_sidecar.domain import CUT_MARK, Fate
 from backscroll_sidecar.lines.rendering import RenderedLine
@@ -34,12 +42,14 @@ class Limits(msgspec.Struct, frozen=True):
 
     `max_messages` keeps the newest and what the question replies to; `max_chars_per_message` counts Unicode code
     points, the mark included; `max_tokens` keeps the best ranked lines whose costs fit, and of what the question
-    replies to and of the newest line as much as fits.
+    replies to and of the newest line as much as fits. Where that leaves out lines of the talk, the rest begins with a
+    message whose number is a multiple of `step_messages`, so that it does not begin elsewhere each time.
     """
 
     max_messages: int | None = None
     max_chars_per_message: int | None = None
     max_tokens: int | None = None
+    step_messages: int | None = None
 
 
 class Compressed(msgspec.Struct, frozen=True):
@@ -76,6 +86,8 @@ class SimpleCompressor:
             kept = _shortened(kept, limits.max_chars_per_message)
         if limits.max_tokens is not None and kept.cost > limits.max_tokens:
             fitting = _fitting(kept, limits.max_tokens)
+            if limits.step_messages is not None:
+                fitting = _from_a_step(fitting, kept, limits.step_messages)
             dropped.update(_left_out(kept, fitting, Fate.BUDGET))
             kept = fitting
         return Compressed(kept, len(lines), dropped)
@@ -121,6 +133,27 @@ def _fitting(lines: Lines, max_tokens: int) -> Lines:
             changed[index], fates[block] = cut.written, TAKEN
             state[LEFT] -= cut.cost + lines.costs[block].sum() - lines.costs[index]
     return lines.take((fates == TAKEN).nonzero()[0], changed)
+
+
+def _from_a_step(fitting: Lines, lines: Lines, step: int) -> Lines:
+    """Where lines of the talk do not fit: the rest from the first whose number is a multiple of `step` on, if any is.
+
+    What the question replies to stays.
+    """
+    talk = (fitting.columns[IS_REFERENCE] == 0).nonzero()[0]
+    is_all = len(talk) == int((lines.columns[IS_REFERENCE] == 0).sum())
+    if is_all or not len(talk) or lines.source is None:
+        return fitting
+    numbers = lines.source.view.seq[lines.source.rows[fitting.columns[PLACE][talk]]]
+    begins = (numbers[1:] // step > numbers[:-1] // step).nonzero()[0]
+    if not len(begins):
+        return fitting
+    first = talk[begins[0] + 1]
+    keep = np.ones(len(fitting), np.bool_)
+    keep[talk[talk < first]] = False
+    if fitting.answered_at >= 0:
+        keep[fitting.answered_at] = True
+    return whole_blocks(fitting.take(keep.nonzero()[0]), lines)
 
 
 def _cut(lines: Lines, block: Sequence[int], rooms: Sequence[int]) -> tuple[int, Line | None]:

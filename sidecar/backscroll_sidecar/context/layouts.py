@@ -121,6 +121,7 @@ class Parts(msgspec.Struct, frozen=True):
     system: str = ""
     preferences: Sequence[str] = ()
     summary: str = ""
+    summary_title: str = ENGLISH.summary_title
     texts: Texts = ENGLISH
     question_label: str = ENGLISH.question_label
     question_name: str = ""
@@ -165,7 +166,7 @@ class Parts(msgspec.Struct, frozen=True):
             case Part.PREFERENCES:
                 return preferences_line(self.preferences, self.texts)
             case Part.SUMMARY:
-                return _summary(self.texts.summary_title, self.summary)
+                return _summary(self.summary_title, self.summary)
             case Part.QUESTION:
                 return self.question
             case _:

@@ -217,6 +217,7 @@ class Opening:
             trigger_row=question.trigger_row,
             self_ids=request.self_ids,
             thread_id=question.thread_id,
+            is_narrow=question.is_narrow,
             lost_parent=question.lost_parent,
             mentioned=question.mentioned,
             dates=question.dates,

@@ -52,6 +52,8 @@ from backscroll_sidecar.scripts import shows_nothing
 
 log = structlog.get_logger(__name__)
 _PLAIN = SimpleCompressor()
+STEP_MESSAGES = 32
+"""Where a window is fuller than was reckoned it moves on by so many messages."""
 PARTS = frozenset(("summary", "preferences", "recent", "semantic"))
 """What a section may be: the parts that tokens are counted by."""
 
@@ -234,6 +236,8 @@ async def fit_in_stages(
     Raises `BudgetTooSmall`.
     """
     limits = Limits(profile.max_messages, profile.max_chars_per_message)
+    if profile.is_steady:
+        limits = replace(limits, step_messages=STEP_MESSAGES)
     fitted: Fitted | None = None
     lost: list[Degradation] = []
     if profile.has_own_stages:
@@ -253,6 +257,8 @@ async def fit_in_stages(
         lost.append(Degradation("compress", "BUDGET", "preferences"))
     if fitted.summary_dropped:
         lost.append(Degradation("compress", "BUDGET", "summary"))
+    if fitted.pictures_dropped:
+        lost.append(Degradation("compress", "BUDGET", "pictures"))
     if fitted.answered_dropped:
         lost.append(Degradation("compress", "BUDGET", "chain"))
     return fitted, tuple(lost)

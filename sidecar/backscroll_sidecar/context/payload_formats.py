@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import structlog
 
 from backscroll_sidecar.adapters import ADAPTERS, OPENAI_CHAT, Adapter, PayloadOptions
+from backscroll_sidecar.adapters.target import provider_of
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import Degradation, NeutralMessage, ResponsePart, Role
 from backscroll_sidecar.lines.rendering import AnswerCodec
@@ -25,12 +26,15 @@ class PayloadFormats:
         self._adapters = _working(adapters)
 
     def wanted(self, request: BuildRequest) -> tuple[tuple[str, ...], Adapter]:
-        """The names of those that are wanted, and the first one's adapter."""
+        """The names of those that are wanted, and the adapter that tokens are counted for: the first one's, but that of
+        Chat Completions where it is among them, which has names besides.
+        """
         formats: tuple[str, ...] = ()
         if ResponsePart.PAYLOADS not in request.omit:
             given = request.payload_formats
             formats = (OPENAI_CHAT.name,) if given is None else given
-        return formats, next(filter(None, map(self._adapters.get, formats)), OPENAI_CHAT)
+        first = formats if OPENAI_CHAT.name not in formats else (OPENAI_CHAT.name,)
+        return formats, next(filter(None, map(self._adapters.get, first)), OPENAI_CHAT)
 
     def options(self, request: BuildRequest, model: str) -> PayloadOptions:
         """What payloads have beside their messages."""
@@ -38,7 +42,7 @@ class PayloadFormats:
             model,
             request.tools_json,
             request.include_names,
-            request.provider or self._provider,
+            provider_of(request.provider) or self._provider,
             request.reserve_tokens or None,
         )
 

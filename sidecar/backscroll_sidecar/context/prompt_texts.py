@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
-from backscroll_sidecar.adapters.pictures import PICTURE_TOKENS, picture_of
+from backscroll_sidecar.adapters.pictures import MOST_PICTURES, picture_of, picture_tokens
 from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.context.layouts import QUESTION_APART, bare_preference
 from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
@@ -22,7 +22,6 @@ from backscroll_sidecar.lines.rendering import RenderStyle, row_text
 from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.texts import Texts
 
-MOST_PICTURES = 8
 PICTURES_SHARE = 0.5
 """Of the token budget, at most."""
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
@@ -194,11 +193,12 @@ def question_text(
 
 
 def shown_pictures(
-    request: BuildRequest, question: Question, profile: Profile
+    request: BuildRequest, question: Question, profile: Profile, linked_tokens: int
 ) -> tuple[tuple[MediaPart, ...], tuple[Degradation, ...]]:
     """The pictures that are shown with the question, and that some were left out.
 
     They are the request's and, if it says so, those of the question's row and of the row it replies to, each once.
+    `linked_tokens`: of one by its link.
     """
     if not (request.pictures or request.include_pictures):
         return (), ()
@@ -209,10 +209,17 @@ def shown_pictures(
         stored = [part for row in seen for part in view.parts(row)]
         wanted += [one for one in stored if isinstance(one, MediaPart) and picture_of(one)]
     budget = profile.token_budget if request.token_budget is None else request.token_budget
-    most = min(MOST_PICTURES, int(budget * PICTURES_SHARE) // PICTURE_TOKENS)
-    found = tuple({one.uri: one for one in reversed(wanted)}.values())[::-1]
-    missing = (Degradation("compress", "BUDGET", "pictures"),) if len(found) > most else ()
-    return found[:most], missing
+    found: dict[str, MediaPart] = {}
+    for one in wanted:
+        found.setdefault(one.uri, one)
+    left, shown = budget * PICTURES_SHARE, list[MediaPart]()
+    for one in [*found.values()][:MOST_PICTURES]:
+        left -= picture_tokens(one, linked_tokens)
+        if left < 0:
+            break
+        shown.append(one)
+    missing = (Degradation("compress", "BUDGET", "pictures"),) if len(shown) < len(found) else ()
+    return tuple(shown), missing
 
 
 @lru_cache(maxsize=1_024)

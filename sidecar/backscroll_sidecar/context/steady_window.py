@@ -106,17 +106,19 @@ def _prefix_tokens(author_id: str, name: str, tokenizer: TokenizerName) -> int:
     return repeated_tokens(line_prefix(said, SpeakerStyle.TAGGED), tokenizer)
 
 
-def first_shown(tokens: NDArray[np.float64], seq: NDArray[np.int64], room: float, most: int) -> int:
+def first_shown(
+    tokens: NDArray[np.float64], numbers: NDArray[np.int64], room: float, most: int
+) -> int:
     """The index of the line that the window begins with; of no lines 0.
 
     A line takes its share of the room in tokens, or one of the `most` messages, whichever is more; none takes more than
-    all of it. `seq` are the messages' numbers.
+    all of it. `numbers` are those that steps are counted by.
     """
     if not len(tokens):
         return 0
     costs = np.minimum(np.maximum(tokens, room / most), room)
     before = np.append(0.0, costs.cumsum())
-    blocks = seq // BLOCK_MESSAGES
+    blocks = numbers // BLOCK_MESSAGES
     begins = np.append(0, (blocks[1:] != blocks[:-1]).nonzero()[0] + 1)
     behind = before[-1] - before[begins]
     full = begins[behind >= room]
@@ -147,15 +149,21 @@ def window_of(
     `beside_tokens` are those of the system text and the summary. `limits`: the most messages, and characters of one.
     """
     view, most = query.view, max(1, int((limits.max_messages or 1) * ROOM_SHARE))
-    room = room_tokens(frame, beside_tokens)
     rows = newest_live_rows(query, most + 2 * BLOCK_MESSAGES)
-    behind = (view.seq[rows] > after_seq).nonzero()[0]
-    if not len(behind):
+    # As many as the summary tells of are passed over: one that came late, among older ones, opens none of them again.
+    rows = rows[int((view.seq[rows] <= after_seq).sum()) :]
+    if not len(rows):
         return Window(0, is_whole=True)
-    rows = rows[behind.item(0) :]
     tokens = line_tokens(view, rows, style, dates, limits.max_chars_per_message)
-    first = first_shown(tokens, view.seq[rows], room, most)
+    numbers = view.seq[rows] if not query.is_narrow else _numbers_in_thread(query, len(rows))
+    first = first_shown(tokens, numbers, room_tokens(frame, beside_tokens), most)
     return Window(len(rows) - first, is_whole=not first)
+
+
+def _numbers_in_thread(query: StrategyQuery, count: int) -> NDArray[np.int64]:
+    """int64[count]: of the newest messages of a thread, from its first: in the channel their numbers lie far apart."""
+    every = np.count_nonzero(query.eligible)
+    return np.arange(every - count, every)
 
 
 def window_behind(

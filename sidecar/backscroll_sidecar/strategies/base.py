@@ -74,6 +74,7 @@ class StrategyQuery(msgspec.Struct, frozen=True, eq=False):
     trigger_row: int = -1
     self_ids: tuple[str, ...] = ()
     thread_id: str = ""
+    is_narrow: bool = False
     lost_parent: int = -1
     mentioned: tuple[str, ...] = ()
     dates: DateStyle = PLAIN_DATES

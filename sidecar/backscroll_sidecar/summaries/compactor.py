@@ -52,7 +52,7 @@ from backscroll_sidecar.summaries.summary import (
     summaries_of,
     text_of,
 )
-from backscroll_sidecar.summaries.transcript import speaker_of, transcript_line
+from backscroll_sidecar.summaries.transcript import speakers_of, transcript_line
 
 log = structlog.get_logger(__name__)
 
@@ -240,9 +240,7 @@ class Compactor:
         focus: str,
     ) -> tuple[str, str]:
         """A model's notes, or why there are none."""
-        lines = await asyncio.to_thread(
-            lambda: [transcript_line(one) for one in rows[: cut.first_kept]]
-        )
+        lines = await asyncio.to_thread(_transcript, rows[: cut.first_kept])
         before, split = lines[: cut.turn_start], lines[cut.turn_start :]
         notes = previous.notes if previous else ""
         try:
@@ -262,7 +260,7 @@ class Compactor:
         """A summary in so many tokens: a model's notes if they fit, else those before; None: nothing fits."""
         count = token_counter().count
         known_notes, known = (previous.notes, previous.words) if previous else ("", "")
-        lines = [_chat_line(one) for one in replaced]
+        lines = list(map(_chat_line, replaced, speakers_of(replaced)))
         for notes in dict.fromkeys((made or known_notes, known_notes)):
             left = room - (count(notes) + TITLE_TOKENS if notes else 0)
             most = WORDS_BESIDE_NOTES if notes else WORDS_TOKENS
@@ -347,13 +345,17 @@ def _next_summary(
     )
 
 
-def _chat_line(stored: StoredMessage) -> ChatLine:
+def _transcript(rows: Sequence[StoredMessage]) -> list[str]:
+    return list(map(transcript_line, rows, speakers_of(rows)))
+
+
+def _chat_line(stored: StoredMessage, speaker: str) -> ChatLine:
     analysis = stored.analysis
     is_talk = stored.message.role in {Role.USER, Role.ASSISTANT}
     is_small_talk = analysis.message_type is MessageType.CASUAL
     return ChatLine(
         stored.message.id,
-        speaker_of(stored),
+        speaker,
         analysis.text if is_talk and not is_small_talk else "",
         analysis.keywords,
         stored.message.role is Role.ASSISTANT,

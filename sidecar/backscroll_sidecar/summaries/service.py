@@ -77,8 +77,8 @@ class Summaries:
         finally:
             is_fresh = mark in fresh
             fresh.discard(mark)
-            if not fresh:
-                self._reading.pop(key, None)
+            if not fresh and self._reading.get(key) is fresh:
+                del self._reading[key]
         if is_fresh:  # else it may be older than what was answered meanwhile
             self._known[conversation] = summaries
             if len(self._known) > REMEMBERED:
@@ -105,6 +105,8 @@ class Summaries:
         is_other = any(one.state is not MessageState.LIVE or one.revision for one in applied.stored)
         if applied.is_erasure or is_other or (change is not None and change.kind == SUMMARY):
             self._reading.pop(key, set()).clear()
+            if self._settings.is_automatic and not self._is_closed:
+                self._look_again(key)
             for conversation in [one for one in self._known if one.key == key]:
                 del self._known[conversation]
         if self._settings.is_automatic and not self._is_closed:
@@ -115,6 +117,25 @@ class Summaries:
             for thread_id, stored in by_thread.items():
                 if stored:
                     self._count(Conversation(key, thread_id), stored)
+
+    def _look_again(self, key: ChannelKey) -> None:
+        """Where a summary may be gone with a message, what it stood for is behind the one before: that may be due."""
+        for conversation, summaries in self._known.items():
+            if conversation.key == key and summaries and conversation not in self._running:
+                self._running.add(conversation)
+                self._spawn(self._compact_if_lost(conversation, summaries[0]))
+
+    async def _compact_if_lost(self, conversation: Conversation, summary: Summary) -> None:
+        try:
+            if summary in await self._compactor.newest(conversation):
+                return
+            self._missing.pop(conversation, None)
+            async with self._slots:
+                await self._compact(conversation, only_if_due=True)
+        except BackscrollError as error:
+            log.warning("a conversation is not compacted now", reason=error.message)
+        finally:
+            self._running.discard(conversation)
 
     def _count(self, conversation: Conversation, stored: Sequence[StoredMessage]) -> None:
         counted, missing = self._settings.counted, self._missing.pop(conversation, self._usual)

@@ -6,10 +6,12 @@ It is material and nothing else: who reads it is told so, and nothing in it can 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from backscroll_sidecar.domain import (
+    Author,
     MediaPart,
+    Message,
     Part,
     ProviderStatePart,
     Role,
@@ -23,25 +25,48 @@ from backscroll_sidecar.tool_outputs import head_and_tail
 
 MAX_RESULT_CHARS = 2_000
 """Of a tool's result a summary needs no more."""
+ASSISTANT, TOOL_RESULT = "Assistant", "Tool result"
+_RESERVED = (ASSISTANT.casefold(), TOOL_RESULT.casefold())
 _TAGS = re.compile(r"<(?=\s*/?\s*(?:conversation|summary|focus)\b)", re.IGNORECASE)
 
 
-def transcript_line(stored: StoredMessage) -> str:
-    """``[id] Ann: text``, ``[id] Assistant called name {…}``, ``[id] Tool result: …``."""
+def transcript_line(stored: StoredMessage, speaker: str) -> str:
+    """``[id] Ann: text``, ``[id] Assistant: (calls name with {…})``, ``[id] Tool result: …``."""
     message = stored.message
     said = "\n".join(filter(None, map(_part_text, message.parts)))
     indented = "\n  ".join(fenced(said).splitlines())  # so that no text looks like a message
-    return f"[{fenced(message.id)}] {speaker_of(stored)}: {indented}"
+    return f"[{fenced(message.id)}] {speaker}: {indented}"
 
 
-def speaker_of(stored: StoredMessage) -> str:
-    """Who says a message."""
-    message = stored.message
+def speakers_of(rows: Sequence[StoredMessage]) -> list[str]:
+    """Who says each message. Two people of one name, and who is named like the bot or a tool, are told by their ids."""
+    ids, bots = dict[str, set[str]](), set[str]()
+    for author, role in ((one.message.author, one.message.role) for one in rows):
+        if role is Role.ASSISTANT:
+            bots.add(author.id)
+        else:
+            ids.setdefault(_name(author).casefold(), set()).add(author.id)
+    return [_speaker(one.message, ids, is_only_bot=len(bots) < 2) for one in rows]
+
+
+def _speaker(message: Message, ids: Mapping[str, set[str]], *, is_only_bot: bool) -> str:
+    author = message.author
+    name = _name(author)
     if message.role is Role.ASSISTANT:
-        return "Assistant"
+        return ASSISTANT if is_only_bot else f"{ASSISTANT} {name}"
     if message.role is Role.TOOL:
-        return "Tool result"
-    return " ".join(fenced(message.author.name or message.author.id).splitlines())
+        return TOOL_RESULT
+    folded = name.casefold()
+    is_alike = len(ids[folded]) > 1 or folded.startswith(_RESERVED)
+    return f"{name} <{_one_row(author.id)}>" if is_alike else name
+
+
+def _name(author: Author) -> str:
+    return _one_row(author.name or author.id)
+
+
+def _one_row(text: str) -> str:
+    return " ".join(fenced(text).split())
 
 
 def fenced(text: str) -> str:

@@ -91,7 +91,7 @@ async def test_they_take_half_of_the_budget_at_most():
     "uri",
     [
         "http://e.org/a.png", "tg://file/1", "", "data:image/bmp;base64,AA==", "data:image/png;base64,A A",
-        "https:// e", "file:///etc/passwd",
+        "https:// e", "file:///etc/passwd", "data:image/png;base64,AAA", "https://x\0y",
     ],
 )  # fmt: skip
 async def test_what_is_no_picture_is_refused(uri):
@@ -106,7 +106,7 @@ async def test_too_many_or_too_large_is_refused():
         with pytest.raises(InvalidRequest) as raised:
             await client.build_context("room", "?", asker=ANN, pictures=[LINK] * 9)
         assert raised.value.field == "pictures"
-        large = "data:image/png;base64," + "A" * (5 << 20)
+        large = "data:image/png;base64," + "A" * (3 << 20)
         with pytest.raises(InvalidRequest) as raised:
             await client.build_context("room", "?", asker=ANN, pictures=[large])
         assert raised.value.field == "pictures"
@@ -125,3 +125,32 @@ async def test_they_do_not_move_the_prefix():
             a, b = (one["openai_chat"]["messages"] for one in (bare, shown))
             assert a[:-1] == b[:-1]
             assert built.raw.rung == pb.RUNG_RANKED
+
+
+async def test_a_picture_gives_way_to_the_system_text():
+    """A build that fits without it does not fail for it."""
+    async with served() as (client, _):
+        asked = {"system": "word " * 2_600, "token_budget": 4_096}
+        built, found = await bodies(client, pictures=[LINK], **asked)
+        assert "image_url" not in json.dumps(found["openai_chat"])
+        assert [one.source for one in built.raw.degradations] == ["pictures"]
+
+
+async def test_what_the_request_brings_comes_first():
+    async with served() as (client, _):
+        stored = [Media("image", "", "https://e.org/b.png"), Media("image", "", LINK)]
+        await client.append("room", [Message("q", ANN, None, NOON_MS, parts=["?", *stored])])
+        asked = {"question": "", "trigger_message_id": "q", "token_budget": 4_000}
+        _, found = await bodies(client, **asked, pictures=[LINK], include_pictures=True)
+        shown = found["openai_chat"]["messages"][-1]["content"][1:]
+        assert [one["image_url"]["url"] for one in shown] == [LINK]
+
+
+async def test_gemini_is_told_of_links_for_next_to_nothing():
+    async with served() as (client, _):
+        built = await client.build_context(
+            "room", "?", asker=ANN, pictures=[LINK, DATA], payload_formats="gemini_contents"
+        )
+        assert built.raw.degradations == []
+        assert 1_600 < built.raw.tokens.question < 1_640
+        assert built.payload["contents"][-1]["parts"][-1].keys() == {"inlineData"}

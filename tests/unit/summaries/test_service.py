@@ -102,3 +102,37 @@ def test_a_thread_is_compacted_by_itself_and_nothing_begins_behind_the_end():
         return compactor.seen
 
     assert len(asyncio.run(tried())) == 3
+
+
+def test_what_was_read_before_a_second_change_is_not_kept():
+    """Two reads and two erasures, each ending behind the other: the last read is of a state that is gone."""
+
+    class Slow(CountingCompactor):
+        def __init__(self) -> None:
+            super().__init__(8_000)
+            self.gates = [asyncio.Event() for _ in range(2)]
+            self.reads = 0
+
+        async def newest(self, _):
+            gate = self.gates[self.reads]
+            self.reads += 1
+            await gate.wait()
+            return ("old",)
+
+    async def tried() -> bool:
+        compactor = Slow()
+        summaries = Summaries(compactor, CompactionSettings())  # type: ignore[arg-type]
+        erased = SimpleNamespace(stored=[], record=None, is_erasure=True)
+        first = asyncio.create_task(summaries.read(KEY, ""))
+        await asyncio.sleep(0)
+        summaries.publish(KEY, erased)  # type: ignore[arg-type]
+        second = asyncio.create_task(summaries.read(KEY, ""))
+        await asyncio.sleep(0)
+        compactor.gates[0].set()
+        await first
+        summaries.publish(KEY, erased)  # type: ignore[arg-type]
+        compactor.gates[1].set()
+        await second
+        return summaries.is_known(KEY, "")
+
+    assert not asyncio.run(tried())

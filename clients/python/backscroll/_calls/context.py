@@ -78,7 +78,7 @@ class ContextOptions(TypedDict, total=False):
     tool_outputs: ToolOutputsName | int | None
     tool_output_chars: int | None
     cache_marks: bool | None
-    pictures: Sequence[str | Media | message_pb2.MediaPart]
+    pictures: str | Sequence[str | Media | message_pb2.MediaPart]
     include_pictures: bool
 
 
@@ -144,7 +144,7 @@ def build_context(
     tool_outputs: ToolOutputsName | int | None = None,
     tool_output_chars: int | None = None,
     cache_marks: bool | None = None,
-    pictures: Sequence[str | Media | message_pb2.MediaPart] = (),
+    pictures: str | Sequence[str | Media | message_pb2.MediaPart] = (),
     include_pictures: bool = False,
     timeout_s: float | None = None,
 ) -> Plan[Context]:
@@ -305,6 +305,12 @@ def build_context(
     return Context.of(response, request)
 
 
+def _pictures(given: Any) -> list[Any]:  # noqa: ANN401 - checked where it is encoded
+    """Links as media; one alone as a list of it."""
+    listed = [given] if isinstance(given, str) else given
+    return [Media("image", uri=one) if isinstance(one, str) else one for one in listed]
+
+
 def context_request(
     channel: str, question: str, **options: Unpack[ContextOptions]
 ) -> context_pb2.BuildContextRequest:
@@ -319,10 +325,7 @@ def context_request(
         "reply": reply_of(values.get("reply")),
         "mentions": mentions_of(values.get("mentions", ())),
         "overrides": Overrides(**overrides) if isinstance(overrides, Mapping) else overrides,
-        "pictures": [
-            Media("image", uri=one) if isinstance(one, str) else one
-            for one in values.get("pictures", ())
-        ],
+        "pictures": _pictures(values.get("pictures", ())),
         "system": SystemPrompt(system) if isinstance(system, str) else system,
     }
     return encode(context_pb2.BuildContextRequest, channel=channel, question=question, **values)

@@ -12,7 +12,7 @@ import orjson
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
-from backscroll_sidecar.adapters.pictures import picture_of
+from backscroll_sidecar.adapters.pictures import MOST_PICTURES, picture_of
 from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
 from backscroll_sidecar.domain import ChannelKey, MediaPart, Mention, ResponsePart
 from backscroll_sidecar.edge import limits
@@ -167,7 +167,7 @@ def _ids(ids: Iterable[str], field: str, most: int = limits.MAX_SELF_IDS) -> tup
 
 
 def _pictures(given: Collection[message_pb2.MediaPart], field: str) -> tuple[MediaPart, ...]:
-    check_count(len(given), field, limits.MAX_PICTURES)
+    check_count(len(given), field, MOST_PICTURES)
     if sum(len(one.uri) for one in given) > limits.MAX_PICTURES_BYTES:
         raise too_large(field, limits.MAX_PICTURES_BYTES)
     found = []
