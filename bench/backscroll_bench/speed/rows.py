@@ -85,7 +85,7 @@ ROWS: tuple[Row, ...] = (
         "x R0", None, None),
     Row("summary-10k", "summary-10k", "p50",
         "lived-in-10k with a summary, against it without",
-        "x", None, None),
+        "x", 1.15, 1.05),
     Row("steady-10k", "steady-10k", "p50",
         "balanced-10k by the profile steady, 16,384 tokens",
         "x R0", None, None),
