@@ -80,6 +80,7 @@ async def answer_of(room: Room, request: BuildRequest) -> pb.BuildContextRespons
     response = pb.BuildContextResponse.FromString(encode_built(built, "1.2.3"))
     response.context_id = ""
     response.diagnostics.stage_microseconds.clear()
+    response.diagnostics.ClearField("prefix_change")
     for one in response.events:
         one.id = one.parent_id = ""
         one.at_ms = 0
