@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from math import log
@@ -35,6 +35,8 @@ _QUESTION_GAIN = 0.4
 _OWN_GAIN = 0.5
 _FOCUS_GAIN = 4.0
 """Of a line with a word that is asked for."""
+_ASKED_WEIGHT = 1.0
+"""Of such a word by itself, as of a plain name."""
 _SPEAKER_GAIN = 0.3
 """Of a name that is a speaker's: who talks is shown anyway."""
 _SHARE = 1 / 16
@@ -140,7 +142,8 @@ def _candidates(
 ) -> list[_Candidate]:
     """The lines with facts, each fact valued by its form and by its rarity in all lines, and what is asked for more."""
     lines = [*old, *fresh]
-    found = [facts_of(line.text, line.keywords) for line in lines]
+    wanted = frozenset(focus)
+    found = [facts_of(line.text, line.keywords) + _asked_for(line.text, wanted) for line in lines]
     small: set[str] = set().union(*(plain_words(line.text) for line in lines))
     speakers = {line.speaker.lower() for line in lines}
     frequency = Counter(counted for facts in found for counted in {fact.counted for fact in facts})
@@ -152,7 +155,7 @@ def _candidates(
         if not kept:
             continue
         gain *= _KNOWN_GAIN if place < len(old) else 1.0
-        if focus and not {*keywords(line.text)}.isdisjoint(focus):
+        if wanted and not wanted.isdisjoint(fact.key for fact in kept):
             gain *= _FOCUS_GAIN
         values = [
             gain
@@ -163,6 +166,18 @@ def _candidates(
         ]
         made.append(_Candidate(line, place, kept, values))
     return made
+
+
+def _asked_for(text: str, wanted: Set[str]) -> list[Fact]:
+    """The words of a text that are asked for, as facts, which they are by that."""
+    if not wanted:
+        return []
+    folded = text.lower()
+    found = ((word, folded.find(word)) for word in sorted(wanted & {*keywords(text)}))
+    return [
+        Fact(word, max(0, at), max(0, at) + len(word), _ASKED_WEIGHT, is_exact=True)
+        for word, at in found
+    ]
 
 
 def _counting(line: ChatLine, facts: list[Fact]) -> tuple[list[Fact], float]:

@@ -276,14 +276,14 @@ async def test_r18_a_focus_is_heeded(with_model: bool):
         Message(f"x{n}", "u2", f"the invoice number {n} is INV-{n:05} of the bakery", sent_ms(n))
         for n in range(40)
     ]
-    wanted = Message("cat", "u2", "the cat needs 20 mg of Felimazole", sent_ms(41))
+    wanted = Message("cat", "u2", "the cat needs her new medicine in the evening", sent_ms(41))
     async with served(model=model) as (client, _):
         await client.append(ROOM, [*told, wanted, *lines(150, 50)])
         made = await client.compact(ROOM, focus="the cat 猫", without_model=not with_model)
     if with_model:
         assert "<focus>\nthe cat 猫\n</focus>" in model.requests[0].messages[-1].content
     else:
-        assert "Felimazole" in made.summary
+        assert "medicine" in made.summary
 
 
 async def test_r19_what_is_summarised_is_not_read_again():
