@@ -227,7 +227,7 @@ class ContextBuilder:
             query,
             frame_of(request, profile, adapter),
             system,
-            Limits(min(profile.max_context, profile.recent_limit), profile.max_chars_per_message),
+            Limits(profile.recent_limit, profile.max_chars_per_message),
             wanted.style,
             wanted.line_style(self._dated_at_ms(request, route, question.asked_at_ms)),
         )

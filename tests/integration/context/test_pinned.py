@@ -23,7 +23,6 @@ PROFILES = (
     "hybrid",
     "hybrid_linear",
     "room",
-    "steady",
 )
 
 
