@@ -214,7 +214,7 @@ def test_a_build_gives_payloads_that_no_vendor_refuses(orphans, lines, request, 
     bodies = {one.format: json.loads(one.body) for one in built.payloads}
     assert bodies.keys() == set(APIS)
     for api, body in bodies.items():
-        check(api, body, "gemini-3-pro")
+        check(api, body, model)
         assert json.dumps(body, ensure_ascii=False).count(MARK) == 1
     assert spent(bodies["openai_chat"], request["tools_json"]) <= built.tokens.total
 
