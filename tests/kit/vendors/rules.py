@@ -359,7 +359,7 @@ def _anthropic_block(block: Body, role: str, at: int, used: set[str]) -> list[st
 def gemini(body: Body, model: str) -> None:
     contents = body.get("contents")
     need(isinstance(contents, list) and contents, "contents is not specified")
-    signs = not model.startswith("gemini-2")
+    signs = model.startswith("gemini") and not model.startswith("gemini-2")
     if "systemInstruction" in body:
         texts = [one.get("text", "") for one in body["systemInstruction"]["parts"]]
         need(all(one.strip() for one in texts) and texts, "systemInstruction: empty")
