@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -153,6 +154,9 @@ class ContextBuilder:
         )
         self._routes = Routes(settings, dims_of)
         self._prefixes = PrefixLog()
+        self._summary_title = lru_cache(maxsize=1_024)(
+            lambda language, summary: settings.wordings.of(language, summary).summary_title
+        )
 
     async def build(self, request: BuildRequest, *, as_values: bool = False) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades.
@@ -361,9 +365,7 @@ class ContextBuilder:
             system=beside.system,
             preferences=shown_preferences(picked.gathered.preferences, wanted.style),
             summary=shown_summary(beside.summary, wanted.style),
-            summary_title=self._settings.wordings.of(
-                _language(request), beside.summary
-            ).summary_title,
+            summary_title=self._summary_title(_language(request), beside.summary),
             texts=route.texts,
             question_label=route.texts.question_label if label is None else label,
             question_name=name,
