@@ -54,5 +54,7 @@ def pictures_of(message: NeutralMessage) -> list[Picture]:
 
 
 def picture_tokens(part: MediaPart, linked_tokens: int) -> int:
-    """What a picture costs, at most; `linked_tokens`: by a link."""
-    return PICTURE_TOKENS if part.uri.startswith("data:") else linked_tokens
+    """What a picture costs, at most; `linked_tokens`: by a link, where it is told in words without those."""
+    if part.uri.startswith("data:") or linked_tokens == PICTURE_TOKENS:
+        return PICTURE_TOKENS
+    return linked_tokens + len(part.alt_text.encode())  # no token is shorter than a byte

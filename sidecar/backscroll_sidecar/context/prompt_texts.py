@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from backscroll_sidecar.adapters.pictures import MOST_PICTURES, picture_of, picture_tokens
 from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.context.layouts import QUESTION_APART, bare_preference
@@ -207,7 +209,11 @@ def shown_pictures(
         rows = (question.trigger_row, question.explicit_parent_row)
         seen = [row for row in rows if row >= 0 and view.state.item(row) == LIVE]
         stored = [part for row in seen for part in view.parts(row)]
-        wanted += [one for one in stored if isinstance(one, MediaPart) and picture_of(one)]
+        wanted += [
+            replace(one, alt_text="")  # the line has it
+            for one in stored
+            if isinstance(one, MediaPart) and picture_of(one)
+        ]
     budget = profile.token_budget if request.token_budget is None else request.token_budget
     found: dict[str, MediaPart] = {}
     for one in wanted:

@@ -105,10 +105,10 @@ class Summaries:
         is_other = any(one.state is not MessageState.LIVE or one.revision for one in applied.stored)
         if applied.is_erasure or is_other or (change is not None and change.kind == SUMMARY):
             self._reading.pop(key, set()).clear()
-            if self._settings.is_automatic and not self._is_closed:
-                self._look_again(key)
             for conversation in [one for one in self._known if one.key == key]:
-                del self._known[conversation]
+                summaries = self._known.pop(conversation)
+                if summaries and self._settings.is_automatic and not self._is_closed:
+                    self._look_again(conversation, summaries[0])
         if self._settings.is_automatic and not self._is_closed:
             by_thread: dict[str, list[StoredMessage]] = {"": list(applied.stored)}
             for one in applied.stored:
@@ -118,12 +118,11 @@ class Summaries:
                 if stored:
                     self._count(Conversation(key, thread_id), stored)
 
-    def _look_again(self, key: ChannelKey) -> None:
+    def _look_again(self, conversation: Conversation, summary: Summary) -> None:
         """Where a summary may be gone with a message, what it stood for is behind the one before: that may be due."""
-        for conversation, summaries in self._known.items():
-            if conversation.key == key and summaries and conversation not in self._running:
-                self._running.add(conversation)
-                self._spawn(self._compact_if_lost(conversation, summaries[0]))
+        if conversation not in self._running:
+            self._running.add(conversation)
+            self._spawn(self._compact_if_lost(conversation, summary))
 
     async def _compact_if_lost(self, conversation: Conversation, summary: Summary) -> None:
         try:

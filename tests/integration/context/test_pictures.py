@@ -154,3 +154,24 @@ async def test_gemini_is_told_of_links_for_next_to_nothing():
         assert built.raw.degradations == []
         assert 1_600 < built.raw.tokens.question < 1_640
         assert built.payload["contents"][-1]["parts"][-1].keys() == {"inlineData"}
+
+
+async def test_what_gemini_is_told_of_a_picture_counts():
+    """Its words are in the budget, those of the request and of a stored one alike."""
+    async with served() as (client, _):
+        told = "a bicycle " * 100
+        await client.append(
+            "room", [Message("q", ANN, None, NOON_MS, parts=["?", Media("image", told, LINK)])]
+        )
+        asked = {"payload_formats": "gemini_contents", "asker": ANN}
+        bare = await client.build_context("room", "?", **asked)
+        given = await client.build_context(
+            "room", "?", **asked, pictures=[Media("image", told, "https://e.org/b.png")]
+        )
+        stored = await client.build_context(
+            "room", trigger_message_id="q", **asked, include_pictures=True
+        )
+    text = given.payload["contents"][-1]["parts"][-1]["text"]
+    assert told.strip() in text
+    assert given.raw.tokens.question - bare.raw.tokens.question >= len(told.split())
+    assert json.dumps(stored.payload).count("a bicycle") == 100

@@ -309,7 +309,8 @@ async def test_r20_pictures_are_bounded():
         asked = {"trigger_message_id": "p199", "include_pictures": True, "asked_at": None}
         built = await client.build_context(ROOM, "", asker="u1", **asked)
         assert built.payload_bytes.count(b"image_url") == 2  # the one that is asked about
-        await client.compact(ROOM)
+        made = await client.compact(ROOM)
+        assert "https://" not in made.summary
 
 
 async def test_r21_no_blank_text_is_left_behind():
