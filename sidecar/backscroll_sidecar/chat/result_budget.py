@@ -4,7 +4,8 @@ from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import TokenCounter, token_counter
 from backscroll_sidecar.chat.turns import Turn
-from backscroll_sidecar.context.budget import Frame, payload_tokens
+from backscroll_sidecar.context.budget import Frame
+from backscroll_sidecar.context.token_counter import payload_tokens
 from backscroll_sidecar.domain import Layout, result_message
 from backscroll_sidecar.errors import BudgetTooSmall
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +35,7 @@ from backscroll_sidecar.context.prompt_texts import (
     shown_summary,
     speaker_style,
     stable_system_text,
+    summary_title,
     system_text,
 )
 from backscroll_sidecar.context.question import Question
@@ -109,8 +109,7 @@ class _Begun(NamedTuple):
 
 
 class ContextBuilder:
-    """Builds contexts. Safe to call from any task of the event loop; keeps nothing of a call but how it was
-    routed and what its payload began with.
+    """Builds contexts. Safe to call from any task of the event loop; keeps of a call its route and its prefix.
 
     Parameters
     ----------
@@ -154,9 +153,6 @@ class ContextBuilder:
         )
         self._routes = Routes(settings, dims_of)
         self._prefixes = PrefixLog()
-        self._summary_title = lru_cache(maxsize=1_024)(
-            lambda language, summary: settings.wordings.of(language, summary).summary_title
-        )
 
     async def build(self, request: BuildRequest, *, as_values: bool = False) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades.
@@ -365,7 +361,9 @@ class ContextBuilder:
             system=beside.system,
             preferences=shown_preferences(picked.gathered.preferences, wanted.style),
             summary=shown_summary(beside.summary, wanted.style),
-            summary_title=self._summary_title(_language(request), beside.summary),
+            summary_title=summary_title(
+                self._settings.wordings, _language(request), beside.summary
+            ),
             texts=route.texts,
             question_label=route.texts.question_label if label is None else label,
             question_name=name,

@@ -16,10 +16,8 @@ from backscroll_sidecar.context.budget import (
     Counted,
     Fitted,
     Frame,
-    PartCounter,
     fit,
     fit_us,
-    payload_tokens,
 )
 from backscroll_sidecar.context.compress import (
     Compressed,
@@ -38,6 +36,7 @@ from backscroll_sidecar.context.layouts import (
 )
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.selected_lines import Lines
+from backscroll_sidecar.context.token_counter import PartCounter, payload_tokens
 from backscroll_sidecar.domain import (
     CUT_MARK,
     Degradation,

@@ -22,7 +22,7 @@ from backscroll_sidecar.lines.line_format import indent
 from backscroll_sidecar.lines.names import escape_name, shown_name, with_mentions
 from backscroll_sidecar.lines.rendering import RenderStyle, row_text
 from backscroll_sidecar.scripts import shows_nothing
-from backscroll_sidecar.texts import Texts
+from backscroll_sidecar.texts import Language, Texts, Wordings
 
 PICTURES_SHARE = 0.5
 """Of the token budget, at most."""
@@ -164,6 +164,12 @@ def shown_summary(text: str, style: RenderStyle) -> str:
 def _escaped(text: str, keep_control: bool) -> str:
     """A text that is shown again and again."""
     return escape_marks(text, keep_control=keep_control)
+
+
+@lru_cache(maxsize=256)
+def summary_title(wordings: Wordings, language: Language | None, summary: str) -> str:
+    """What stands above a summary, in the summary's own language unless the request names one."""
+    return wordings.of(language, summary).summary_title
 
 
 def shown_preferences(preferences: tuple[str, ...], style: RenderStyle) -> tuple[str, ...]:
