@@ -26,6 +26,7 @@ MAX_QUERY_BYTES = 4 * 1024
 MAX_SEARCH_HITS = 200
 MAX_DIMENSIONS = 8_192
 MAX_STAYS = 1_000
+MAX_AUDIENCE = 1_000
 MAX_PINNED = 50
 MAX_FORMER_NAMES = 1_000
 """Of one member in an import."""
@@ -180,7 +181,7 @@ class Embedding:
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One message of a channel, as the calling bot sent it."""
+    """One message of a channel, as the calling bot sent it. `audience`: ids of those it is for; empty: everybody."""
 
     id: str
     channel: str
@@ -195,6 +196,7 @@ class Message(msgspec.Struct, frozen=True):
     embeddings: tuple[Embedding, ...] = ()
     dedupe_key: str = ""
     is_partial: bool = False
+    audience: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

@@ -20,6 +20,14 @@ class Reason(StrEnum):
     MESSAGE_NOT_FOUND = "MESSAGE_NOT_FOUND"
     MESSAGE_GONE = "MESSAGE_GONE"
     TURN_NOT_FOUND = "TURN_NOT_FOUND"
+    SESSION_NOT_FOUND = "SESSION_NOT_FOUND"
+    SPACE_NOT_FOUND = "SPACE_NOT_FOUND"
+    ROUND_NOT_FOUND = "ROUND_NOT_FOUND"
+    INTERRUPT_NOT_FOUND = "INTERRUPT_NOT_FOUND"
+    UNKNOWN_MODE = "UNKNOWN_MODE"
+    NAME_TAKEN = "NAME_TAKEN"
+    ACTION_REFUSED = "ACTION_REFUSED"
+    SESSION_CLOSED = "SESSION_CLOSED"
     CONFLICT = "CONFLICT"
     STORE_UNAVAILABLE = "STORE_UNAVAILABLE"
     STORE_READ_ONLY = "STORE_READ_ONLY"
@@ -95,6 +103,12 @@ class Gone(BackscrollError):
     """The message was recalled or erased and stays gone."""
 
     reason = Reason.MESSAGE_GONE
+
+
+class FailedPrecondition(BackscrollError):
+    """What is asked for is not possible as things stand now."""
+
+    reason = Reason.ACTION_REFUSED
 
 
 class StoreUnavailable(BackscrollError):

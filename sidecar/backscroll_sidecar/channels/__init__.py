@@ -1,6 +1,15 @@
 """Channels in memory: columns, texts and wire fragments, loaded from the store on demand."""
 
-from backscroll_sidecar.channels.batch import BLANK, HIDDEN, LIVE, PARTIAL, RECALLED, shown_id
+from backscroll_sidecar.channels.batch import (
+    BLANK,
+    EVERYBODY,
+    HIDDEN,
+    LIVE,
+    PARTIAL,
+    RECALLED,
+    WITHHELD,
+    shown_id,
+)
 from backscroll_sidecar.channels.cache import Channels
 from backscroll_sidecar.channels.channel import HotChannel
 from backscroll_sidecar.channels.lexicon import LexiconView
@@ -9,10 +18,12 @@ from backscroll_sidecar.channels.view import ChannelView
 
 __all__ = [
     "BLANK",
+    "EVERYBODY",
     "HIDDEN",
     "LIVE",
     "PARTIAL",
     "RECALLED",
+    "WITHHELD",
     "ChannelView",
     "Channels",
     "HotChannel",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import Packed
 from backscroll_sidecar.channels.tool_exchanges import ToolIds, tool_ids
-from backscroll_sidecar.domain import MessageState, StoredMessage
+from backscroll_sidecar.domain import Message, MessageState, StoredMessage
 from backscroll_sidecar.ports import FragmentCodec
 from backscroll_sidecar.scripts import grams, is_gram, shows_nothing
 
@@ -31,6 +31,11 @@ HIDDEN = 4
 _LIVE = MessageState.LIVE
 _SCOPE = "\0"
 """The contract refuses ids with it."""
+WITHHELD = 5
+"""A value of `state` in one build's view: a live message meant for others. Never a candidate."""
+Scope = tuple[str, tuple[str, ...]]
+"""Of what session a message is, empty of none, and for whom: ids, ascending; none: everybody."""
+EVERYBODY: Scope = ("", ())
 AuthorAs = tuple[str, str]
 """A user id, and the name a message of that user was written under."""
 
@@ -149,8 +154,8 @@ class Batch:
     ----------
     sent : name to array[k]
         The columns of `SENT`.
-    author, thread : int32[k]
-        Places in `authors` and `threads`.
+    author, thread, scope : int32[k]
+        Places in `authors`, `threads` and `scopes`.
     ids : Packed
         Ids of messages, each once: those of the rows, then those that are replied to and no row here.
     number, target : int32[k]
@@ -178,6 +183,8 @@ class Batch:
     authors: Sequence[AuthorAs]
     thread: NDArray[np.int32]
     threads: Sequence[str]
+    scope: NDArray[np.int32]
+    scopes: Sequence[Scope]
     ids: Packed
     number: NDArray[np.int32]
     target: NDArray[np.int32]
@@ -207,6 +214,13 @@ class Numbers(dict[str, int]):
     def __missing__(self, string: str) -> int:
         number = self[string] = len(self)
         return number
+
+
+def scope_of(message: Message) -> Scope:
+    """Of what session a message is, and for whom."""
+    if not message.session_id and not message.audience:
+        return EVERYBODY
+    return message.session_id, tuple(sorted({*message.audience}))
 
 
 def terms_of(text: str, keywords: Sequence[str]) -> Sequence[str]:
@@ -249,7 +263,8 @@ def batch_of(
     own_ids = _own_ids(stored) if of_many_channels else [item.message.id for item in stored]
     number = [ids[one] for one in own_ids]
     authors: dict[AuthorAs, int] = {}
-    author, thread, target = [], [], []
+    author, thread, target, scope = [], [], [], []
+    scopes: dict[Scope, int] = {}
     keywords, terms, mentions, revised, tools = [], [], [], [], []
     bodies, body_ends = bytearray(), [0]
     for own_id, item in zip(own_ids, stored, strict=True):
@@ -270,6 +285,7 @@ def batch_of(
         target.append(ids[reply.message_id] if reply and reply.message_id else NONE)
         author.append(authors.setdefault((message.author.id, message.author.name), len(authors)))
         thread.append(threads[message.thread_id])
+        scope.append(scopes.setdefault(scope_of(message), len(scopes)))
         keywords.append(numbers := [words[word] for word in dict.fromkeys(analysis.keywords)])
         found = terms_of(analysis.text, analysis.keywords)
         if found is not analysis.keywords:
@@ -278,8 +294,8 @@ def batch_of(
         mentions.append([users[user] for user in dict.fromkeys(analysis.mention_ids)])
         if item.revision or item.moves:
             revised.append((item.seq, item.revision + item.moves))
-        scope = message.channel if of_many_channels else ""
-        if (found_tools := tool_ids(item.seq, message.parts, scope)) is not None:
+        channel = message.channel if of_many_channels else ""
+        if (found_tools := tool_ids(item.seq, message.parts, channel)) is not None:
             tools.append((own_id, found_tools))
     columns = zip(*sent, strict=True) if sent else [()] * len(SENT)
     return Batch(
@@ -290,6 +306,8 @@ def batch_of(
         authors=list(authors),
         thread=np.array(thread, np.int32),
         threads=list(threads),
+        scope=np.array(scope, np.int32),
+        scopes=list(scopes),
         ids=Packed.of(ids),
         number=np.array(number, np.int32),
         target=np.array(target, np.int32),

@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns, Packed, StringTable
 from backscroll_sidecar.channels import reply_snapshot
-from backscroll_sidecar.channels.batch import NONE, SENT, AuthorAs, Batch, Runs, Terms, batch_of
+from backscroll_sidecar.channels.batch import (
+    EVERYBODY,
+    NONE,
+    SENT,
+    AuthorAs,
+    Batch,
+    Runs,
+    Scope,
+    Terms,
+    batch_of,
+)
 from backscroll_sidecar.channels.bodies import Bodies, BodyColumns, Fragments, Texts
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
 from backscroll_sidecar.channels.lexicon import Lexicon
@@ -34,6 +44,7 @@ COLUMNS: Mapping[str, type[np.generic]] = {
     "author": np.int32,
     "name": np.int32,
     "thread": np.int32,
+    "scope": np.int32,
     "number": np.int32,
     "target": np.int32,
     "start": np.int64,
@@ -82,6 +93,8 @@ class HotChannel:
         self._decoded: dict[int, str] = {}
         self._tool_exchanges = ToolExchanges()
         self._thread_ids: dict[str, int] = {"": 0}
+        self._scope_numbers: dict[Scope, int] = {EVERYBODY: 0}
+        self._scopes: list[Scope] = [EVERYBODY]
         self._author_numbers: dict[AuthorAs, int] = {}
         self._authors: list[AuthorAs] = []
         self._names: list[str] = []
@@ -138,8 +151,8 @@ class HotChannel:
                 self._replace(known)
             if fresh:
                 self.load([batch_of(fresh, self._codec)])
-        if applied.record is not None:
-            self._note_pin(applied.record)
+        for change in applied.records:
+            self._note_pin(change)
         self.take_aliases(applied.aliases)
         self.people.note_members(applied.members)
         if self.people.renamed > renamed:
@@ -240,6 +253,7 @@ class HotChannel:
             message_type=column["message_type"],
             token_count=column["token_count"],
             thread=column["thread"],
+            scope=column["scope"],
             name=column["name"],
             target=column["target"],
             inferred=column["inferred"],
@@ -254,6 +268,7 @@ class HotChannel:
             id_rows=self._id_rows.view(),
             lexicon=self._lexicon.view(),
             thread_ids=self._thread_ids,
+            scopes=self._scopes,
             authors=self._authors,
             names=self._names,
             replies=self._replies,
@@ -272,6 +287,7 @@ class HotChannel:
         """A batch's columns in the channel's numbers; its bodies are kept."""
         authors, users = self._author_numbers_of(batch.authors)
         threads = np.array([self._thread_number(thread) for thread in batch.threads], np.int32)
+        scopes = np.array([self._scope_number(scope) for scope in batch.scopes], np.int32)
         is_first = not len(self._ids)
         numbers = self._ids.add(batch.ids, distinct=True)
         number, target = batch.number, batch.target
@@ -285,6 +301,7 @@ class HotChannel:
             "author": users[batch.author],
             "name": authors[batch.author],
             "thread": threads[batch.thread],
+            "scope": scopes[batch.scope],
             "number": number,
             "target": target,
             "start": self._bodies.add(batch.bodies) + batch.body_ends[:-1],
@@ -424,3 +441,9 @@ class HotChannel:
 
     def _thread_number(self, thread_id: str) -> int:
         return self._thread_ids.setdefault(thread_id, len(self._thread_ids))
+
+    def _scope_number(self, scope: Scope) -> int:
+        number = self._scope_numbers.setdefault(scope, len(self._scopes))
+        if number == len(self._scopes):
+            self._scopes.append(scope)
+        return number

@@ -34,13 +34,14 @@ from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import FragmentCodec, Segment
 
-FORMAT = 8
+FORMAT = 9
 """Raise it when the bytes, or what analysis and rendering put into rows, change their meaning."""
 SEGMENT_ROWS = 1_024
 ARRAYS: Mapping[str, type[np.generic]] = {
     **SENT,
     "author": np.int32,
     "thread": np.int32,
+    "scope": np.int32,
     "number": np.int32,
     "target": np.int32,
     "starts_with_digit": np.bool_,
@@ -81,6 +82,7 @@ def pack(
         **batch.sent,
         "author": batch.author,
         "thread": batch.thread,
+        "scope": batch.scope,
         "number": batch.number,
         "target": batch.target,
         "starts_with_digit": batch.starts_with_digit,
@@ -126,6 +128,8 @@ def unpack(key: ChannelKey, segment: Segment) -> Batch:
             authors=[(user_id, name) for user_id, name in header["authors"]],
             thread=arrays["thread"],
             threads=header["threads"],
+            scope=arrays["scope"],
+            scopes=[(session_id, tuple(ids)) for session_id, ids in header["scopes"]],
             ids=_strings(arrays, "ids"),
             number=arrays["number"],
             target=arrays["target"],
@@ -185,6 +189,7 @@ def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[in
     users, user_places = np.unique(mentions.values, return_inverse=True)
     authors, author = np.unique(view.name[rows], return_inverse=True)
     threads, thread = np.unique(view.thread[rows], return_inverse=True)
+    scopes, scope = np.unique(view.scope[rows], return_inverse=True)
     thread_ids = list(view.thread_ids)
     seqs = view.seq[rows]
     records = [view.fragments.bodies.record(row) for row in rows.tolist()]
@@ -209,6 +214,8 @@ def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[in
         authors=[view.authors[one] for one in authors.tolist()],
         thread=thread.astype(np.int32),
         threads=[thread_ids[one] for one in threads.tolist()],
+        scope=scope.astype(np.int32),
+        scopes=[view.scopes[one] for one in scopes.tolist()],
         ids=strings.take(np.concatenate([own, others])),
         number=place[own],
         target=np.where(replies, place[target], np.int32(NONE)),
@@ -287,6 +294,7 @@ def _joined(arrays: Mapping[str, NDArray[Any]], batch: Batch) -> bytes:
     header = orjson.dumps({
         "authors": batch.authors,
         "threads": batch.threads,
+        "scopes": batch.scopes,
         "users": batch.users,
         "tools": [[id, t.seq, dict(t.calls), sorted(t.results)] for id, t in batch.tools],
     })  # fmt: skip
@@ -339,6 +347,8 @@ def _fits(batch: Batch, segment: Segment) -> bool:
         and len(batch.starts_with_digit) == words
         and _are_places(batch.author, len(batch.authors))
         and _are_places(batch.thread, len(batch.threads))
+        and len(batch.scope) == k
+        and _are_places(batch.scope, len(batch.scopes))
         and _are_places(batch.number, len(batch.ids))
         and _are_places(batch.target, len(batch.ids), least=NONE)
         and all(_are_strings(strings) for strings in (batch.ids, batch.words))

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns, StringsView
-from backscroll_sidecar.channels.batch import BLANK, HIDDEN, LIVE, PARTIAL, AuthorAs
+from backscroll_sidecar.channels.batch import (
+    BLANK,
+    HIDDEN,
+    LIVE,
+    PARTIAL,
+    WITHHELD,
+    AuthorAs,
+    Scope,
+)
 from backscroll_sidecar.channels.bodies import Fragments, Texts
 from backscroll_sidecar.channels.lexicon import LexiconView, Words
 from backscroll_sidecar.channels.line_cache import LineCache
@@ -29,11 +37,11 @@ class Shown(NamedTuple):
 
     Attributes
     ----------
-    all_live : whether no row is recalled or partial, and few are blank.
+    all_live : whether no row is recalled, partial or withheld, and few are blank.
     blank_rows : tuple of int
         The blank rows, ascending; empty unless `all_live`.
     marks : bool[n], or None
-        Which rows are not blank; None: all of them. Read-only.
+        Which rows are neither blank nor withheld; None: all of them. Read-only.
     partial_rows : int64[k]
         The partial rows, ascending.
     """
@@ -49,11 +57,12 @@ class Shown(NamedTuple):
         others = np.flatnonzero(state != LIVE)
         if not len(others):
             return _ALL_SHOWN
-        blank = others[state[others] == BLANK]
-        all_live = len(blank) == len(others) <= MOST_BLANK
+        kinds = state[others]
+        blank = others[(kinds == BLANK) | (kinds == WITHHELD)]
+        all_live = len(blank) == len(others) <= MOST_BLANK and not (kinds == WITHHELD).any()
         marks = None
         if len(blank):
-            marks = state != BLANK
+            marks = (state != BLANK) & (state != WITHHELD)
             marks.flags.writeable = False
         blank_rows = tuple(blank.tolist()) if all_live else ()
         return cls(all_live, blank_rows, marks, others[state[others] == PARTIAL])
@@ -97,9 +106,11 @@ class ChannelView:
     seq : int64[n]
         Arrival number of each row within its channel.
     state, role, kind, message_type : uint8[n]
-        `MessageState`, `BLANK` or `HIDDEN`, `Role`, `AuthorKind`, `MessageType` of each row.
+        `MessageState`, `BLANK`, `HIDDEN` or `WITHHELD`, `Role`, `AuthorKind`, `MessageType` of each row.
     token_count : int32[n]
         o200k_base tokens of the row's text and a newline.
+    scope : int32[n]
+        The place in `scopes` of each row: of what session it is and for whom.
     name : int32[n]
         Under which name by whom each message was written: its place in `authors`, and, case-folded, in `names`.
     target : int32[n]
@@ -134,6 +145,7 @@ class ChannelView:
     message_type: NDArray[np.uint8]
     token_count: NDArray[np.int32]
     thread: NDArray[np.int32]
+    scope: NDArray[np.int32]
     name: NDArray[np.int32]
     target: NDArray[np.int32]
     inferred: NDArray[np.uint8]
@@ -146,6 +158,7 @@ class ChannelView:
     id_rows: NDArray[np.int32]
     lexicon: LexiconView
     thread_ids: Mapping[str, int]
+    scopes: Sequence[Scope]
     authors: Sequence[AuthorAs]
     names: Sequence[str]
     replies: ReplyCache
@@ -188,12 +201,12 @@ class ChannelView:
         state[rows] = MessageState.LIVE
         return replace(self, state=state, shown=Shown.of(state))
 
-    def hiding(self, marks: NDArray[np.bool_]) -> ChannelView:
-        """The same view in which the live ones of the marked rows (bool[n]) are hidden. O(channel)."""
+    def hiding(self, marks: NDArray[np.bool_], as_state: int = HIDDEN) -> ChannelView:
+        """The same view in which the live ones of the marked rows (bool[n]) have this state. O(channel)."""
         hides = marks & (self.state == LIVE)
         if not hides.any():
             return self
-        state = np.where(hides, np.uint8(HIDDEN), self.state)
+        state = np.where(hides, np.uint8(as_state), self.state)
         return replace(self, state=state, shown=Shown.of(state))
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
+from backscroll_sidecar.chat.companion import Companion
 from backscroll_sidecar.chat.events import (
     ChatError,
     ChatEvent,
@@ -66,6 +67,7 @@ class ModelStream:
         saving: Sequence[asyncio.Task[Any]],
         release: Callable[[], None] = lambda: None,
         smaller: Smaller | None = None,
+        companion: Companion | None = None,
     ) -> AsyncGenerator[ChatEvent]:
         """The events of the turn's next model call. `ChatEnd` comes after every commit that ends in time.
 
@@ -76,6 +78,7 @@ class ModelStream:
         saving : commits that were begun before, which the end waits for as well.
         release : called once everything is stored, also where the caller has left.
         smaller : makes the turn smaller where it is larger than the model's window; then it is asked once more.
+        companion : hears the answer, and says what is kept with it.
         """
         turn = replace(turn, iteration=turn.iteration + 1)
         texts = self._wordings.by_language(turn.language)
@@ -83,7 +86,7 @@ class ModelStream:
         ending: Ending | None = None
         error: ChatError | None = None
         try:
-            steps = self._asked(turn, limits and limits.model_s, reply, smaller)
+            steps = self._asked(turn, limits and limits.model_s, reply, smaller, companion)
             async with aclosing(steps):
                 async for event in steps:
                     if isinstance(event, Ending):
@@ -104,7 +107,9 @@ class ModelStream:
         finally:
             # Also where the caller has left: nothing of the reply is lost.
             cancelled = Ending(EndReason.CANCELLED, is_whole=False)
-            finishing = self._turn_writer.finish(turn, reply, ending or cancelled, saving)
+            finishing = self._turn_writer.finish(
+                turn, reply, ending or cancelled, saving, companion
+            )
             finishing.add_done_callback(lambda _: release())
         if ending is None:  # for the type checker: the last event is one
             raise AssertionError
@@ -118,11 +123,16 @@ class ModelStream:
         yield end
 
     async def _asked(
-        self, turn: Turn, end_s: float | None, reply: ModelReply, smaller: Smaller | None
+        self,
+        turn: Turn,
+        end_s: float | None,
+        reply: ModelReply,
+        smaller: Smaller | None,
+        companion: Companion | None,
     ) -> AsyncGenerator[ChatEvent | Ending | Turn]:
         """The model's events, then the ending; before them a smaller turn if the model refused this as too large."""
         try:
-            async with aclosing(self._model_events(turn, end_s, reply)) as steps:
+            async with aclosing(self._model_events(turn, end_s, reply, companion)) as steps:
                 async for event in steps:
                     yield event
             return
@@ -136,12 +146,12 @@ class ModelStream:
         if less is None:
             raise refused
         yield less
-        async with aclosing(self._model_events(less, end_s, reply)) as steps:
+        async with aclosing(self._model_events(less, end_s, reply, companion)) as steps:
             async for event in steps:
                 yield event
 
     async def _model_events(
-        self, turn: Turn, end_s: float | None, reply: ModelReply
+        self, turn: Turn, end_s: float | None, reply: ModelReply, companion: Companion | None
     ) -> AsyncGenerator[ChatEvent | Ending]:
         """The model's events as chat events, then the ending. Leaving early closes the upstream."""
         # The caller's time is watched here alone: two watchers could disagree about the ending.
@@ -152,10 +162,17 @@ class ModelStream:
             while True:
                 match await _next(events, end_s):
                     case TextDelta(text):
-                        reply.texts.append(text)
-                        yield Delta(text)
+                        shown = text if companion is None else companion.take(text)
+                        if shown:
+                            reply.texts.append(shown)
+                            yield Delta(shown)
+                        if companion is not None and companion.is_cut:
+                            finish = FinishReason.STOP
+                            break
                     case TextTakenBack():
                         reply.texts.clear()
+                        if companion is not None:
+                            companion.start_anew()
                         yield TakenBack()
                     case ToolCallDelta(call):
                         if not turn.may_call_tools:
@@ -173,6 +190,9 @@ class ModelStream:
                         finish, reply.finish_reason = reason, word
                     case None:
                         break
+        if companion is not None and (held := companion.rest()):
+            reply.texts.append(held)
+            yield Delta(held)
         if reply.calls and finish in _ALSO_BEHIND_CALLS:
             finish = FinishReason.TOOL_CALLS  # some servers say "stop" after calls
         if finish is FinishReason.TOOL_CALLS and not reply.calls:

@@ -66,7 +66,7 @@ def asked_text(context: BuildRequest, trigger: StoredMessage | None) -> str:
 
 def question_to_store(request: ChatRequest, context: BuildRequest, turn_id: str) -> Message | None:
     """The question as a message without a time; None where it is stored already, or nobody asks."""
-    if context.trigger_message_id or context.asker is None:
+    if context.trigger_message_id or context.own_question_id or context.asker is None:
         return None
     if not context.key.channel or not context.question.strip():
         return None
@@ -113,7 +113,9 @@ def turn_begun(
         self_id=self_id_of(context),
         model=built.model,
         messages=built.payload_messages,
-        question_message_id=asked.id if asked else context.trigger_message_id,
+        question_message_id=asked.id
+        if asked
+        else context.trigger_message_id or context.own_question_id,
         max_iterations=_or(request.max_tool_iterations, settings.max_tool_iterations),
         temperature=_or(request.temperature, settings.temperature),
         tools_json=context.tools_json,

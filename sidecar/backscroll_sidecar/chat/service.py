@@ -116,8 +116,9 @@ class ChatService:
         limits = self._limits(request)
         began_ms = self._clock.now_ms()
         context = checked_context(request, self._settings)
-        turn_id = new_turn_id(context.question)
-        context = await self._with_trigger(request, context, turn_id)
+        turn_id = request.new_turn_id or new_turn_id(context.question)
+        if not request.new_turn_id:
+            context = await self._with_trigger(request, context, turn_id)
         release = await self._hold_question(request, context, limits)
         try:
             since = self._turn_store.erasures_seen  # before anything of the channel is read
@@ -127,14 +128,14 @@ class ChatService:
                 saving.append(self._turn_writer.spawn(self._save_question(context, question)))
             context = replace(
                 context,
-                own_question_id=question.id if question else "",
+                own_question_id=question.id if question else context.own_question_id,
                 tools_json=context.tools_json if request.enable_tools else "",
             )
             finding = asyncio.create_task(self._find(request, context))
             built = await self._build(request, context, (*saving, finding))
             yield ContextBuilt(built)
             trigger, asked, first = await finding
-            if trigger is not None:  # then nothing is stored under the turn's id yet
+            if trigger is not None and not request.new_turn_id:  # nothing has the turn's id yet
                 turn_id = new_turn_id(asked)
             if first is not None and await self._is_asked_again(saving):
                 release()
@@ -150,7 +151,7 @@ class ChatService:
             raise
         self._turn_events.begun(turn, built, began_ms)
         smaller = partial(self._with_smaller_context, context, built, limits)
-        steps = self._model_stream.answer(turn, limits, saving, release, smaller)
+        steps = self._model_stream.answer(turn, limits, saving, release, smaller, request.companion)
         async with aclosing(steps):
             async for event in steps:
                 yield event
@@ -195,6 +196,12 @@ class ChatService:
     ) -> tuple[StoredMessage | None, str, StoredMessage | None]:
         """The stored question, the text that is asked, and this bot's earlier reply to it."""
         question_id = asked_id(request, context)
+        if request.new_turn_id:
+            asked_of = context.trigger_message_id or context.own_question_id
+            stored = (
+                await self._turn_store.find_question(context.key, asked_of) if asked_of else None
+            )
+            return stored, context.question, None
         if not question_id:
             return None, context.question, None
         trigger = None
@@ -256,7 +263,7 @@ class ChatService:
             saving.append(self._turn_writer.spawn(self._turn_store.save_round(turn, results)))
         self._turn_events.continued(following)
         steps = self._model_stream.answer(
-            following, limits, saving, release, self._with_smaller_results
+            following, limits, saving, release, self._with_smaller_results, request.companion
         )
         async with aclosing(steps):
             async for event in steps:
@@ -307,7 +314,7 @@ class ChatService:
         DeadlineExceeded
             Others took all of the caller's time.
         """
-        asked = asked_id(request, context)
+        asked = request.new_turn_id or asked_id(request, context)
         if not asked:
             return lambda: None
         name = ("question", *context.key, asked, self_id_of(context))

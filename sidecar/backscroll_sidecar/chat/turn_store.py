@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import structlog
 from msgspec.structs import replace
 
+from backscroll_sidecar.chat.companion import WithReply
 from backscroll_sidecar.chat.turns import ModelReply, Turn, decode_turn, encode_turn
 from backscroll_sidecar.domain import (
     CUT_ARGUMENTS,
@@ -100,10 +101,25 @@ class TurnStore:
             found.message.author.id == question.author.id and found.message.text == question.text
         )
 
-    async def save_reply(self, turn: Turn, reply: ModelReply, *, is_partial: bool) -> str:
-        """Store the reply, cut to what a row holds, and return its id.
+    def name_reply(self, turn: Turn, *, is_partial: bool) -> tuple[str, int]:
+        """The id that a reply gets, and its time."""
+        # A partial reply has an id of its own, since its round may be tried again.
+        attempt = uuid.uuid4().hex[:12]
+        id_ = partial_id(turn.id, attempt) if is_partial else reply_id(turn.id)
+        return id_, self.next_ms(turn)
 
-        What only its vendor can read is stored with a text that is whole.
+    async def save_reply(
+        self,
+        turn: Turn,
+        reply: ModelReply,
+        message_id: str,
+        at_ms: int,
+        more: WithReply,
+        ended: Turn | None,
+    ) -> None:
+        """Store the reply, cut to what a row holds; with it what goes along, and the turn that is over.
+
+        What only its vendor can read is stored with a text that is whole. Without `ended` the reply is partial.
 
         Raises
         ------
@@ -112,18 +128,16 @@ class TurnStore:
         BackscrollError
             The store did not take it.
         """
-        # A partial reply has an id of its own, since its round may be tried again.
-        attempt = uuid.uuid4().hex[:12]
-        message_id = partial_id(turn.id, attempt) if is_partial else reply_id(turn.id)
-        text = reply.text
+        text, is_partial = reply.text, ended is None
         parts: Sequence[Part] = [one for one in reply.parts if not isinstance(one, ToolCallPart)]
         if len(text.encode()) > MAX_TEXT_BYTES:
             text = _cut(text, MAX_TEXT_BYTES, self._cut_mark(turn))
         if is_partial or _texts(parts) != [text] or _state_bytes(parts) > MAX_STATE_BYTES:
             parts = (TextPart(text),)
-        line = _line(turn, message_id, parts, self.next_ms(turn), is_partial=is_partial)
-        await self._append(turn, [line])
-        return message_id
+        line = _line(turn, message_id, parts, at_ms, is_partial=is_partial)
+        line = replace(line, audience=more.audience)
+        records = more.records if ended is None else (self._record_of(ended), *more.records)
+        await self._append(turn, [line, *more.messages], records)
 
     async def reply_of(self, turn: Turn) -> tuple[str, str] | None:
         """Id and text of the stored reply: the turn's, or an earlier turn's to the same question."""
@@ -223,26 +237,39 @@ class TurnStore:
     def _cut_mark(self, turn: Turn) -> str:
         return self._wordings.by_language(turn.language).cut_mark
 
-    async def _append(self, turn: Turn, rows: Sequence[Message]) -> None:
-        results = await self._history.append(turn.key, rows, turn=TurnMark(turn.since))
+    async def _append(
+        self, turn: Turn, rows: Sequence[Message], records: Sequence[RecordChange] = ()
+    ) -> None:
+        results = await self._history.append(
+            turn.key, rows, turn=TurnMark(turn.since), records=records
+        )
         for result in results:
             if result.outcome not in KEPT:
                 raise _not_kept(result)
 
-    async def keep(self, turn: Turn) -> None:
-        """Keep the turn for its lifetime."""
-        await self._writer.submit(
-            RecordChange(
-                turn.key,
-                TURN,
-                "",
-                encode_turn(turn),
-                turn.named_ids,
-                self._clock.now_ms(),
-                turn.expires_at_ms,
-                owner=turn.id,
-                turn=TurnMark(turn.since),
-            )
+    async def keep(
+        self,
+        turn: Turn,
+        records: Sequence[RecordChange] = (),
+        messages: Sequence[Message] = (),
+    ) -> None:
+        """Keep the turn for its lifetime, and what goes along with it."""
+        if records or messages:
+            await self._append(turn, messages, (self._record_of(turn), *records))
+        else:
+            await self._writer.submit(self._record_of(turn))
+
+    def _record_of(self, turn: Turn) -> RecordChange:
+        return RecordChange(
+            turn.key,
+            TURN,
+            "",
+            encode_turn(turn),
+            turn.named_ids,
+            self._clock.now_ms(),
+            turn.expires_at_ms,
+            owner=turn.id,
+            turn=TurnMark(turn.since),
         )
 
     async def find(self, tenant: str, turn_id: str) -> Turn:

@@ -8,13 +8,14 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
+from backscroll_sidecar.chat.companion import NO_ADDITIONS, Companion
 from backscroll_sidecar.chat.events import ChatEnd, ChatError, EndReason
 from backscroll_sidecar.chat.finish_reasons import Ending
 from backscroll_sidecar.chat.turn_events import TurnEvents
 from backscroll_sidecar.chat.turn_store import TurnStore
 from backscroll_sidecar.chat.turns import ModelReply, Turn
 from backscroll_sidecar.errors import BackscrollError, Conflict, Reason, StoreUnavailable
-from backscroll_sidecar.ports import Clock
+from backscroll_sidecar.ports import Clock, RecordChange
 
 log = structlog.get_logger(__name__)
 
@@ -64,10 +65,15 @@ class TurnWriter:
         return task
 
     def finish(
-        self, turn: Turn, reply: ModelReply, ending: Ending, saving: Sequence[asyncio.Task[Any]]
+        self,
+        turn: Turn,
+        reply: ModelReply,
+        ending: Ending,
+        saving: Sequence[asyncio.Task[Any]],
+        companion: Companion | None = None,
     ) -> asyncio.Task[WriteOutcome]:
         """Begin to store the reply and to keep the turn, once `saving` is done."""
-        return self.spawn(self._finish(turn, reply, ending, saving))
+        return self.spawn(self._finish(turn, reply, ending, saving, companion))
 
     async def settle(
         self,
@@ -116,7 +122,12 @@ class TurnWriter:
             await asyncio.wait(set(self._running))
 
     async def _finish(
-        self, turn: Turn, reply: ModelReply, ending: Ending, saving: Sequence[asyncio.Task[Any]]
+        self,
+        turn: Turn,
+        reply: ModelReply,
+        ending: Ending,
+        saving: Sequence[asyncio.Task[Any]],
+        companion: Companion | None,
     ) -> WriteOutcome:
         if saving:
             await asyncio.wait(saving)  # a reply comes after what it answers
@@ -125,44 +136,64 @@ class TurnWriter:
         finish = WriteOutcome()
         if ending.reason is EndReason.TOOL_CALLS:
             asked = replace(turn, asked=reply.whole)
-            finish = await self._keep(asked, finish)
+            more = () if companion is None else companion.with_calls(asked.calls)
+            finish = await self._keep(asked, finish, more)
         else:
-            text = reply.text
-            if text and turn.key.channel:
-                finish, text = await self._save_reply(turn, reply, is_partial=not ending.is_whole)
+            finish = await self._end(turn, reply, ending, companion)
             self._turn_events.ended(turn, ending, reply, finish.message_id)
-            if ending.is_whole:
-                ended = replace(
-                    turn,
-                    ended=ending.reason,
-                    reply_text=text,
-                    reply_message_id=finish.message_id,
-                    finish_reason=reply.finish_reason,
-                    messages=(),
-                )
-                finish = await self._keep(ended, finish)
         failures = (task.exception() for task in saving)
         return replace(finish, failure=next(filter(None, failures), finish.failure))
 
-    async def _save_reply(
-        self, turn: Turn, reply: ModelReply, *, is_partial: bool
-    ) -> tuple[WriteOutcome, str]:
-        """Store the reply. The text is what the history now has: an earlier reply's, if there was one."""
-        text = reply.text
+    async def _end(
+        self, turn: Turn, reply: ModelReply, ending: Ending, companion: Companion | None
+    ) -> WriteOutcome:
+        """Store the reply and, with it, the turn that is over, and what the companion keeps of it."""
+        text, is_whole = reply.text, ending.is_whole
+        message_id, at_ms = self._turn_store.name_reply(turn, is_partial=not is_whole)
+        more = NO_ADDITIONS
+        if companion is not None:
+            more = companion.with_reply(text, message_id, at_ms, is_whole=is_whole)
+        is_stored = bool(text) and bool(turn.key.channel) and not more.is_silent
+        ended = replace(
+            turn,
+            ended=ending.reason,
+            reply_text=text,
+            reply_message_id=message_id if is_stored else "",
+            finish_reason=reply.finish_reason,
+            messages=(),
+            expires_at_ms=self._expires_at_ms(),
+        )
         try:
-            message_id = await self._turn_store.save_reply(turn, reply, is_partial=is_partial)
-            return WriteOutcome(message_id), text
+            if is_stored:
+                await self._turn_store.save_reply(
+                    turn, reply, message_id, at_ms, more, ended if is_whole else None
+                )
+                return WriteOutcome(message_id, is_kept=is_whole)
+            if is_whole or more.records:
+                await self._turn_store.keep(ended, more.records, more.messages)
+            return WriteOutcome(is_kept=is_whole)
         except Conflict as taken:
-            first = await self._turn_store.reply_of(turn)
-            if first is None:
-                return WriteOutcome(failure=taken), text
-            return WriteOutcome(first[0], failure=None if first[1] == text else taken), first[1]
+            return await self._answered_before(ended, taken)
         except BackscrollError as failed:
-            return WriteOutcome(failure=failed), text
+            return WriteOutcome(failure=failed)
 
-    async def _keep(self, turn: Turn, finish: WriteOutcome) -> WriteOutcome:
+    async def _answered_before(self, ended: Turn, taken: Conflict) -> WriteOutcome:
+        """Another reply to the question is stored: that is what the turn came to."""
+        first = await self._turn_store.reply_of(ended)
+        if first is None:
+            return await self._keep(
+                replace(ended, reply_message_id=""), WriteOutcome(failure=taken)
+            )
+        message_id, text = first
+        finish = WriteOutcome(message_id, failure=None if text == ended.reply_text else taken)
+        said = replace(ended, reply_message_id=message_id, reply_text=text)
+        return await self._keep(said, finish)
+
+    async def _keep(
+        self, turn: Turn, finish: WriteOutcome, more: Sequence[RecordChange] = ()
+    ) -> WriteOutcome:
         try:
-            await self._turn_store.keep(replace(turn, expires_at_ms=self._expires_at_ms()))
+            await self._turn_store.keep(replace(turn, expires_at_ms=self._expires_at_ms()), more)
         except BackscrollError as failed:
             return replace(finish, failure=finish.failure or failed)
         return replace(finish, is_kept=True)

@@ -11,6 +11,7 @@ import orjson
 from msgspec.structs import replace
 
 from backscroll_sidecar import turn_ids
+from backscroll_sidecar.chat.companion import Companion
 from backscroll_sidecar.chat.events import EndReason
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import (
@@ -55,7 +56,10 @@ class ChatSettings:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One StreamChat or Chat call, checked by the edge. `context` is None when `turn_id` continues a turn."""
+    """One StreamChat or Chat call, checked by the edge. `context` is None when `turn_id` continues a turn.
+
+    `new_turn_id` is the id that a new turn gets: then it is the caller's to know whether it was answered before.
+    """
 
     tenant: str
     context: BuildRequest | None = None
@@ -68,6 +72,8 @@ class ChatRequest:
     turn_id: str = ""
     tool_results: tuple[ToolResultPart, ...] = ()
     question_message_id: str = ""
+    new_turn_id: str = ""
+    companion: Companion | None = None
     time_left_s: float | None = None
 
 

@@ -16,6 +16,7 @@ from backscroll_sidecar.adapters import (
     Speaker,
     writes_breakpoints,
 )
+from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.assembly import assemble, payload_messages, with_parts
 from backscroll_sidecar.context.budget import Fitted, frame_of
@@ -56,6 +57,7 @@ from backscroll_sidecar.context.stable_prefix import (
     with_cache_marks,
 )
 from backscroll_sidecar.context.steady_window import end_of_day_ms, speaking_rows, window_behind
+from backscroll_sidecar.context.visibility import VisibilityRule, rules_of
 from backscroll_sidecar.domain import (
     Degradation,
     Event,
@@ -171,6 +173,7 @@ class ContextBuilder:
         self.build_count += 1
         watch = Stopwatch(self._clock)
         deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
+        request = await self.opening.seen_by_viewer(request, deadline)
         route = self._routes.of(request)
         watch.lap("route")
         opened = await self.opening.open(request, route, deadline)
@@ -352,6 +355,7 @@ class ContextBuilder:
             has_tools=bool(request.tools_json),
             answered_row=question.explicit_parent_row,
             asker=Speaker(author_id, name),
+            rules=self._rules(begun, view),
             speaking=beside.speaking,
         )
         label = request.question_label
@@ -371,6 +375,18 @@ class ContextBuilder:
             pictures=beside.pictures,
             speaker=speaker,
         ), kinds
+
+    def _rules(self, begun: _Begun, view: ChannelView) -> NDArray[np.uint32] | VisibilityRule:
+        """By which rule each candidate may be shown, or all of them."""
+        request = begun.request
+        return rules_of(
+            view,
+            request.viewer,
+            begun.picked.gathered.rows,
+            quoted_row=begun.question.explicit_parent_row,
+            by_membership=request.visible_since_membership,
+            wider=request.semantic_scope,
+        )
 
     def _record(
         self,
@@ -393,6 +409,9 @@ class ContextBuilder:
 
 def _audience(request: BuildRequest) -> str:
     """Who is shown something of their own; empty: what everybody is."""
+    viewer = request.viewer
+    if viewer.session_id or viewer.is_narrow:
+        return f"{viewer.session_id}\0{viewer.id}"
     return request.asker.id if request.visible_since_membership and request.asker else ""
 
 

@@ -83,6 +83,8 @@ async def with_elsewhere(
             query, request.semantic_scope, in_stays=request.visible_since_membership
         )
         hits = await deadline.bound(looking, SOURCE_SHARE)
+        seen = [one for one in hits.hits if request.viewer.may_see(one.stored.message)]
+        hits = hits._replace(hits=seen)
         if skips_system:
             shown = [one for one in hits.hits if one.stored.message.role is not Role.SYSTEM]
             hits = hits._replace(hits=shown)

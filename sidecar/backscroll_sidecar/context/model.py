@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_sidecar.context.visibility import EVERYTHING, Viewer
 from backscroll_sidecar.domain import (
     Author,
     ChannelKey,
@@ -31,6 +32,7 @@ from backscroll_sidecar.domain import (
     TimeStyle,
     TokenizerName,
 )
+from backscroll_sidecar.sessions.session import AuthorVisibility
 from backscroll_sidecar.texts import Language, LanguageTag
 from backscroll_sidecar.tool_outputs import OutputPolicy
 
@@ -63,7 +65,8 @@ class BuildRequest(msgspec.Struct, frozen=True):
 
     `key.channel` may be empty. `time_left_s` is what remains of the caller's deadline, None without one.
     `own_question_id` is the id under which a chat stores the question beside the build: its row is no history, whether
-    or not it is there yet. `payload_formats`: None for that of OpenAI Chat Completions.
+    or not it is there yet. `payload_formats`: None for that of OpenAI Chat Completions. `viewer` is what the builder
+    makes of `viewer_id`, the session and the authors who are allowed.
     """
 
     key: ChannelKey
@@ -108,6 +111,10 @@ class BuildRequest(msgspec.Struct, frozen=True):
     cache_marks: bool | None = None
     pictures: tuple[MediaPart, ...] = ()
     include_pictures: bool = False
+    viewer_id: str = ""
+    author_visibility: AuthorVisibility | None = None
+    allowed_author_ids: tuple[str, ...] = ()
+    viewer: Viewer = EVERYTHING
     time_left_s: float | None = None
 
 

@@ -16,6 +16,7 @@ from backscroll_sidecar import turn_ids
 from backscroll_sidecar.analyze import asks_to_go_on, is_same_question
 from backscroll_sidecar.channels import LIVE, PARTIAL, RECALLED, ChannelView
 from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.context.visibility import withheld
 from backscroll_sidecar.domain import Author, Role, Stay
 from backscroll_sidecar.errors import Gone, InvalidRequest, NotFound, Reason
 from backscroll_sidecar.scripts import shows_nothing
@@ -228,10 +229,15 @@ def seen_by(
     policy: PartialReplies,
     continued: int,
     end: int,
+    quoted_row: int,
 ) -> ChannelView:
-    """The view as a question sees it; itself where that is all of it. `end`: rows from there on were not there yet."""
+    """The view as a question sees it; itself where that is all of it. `end`: rows from there on were not there yet.
+
+    `quoted_row`: what it replies to by the platform's edge, -1 nothing.
+    """
     if len(view.shown.partial_rows) and policy is not PartialReplies.NEVER:
         view = _with_partials(request, view, policy, continued, end)
+    view = withheld(view, request.viewer, quoted_row)
     return _hiding(asker, view) if request.visible_since_membership else view
 
 

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
+import numpy as np
 import structlog
+from msgspec.structs import replace
 
 from backscroll_sidecar.analyze import Analyzer, DateStyle
-from backscroll_sidecar.channels import HIDDEN, ChannelView
+from backscroll_sidecar.channels import HIDDEN, WITHHELD, ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.candidates import SOURCE_SHARE
@@ -19,14 +21,16 @@ from backscroll_sidecar.context.moment import moment_of, now_or_newest
 from backscroll_sidecar.context.profiles import PREFERENCES, ContextSettings, Profile, Route
 from backscroll_sidecar.context.question import Question, resolve_question, resolve_us
 from backscroll_sidecar.context.response import Opened, reason_of
+from backscroll_sidecar.context.viewers import viewer_of
 from backscroll_sidecar.domain import (
     ChannelKey,
     Degradation,
     StoredMessage,
     StoredSystemRows,
 )
-from backscroll_sidecar.errors import StoreUnavailable, unknown_channel
+from backscroll_sidecar.errors import InvalidRequest, StoreUnavailable, unknown_channel
 from backscroll_sidecar.ports import Clock, HistoryReader
+from backscroll_sidecar.sessions.session import Session
 from backscroll_sidecar.strategies import StrategyQuery
 
 MOST_OF_USER = 1_000
@@ -89,6 +93,13 @@ class StoredPreferences(Protocol):
         """The same, read. Raises `StoreUnavailable`."""
 
 
+class StoredSessions(Protocol):
+    """Where a build gets the session that it is for from."""
+
+    async def find(self, tenant: str, session_id: str) -> Session | None:
+        """The session of this id or alias; None: there is none. Raises `StoreUnavailable`."""
+
+
 class Opening:
     """Opens channels as views, and finds in them what is asked. `preferences`: of askers; None: nothing is stored."""
 
@@ -101,6 +112,7 @@ class Opening:
         clock: Clock,
         preferences: StoredPreferences | None,
         summaries: StoredSummaries | None = None,
+        sessions: StoredSessions | None = None,
     ) -> None:
         self.views = views
         self._store = store
@@ -109,6 +121,31 @@ class Opening:
         self._clock = clock
         self._preferences = preferences
         self._summaries = summaries
+        self._sessions = sessions
+
+    async def seen_by_viewer(self, request: BuildRequest, deadline: Deadline) -> BuildRequest:
+        """The request with whose eyes it is for, and in the channel of its session.
+
+        Raises
+        ------
+        InvalidRequest
+            It names another channel than its session has.
+        StoreUnavailable
+            The session cannot be read: what may be shown is not known.
+        """
+        session = None
+        if request.session_id and self._sessions is not None:
+            tenant = request.key.tenant
+            try:
+                session = await deadline.bound(self._sessions.find(tenant, request.session_id))
+            except TimeoutError as error:
+                raise StoreUnavailable("the session cannot be read now") from error
+        if session is not None:
+            if request.key.channel not in ("", session.key.channel):
+                raise InvalidRequest("the session is in another channel", field="channel")
+            request = replace(request, key=session.key, session_id=session.id)
+        viewer = viewer_of(request, session)
+        return request if viewer is request.viewer else replace(request, viewer=viewer)
 
     async def open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
         """The channel as of now; an empty one, with the reason, when it cannot be had.
@@ -276,4 +313,9 @@ def _may_be_told(summary: StoredSummary, question: Question) -> bool:
         return False
     if view.all_live:
         return True
-    return not bool(((view.state == HIDDEN) & (view.seq <= summary.upto_seq)).any())
+    told = view.seq <= summary.upto_seq
+    hidden = view.state == HIDDEN
+    # What is not for everybody is in no summary.
+    for_all = np.array([not audience for _, audience in view.scopes], np.bool_)
+    hidden |= (view.state == WITHHELD) & for_all[view.scope]
+    return not bool((hidden & told).any())

@@ -253,7 +253,7 @@ def resolve_question(
     read = ends_of(text, QUESTION_CHARS)
     words, token_count = analyzer.features(read)
     return Question(
-        view=seen_by(request, asker, view, partial_replies, continued, end),
+        view=seen_by(request, asker, view, partial_replies, continued, end, explicit_row),
         text=text,
         read=read,
         read_us=_read_us(text),
@@ -291,7 +291,8 @@ def resolve_us(request: BuildRequest, view: ChannelView) -> float:
     if not text.strip():
         row = view.row_of(request.trigger_message_id)
         text = view.texts[row] if row >= 0 else ""
-    hide_us = HIDE_US_PER_ROW * view.count if request.visible_since_membership else 0.0
+    hides = request.visible_since_membership or request.viewer.is_narrow
+    hide_us = HIDE_US_PER_ROW * view.count if hides or len(view.scopes) > 1 else 0.0
     return _read_us(text) + hide_us
 
 

@@ -27,6 +27,7 @@ from backscroll_sidecar.context.candidates import Gathered
 from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.selected_lines import Lines
 from backscroll_sidecar.context.tool_exchanges import synthetic_results
+from backscroll_sidecar.context.visibility import RULE_SHIFT, VisibilityRule
 from backscroll_sidecar.domain import ProviderStatePart, Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.lines.line_format import LineStyle
 from backscroll_sidecar.lines.line_source import LineSource, Wanted
@@ -56,6 +57,7 @@ async def lines_of(
     answered_row: int,
     asker: Speaker,
     speaking: NDArray[np.int32] | None,
+    rules: NDArray[np.uint32] | VisibilityRule,
 ) -> tuple[Lines, list[int]]:
     """The selected candidates as lines, and their kinds; those that nobody rendered before are, in a thread if that
     takes long.
@@ -64,7 +66,7 @@ async def lines_of(
     laid_out = partial(
         _laid_out, view, picked, wanted, line_style,
         has_turns=has_turns, has_tools=has_tools, answered_row=answered_row, asker=asker,
-        speaking=speaking,
+        speaking=speaking, rules=rules,
     )  # fmt: skip
     lines, source, kinds = laid_out()
     if lines.sums[MISSING]:
@@ -89,14 +91,22 @@ def _laid_out(
     answered_row: int,
     asker: Speaker,
     speaking: NDArray[np.int32] | None,
+    rules: NDArray[np.uint32] | VisibilityRule,
 ) -> tuple[Lines, LineSource, list[int]]:
-    """The selected candidates as the table has them; and their kinds."""
+    """The selected candidates as the table has them; and their kinds: which sources proposed them, by which rule they
+    are shown (`rules`, of each candidate or of all).
+    """
     gathered, there, times_ms = picked.gathered, picked.elsewhere, view.columns.time_ms
     table = view.lines.table(wanted.table_style)
+    bits = gathered.source_bits
+    if not isinstance(rules, VisibilityRule):
+        bits = bits | (rules << np.uint32(RULE_SHIFT))
     columns, sums, kinds = table.lay_out(
-        picked.selection.chosen, gathered.rows, gathered.semantic, gathered.source_bits, view.seq, times_ms,
+        picked.selection.chosen, gathered.rows, gathered.semantic, bits, view.seq, times_ms,
         wanted.dated_before_ms(line_style.asked_at_ms),
     )  # fmt: skip
+    if isinstance(rules, VisibilityRule):
+        kinds = [kind | rules << RULE_SHIFT for kind in kinds]
     if there is not None:
         times_ms = np.concatenate((times_ms, there.view.columns.time_ms))
         columns = columns.take(

@@ -31,7 +31,14 @@ from backscroll_scoring.links import (
 )  # fmt: skip
 from backscroll_sidecar.analyze.keywords import identifiers
 from backscroll_sidecar.analyze.reply_cues import NamesLately, flags_of, names_called
-from backscroll_sidecar.channels import BLANK, HIDDEN, LIVE, RECALLED, ChannelView
+from backscroll_sidecar.channels import (
+    BLANK,
+    HIDDEN,
+    LIVE,
+    RECALLED,
+    WITHHELD,
+    ChannelView,
+)
 from backscroll_sidecar.channels.reply_cache import LinkState
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.shared_errors import rows_of_same_error
@@ -113,7 +120,7 @@ def _link(
     state_of = view.state[seen_from:end]
     live = (state_of != RECALLED) & (state_of != BLANK)
     if not to_hidden:
-        live &= state_of != HIDDEN
+        live &= (state_of != HIDDEN) & (state_of != WITHHELD)
     extend_links(arrays, live.view(np.uint8), seen_from, state.links, done, end, shipped())
     state.sizes = window_sizes(state.links, end)
 
@@ -121,7 +128,7 @@ def _link(
 def hides_any(view: ChannelView, state: LinkState, end: int) -> bool:
     """Whether the view hides a row that links of the rows before `end` may lead to."""
     seen = view.state[search_from(state.links.first) : end]
-    return not view.all_live and bool((seen == HIDDEN).any())
+    return not view.all_live and bool(((seen == HIDDEN) | (seen == WITHHELD)).any())
 
 
 def linked_as_seen(view: ChannelView, state: LinkState, end: int) -> LinkState:

@@ -39,7 +39,7 @@ from backscroll_scoring.layout import (
 )
 from backscroll_scoring.links import FIRST_LINKS
 from backscroll_sidecar.analyze.ends import ends_of
-from backscroll_sidecar.channels import HIDDEN, ChannelView
+from backscroll_sidecar.channels import HIDDEN, WITHHELD, ChannelView
 from backscroll_sidecar.context.candidates import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
@@ -59,8 +59,8 @@ DECIDED_BY = (*STAGES, "floor", Pinned.name, "round", "", "compress")
 """The words for what decided, as `backscroll_scoring.layout` numbers them; the fate's own where it is empty."""
 _NO_PARTIES = np.empty(0, np.int32)
 _FLAG_OF_STATE = np.zeros(256, np.uint8)
-_FLAG_OF_STATE[[MessageState.RECALLED, MessageState.PARTIAL, HIDDEN]] = (
-    IS_RECALLED, IS_HIDDEN, IS_HIDDEN,
+_FLAG_OF_STATE[[MessageState.RECALLED, MessageState.PARTIAL, HIDDEN, WITHHELD]] = (
+    IS_RECALLED, IS_HIDDEN, IS_HIDDEN, IS_HIDDEN,
 )  # fmt: skip
 
 

@@ -49,6 +49,12 @@ class ErasureGuard:
                 self._note(change.key, about_text(change.message.id))
             case RecordChange() if change.turn is not None:
                 return not self._lost(change.key, change.turn.since, change.named_ids)
+            case AppendChange() if change.records:
+                since = [one.turn.since for one in change.records if one.turn is not None]
+                names = [name for one in change.records for name in one.named_ids]
+                if change.turn is not None and self._lost(change.key, change.turn.since):
+                    return False
+                return not since or not self._lost(change.key, min(since), names)
             case AppendChange() | EventsChange() if change.turn is not None:
                 return not self._lost(change.key, change.turn.since)
         return True

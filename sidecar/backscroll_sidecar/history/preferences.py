@@ -105,15 +105,16 @@ class PreferenceService:
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Forget what changed."""
-        change = applied.record
-        if change is not None and change.kind == KIND:
+        for change in applied.records:
+            if change.kind != KIND:
+                continue
             self._changes += 1
             self._lines.pop((key.tenant, change.owner), None)
             if change.body is not None:
                 for owners in (self._owners, self._being_read):
                     if key.tenant in owners:
                         owners[key.tenant].add(change.owner)
-        elif applied.is_erasure:
+        if applied.is_erasure:
             self._changes += 1
             self._lines.clear()
 

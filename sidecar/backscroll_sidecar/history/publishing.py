@@ -75,18 +75,20 @@ def _joined(appended: list[Applied]) -> Applied:
         members=tuple(member for one in appended for member in one.members),
         vectors=tuple(vector for one in appended for vector in one.vectors),
         aliases=tuple(alias for one in appended for alias in one.aliases),
+        records=tuple(change for one in appended for change in one.records),
     )
 
 
 def publish_slices(applied: Applied) -> Iterator[Applied]:
     """What one change did, in pieces small enough for the event loop; nothing when nothing changed.
 
-    Erased ids go with the first piece; rows follow in order of `seq`, members and vectors beside them; last aliases.
+    Erased ids go with the first piece; rows follow in order of `seq`, members and vectors beside them; last aliases
+    and records.
     """
     if applied.error is not None:
         return
     rows, members, vectors = applied.stored, applied.members, applied.vectors
-    if not (rows or members or vectors or applied.aliases or applied.record or applied.is_erasure):
+    if not (rows or members or vectors or applied.aliases or applied.records or applied.is_erasure):
         return
     count = max(len(rows), len(members), len(vectors))
     if count <= PUBLISH_SLICE:
@@ -97,6 +99,7 @@ def publish_slices(applied: Applied) -> Iterator[Applied]:
         applied,
         append_results=(),
         aliases=(),
+        records=(),
         stored=rows[first],
         members=members[first],
         vectors=vectors[first],
@@ -104,5 +107,5 @@ def publish_slices(applied: Applied) -> Iterator[Applied]:
     for start in range(PUBLISH_SLICE, count, PUBLISH_SLICE):
         part = slice(start, start + PUBLISH_SLICE)
         yield Applied(stored=rows[part], members=members[part], vectors=vectors[part])
-    if applied.aliases:
-        yield Applied(aliases=applied.aliases)
+    if applied.aliases or applied.records:
+        yield Applied(aliases=applied.aliases, records=applied.records)

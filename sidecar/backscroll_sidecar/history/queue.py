@@ -44,6 +44,7 @@ def pend(change: Change, future: asyncio.Future[Applied] | None = None) -> Pendi
         case AppendChange():
             items = len(change.messages)
             texts = sum([analysis.text.__sizeof__() for analysis in change.analyses])
+            texts += sum([len(record.body or b"") for record in change.records])
         case MembersChange():
             items = len(change.members)
         case EventsChange():

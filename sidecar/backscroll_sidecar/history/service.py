@@ -106,12 +106,14 @@ class HistoryService(HistoryReads):
         turn: TurnMark | None = None,
         restores_erased: bool = False,
         rank_times_ms: Sequence[int] = (),
+        records: Sequence[RecordChange] = (),
     ) -> list[AppendResult]:
         """Store messages of one channel; one result each, in the order sent, once all of it is durable.
 
         A message that can never be stored is refused alone, by code and field. `turn` is set on what a turn writes.
         `restores_erased` stores again what went because the whole channel was erased. `rank_times_ms` ranks what comes
         from another server, one a message, where it stood there and its own time cannot be right; 0: as it arrives.
+        `records` are kept in the same transaction, if every message is stored or a duplicate.
 
         Raises
         ------
@@ -130,10 +132,12 @@ class HistoryService(HistoryReads):
         if (
             turn is not None
         ):  # it says when: behind what it answers, by a clock that may be ahead of ours
-            received_at_ms = max(received_at_ms, *(one.sent_at_ms for one in messages))
+            received_at_ms = max(received_at_ms, 0, *(one.sent_at_ms for one in messages))
         checked = await self.ingest.check(key, messages, received_at_ms, rank_times_ms)
         accepted = [one for one in checked if type(one) is Accepted]
-        if not accepted:
+        if records and len(accepted) < len(checked):
+            records = ()
+        if not accepted and not records:
             return merge_results(checked, ())
         analyses = await self.ingest.analyse(key, accepted)
         change = AppendChange(
@@ -144,6 +148,7 @@ class HistoryService(HistoryReads):
             received_at_ms,
             turn,
             restores_erased,
+            tuple(records),
         )
         applied = await self._writer.submit(change, deadline_s)
         return merge_results(checked, applied.append_results)

@@ -106,7 +106,9 @@ def _plain_bytes(key: ChannelKey, message: Message) -> int | None:
     Nearly every message is one. What is good together is good alone; the other way round, `check_message` goes on.
     """
     author, parts = message.author, message.parts
-    if len(parts) != 1 or type(parts[0]) is not TextPart or message.embeddings:
+    if len(parts) != 1 or type(parts[0]) is not TextPart:
+        return None
+    if message.embeddings or message.audience:
         return None
     text = parts[0].text
     words = [
@@ -160,6 +162,10 @@ def _check_ids(key: ChannelKey, message: Message) -> None:
             check_word(message.reply.user_id, "reply.user_id")
     for i, mention in enumerate(message.mentions):
         check_word(mention.user_id, f"mentions[{i}].user_id")
+    for i, user_id in enumerate(message.audience):
+        if not user_id:
+            raise Unstorable(RefusalCode.MISSING_ID, f"audience[{i}]")
+        check_word(user_id, f"audience[{i}]")
     if not 0 <= message.sent_at_ms <= MAX_TIME_MS:
         raise Unstorable(RefusalCode.NEGATIVE_TIME, "sent_at_ms")
 

@@ -55,6 +55,7 @@ from backscroll_sidecar.ports.records import (
     CHAIN_PREFIX,
     EVERYWHERE,
     PIN,
+    SESSION,
     TURN,
     VECTOR_INDEX,
     StoredRecord,

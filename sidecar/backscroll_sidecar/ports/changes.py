@@ -41,6 +41,9 @@ class AppendChange(msgspec.Struct, frozen=True):
     turn: TurnMark | None = None
     restores_erased: bool = False
     """Store again what went because its whole channel was erased."""
+    records: tuple[RecordChange, ...] = ()
+    """Kept in the same transaction. Where one of them is refused nothing is stored; where a message is neither
+    stored nor a duplicate they are left out. Each id once."""
 
 
 class EditChange(msgspec.Struct, frozen=True):
@@ -140,6 +143,9 @@ class RecordChange(msgspec.Struct, frozen=True):
         Set on what a turn keeps.
     after
         The id of a record of the same key, kind and owner without which this one is refused with `Gone`.
+    if_version
+        The version that the one it replaces must have, else it is refused with CONFLICT; 0: there must be none. None:
+        whatever there is. Not for deletions without an id.
     """
 
     key: ChannelKey
@@ -153,6 +159,7 @@ class RecordChange(msgspec.Struct, frozen=True):
     limit: int = 0
     turn: TurnMark | None = None
     after: str = ""
+    if_version: int | None = None
 
 
 class VectorsChange(msgspec.Struct, frozen=True):
@@ -205,8 +212,8 @@ class Applied(msgspec.Struct, frozen=True):
     `append_results` for appends; `stored` holds every row as it now stands that hot channels must take over (new
     and changed ones, in order of `seq`); `erased_ids` the rows that must leave them; `members` the people changed;
     `vectors` what was kept of vectors, whoever made them; `aliases` pairs of a new alias and the id of its message;
-    `record` the change of a record that was made, and `deleted_records` how many that deleted; `error` when this change
-    alone was refused (others of the group are not affected).
+    `records` the changes of records that were made, and `deleted_records` how many those deleted; `error` when this
+    change alone was refused (others of the group are not affected).
     """
 
     append_results: tuple[AppendResult, ...] = ()
@@ -215,7 +222,7 @@ class Applied(msgspec.Struct, frozen=True):
     members: tuple[Member, ...] = ()
     vectors: tuple[KeptVector, ...] = ()
     receipt: EraseReceipt | None = None
-    record: RecordChange | None = None
+    records: tuple[RecordChange, ...] = ()
     deleted_records: int = 0
     error: BackscrollError | None = None
     aliases: tuple[tuple[str, str], ...] = ()

@@ -164,6 +164,22 @@ class HistoryReader(Protocol):
     ) -> Sequence[StoredRecord]:
         """The records of one kind and owner in all channels, by channel, `EVERYWHERE` first, in order of creation."""
 
+    async def updated_records(
+        self,
+        tenant: str,
+        kind: str,
+        now_ms: int,
+        limit: int,
+        *,
+        before: tuple[int, int] | None = None,
+        channel: str | None = None,
+        id: str | None = None,
+    ) -> Sequence[StoredRecord]:
+        """The records of one kind in all channels that have not expired, the one updated last first.
+
+        `before`: behind the one of this `updated_at_ms` and `number`. Of one channel, of one id, where they are named.
+        """
+
     async def record_owners(
         self, tenant: str, kind: str, after: str | None, limit: int
     ) -> Sequence[str]:

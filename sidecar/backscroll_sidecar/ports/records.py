@@ -11,6 +11,8 @@ TURN = "turn"
 """The kind of a turn of StreamChat. Its owner is its own id: it is found by that alone, whatever its channel."""
 VECTOR_INDEX = "vector_index"
 """The kind of what is known of the file that holds the index of a channel's vectors. Its owner is the embedder."""
+SESSION = "session"
+"""The kind of a session. Its owner is its own id, its id the space it is in. A message of it makes it newer."""
 EVERYWHERE = ""
 """The channel of records that belong to no channel."""
 ANY_ERASURE = "*"
@@ -21,7 +23,10 @@ ANY_RETRACTION = "-"
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record as it stands. `number` grows in order of creation, and stays when it is replaced."""
+    """A record as it stands. `number` grows in order of creation, and stays when it is replaced.
+
+    `version` counts from 1 and grows whenever it is replaced.
+    """
 
     number: int
     channel: str
@@ -31,6 +36,7 @@ class StoredRecord:
     created_at_ms: int
     updated_at_ms: int
     expires_at_ms: int
+    version: int = 1
 
 
 def about_message(message_id: str) -> str:

@@ -43,6 +43,10 @@ RecordScope = tuple[str, str, str, str]
 """(tenant, channel, kind, owner): the records among which an id names one."""
 
 
+RecordName = tuple[str, str, str, str, str]
+"""A scope and the id of one record in it."""
+
+
 class OldRevision(msgspec.Struct, frozen=True):
     """The content an edit replaced. After a retraction it is empty."""
 
@@ -99,6 +103,7 @@ class Needs:
     dedupe_keys: dict[Named, None] = field(default_factory=dict)
     people: dict[Named, None] = field(default_factory=dict)
     scopes: dict[RecordScope, None] = field(default_factory=dict)
+    versions: dict[RecordName, None] = field(default_factory=dict)
     aliased: dict[Named, None] = field(default_factory=dict)
     answered: dict[Named, None] = field(default_factory=dict)
     speaking: dict[Named, None] = field(default_factory=dict)
@@ -135,6 +140,8 @@ class Facts:
     people: dict[Named, Person] = field(default_factory=dict)
     scopes: dict[RecordScope, dict[str, int]] = field(default_factory=dict)
     """The ids of the records in it, each with the time it expires."""
+    versions: dict[RecordName, tuple[int, int]] = field(default_factory=dict)
+    """The version of each that is there, and the time it expires."""
     followers: dict[Named, list[str]] = field(default_factory=dict)
     aliases: dict[Named, str] = field(default_factory=dict)
     answers: dict[tuple[str, str, str, str, str], str] = field(default_factory=dict)
@@ -167,6 +174,8 @@ class Plan:
     """By alias: the id of its message."""
     records: list[RecordChange] = field(default_factory=list)
     """In order: each is kept, then expired ones of its tenant go."""
+    touched: dict[Named, int] = field(default_factory=dict)
+    """Sessions by id to which messages came, and when."""
 
     def put(self, named: Named, record: MessageRow) -> None:
         """Write a known row as it now stands."""

@@ -101,9 +101,9 @@ class Summaries:
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Take over a committed change: read anew what it may have deleted, and see whether a compaction is due."""
-        change = applied.record
+        is_summary = any(change.kind == SUMMARY for change in applied.records)
         is_other = any(one.state is not MessageState.LIVE or one.revision for one in applied.stored)
-        if applied.is_erasure or is_other or (change is not None and change.kind == SUMMARY):
+        if applied.is_erasure or is_other or is_summary:
             self._reading.pop(key, set()).clear()
             for conversation in [one for one in self._known if one.key == key]:
                 summaries = self._known.pop(conversation)

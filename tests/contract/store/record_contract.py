@@ -55,7 +55,7 @@ class RecordContract:
         change = record("r1", body)
         (applied,) = await store.apply([change])
         assert (applied.error, applied.stored, applied.is_erasure) == (None, (), False)
-        assert applied.record == change
+        assert applied.records == (change,)
         (found,) = await store.records(ROOM, "pin", NOON_MS)
         assert replace(found, number=1) == StoredRecord(
             1, ROOM.channel, "", "r1", body, NOON_MS, NOON_MS, 0
@@ -99,7 +99,7 @@ class RecordContract:
         gone = []
         for id_ in ("a", "a", "", ""):
             (applied,) = await store.apply([dropped_record(id_, owner="u-bob")])
-            assert applied.record is not None
+            assert len(applied.records) == 1
             gone.append(applied.deleted_records)
         assert gone == [1, 0, 2, 0]
         assert await bodies(store) == {"a": b"body"}

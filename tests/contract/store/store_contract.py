@@ -13,6 +13,7 @@ from tests.contract.store.reading_contract import ReadingContract
 from tests.contract.store.record_contract import RecordContract
 from tests.contract.store.reply_contract import ReplyContract
 from tests.contract.store.segment_contract import SegmentContract
+from tests.contract.store.session_contract import SessionContract
 from tests.contract.store.turn_contract import TurnContract
 
 
@@ -28,5 +29,6 @@ class HistoryStoreContract(
     SegmentContract,
     TurnContract,
     RecordContract,
+    SessionContract,
 ):
     """All obligations of a store, one test each."""

@@ -19,6 +19,7 @@ from backscroll_sidecar.context.model import (
     PrefixChange,
     TokenCounts,
 )
+from backscroll_sidecar.context.visibility import RULE_SHIFT, VisibilityRule
 from backscroll_sidecar.domain import (
     AuthorKind,
     Degradation,
@@ -61,11 +62,11 @@ CONTENT = pb.BuildContextResponse(
     items=[
         pb.Item(
             message=chat_message(), role=1, rank=1, score=0.75, sources=[pb.SOURCE_RECENT], category=1,
-            token_count=300,
+            token_count=300, visible_by=1,
         ),
         pb.Item(
             message=chat_message(), role=2, rank=200, score=0.75, sources=[pb.SOURCE_OWN], own_sources=["mine"],
-            category=2, token_count=300, truncated=True, channel="another",
+            category=2, token_count=300, truncated=True, channel="another", visible_by=8,
         ),
     ],
     messages=[pb.RenderedMessage(role=1, content="hello", message_ids=["m1"])],
@@ -201,15 +202,21 @@ def test_an_item_is_the_one_protobuf_makes(
 
 
 def test_the_sources_of_an_item() -> None:
-    """S1-05: bit i of a kind is the i-th source; an operator's own share a number."""
-    sources = FIELDS.sources(("lexical", "mine", "thread", "yours"), (0b1, 0b1111, 0))
+    """S1-05: bit i of a kind is the i-th source, above them stands the rule; an operator's own share a number."""
+    rule = VisibilityRule.AUDIENCE << RULE_SHIFT
+    kinds = tuple(bits | rule for bits in (0b1, 0b1111, 0))
+    sources = FIELDS.sources(("lexical", "mine", "thread", "yours"), kinds)
     ends = [0, *sources.ends.tolist()]
     told = [pb.Item.FromString(sources.joined[first:last]) for first, last in pairwise(ends)]
     known = [pb.SOURCE_LEXICAL, pb.SOURCE_OWN, pb.SOURCE_THREAD]
     assert told == [
-        pb.Item(sources=known[:1]),
-        pb.Item(sources=known, own_sources=["mine", "yours"]),
-        pb.Item(),
+        pb.Item(sources=known[:1], visible_by=pb.VISIBILITY_RULE_AUDIENCE),
+        pb.Item(
+            sources=known,
+            own_sources=["mine", "yours"],
+            visible_by=pb.VISIBILITY_RULE_AUDIENCE,
+        ),
+        pb.Item(visible_by=pb.VISIBILITY_RULE_AUDIENCE),
     ]
 
 

@@ -9,11 +9,20 @@ from backscroll.v1 import (
     history_pb2,
     message_pb2,
     preference_pb2,
+    session_pb2,
 )
 
 FILES = [
     module.DESCRIPTOR
-    for module in (admin_pb2, context_pb2, error_pb2, history_pb2, message_pb2, preference_pb2)
+    for module in (
+        admin_pb2,
+        context_pb2,
+        error_pb2,
+        history_pb2,
+        message_pb2,
+        preference_pb2,
+        session_pb2,
+    )
 ]
 CONTRACT = "proto/backscroll/v1"
 

@@ -202,7 +202,8 @@ async def write_dump(folder: Path) -> None:
     """Make the dump of the newest schema: `python -m tests.unit.store.test_migrate FOLDER`."""
     path = folder / "dump.db"
     store = await SqliteStore.open(path)
-    await put(store, message("m1", "one"), message("m2", "two", author="u-bob"), message("m3"))
+    secret = message("m3", session_id="s1", audience=("u-bob",))
+    await put(store, message("m1", "one"), message("m2", "two", author="u-bob"), secret)
     await store.apply([edit("m2", "zwei 猫"), recall("m3")])
     await put(store, broken_off(), key=OTHER_ROOM)
     await store.apply([turn("t1", b"\x00body", key=OTHER_ROOM)])

@@ -28,9 +28,11 @@ WITHOUT_TENANT = {
 WITHOUT_CHANNEL = {
     "EXPIRED_RECORDS": "what is over goes, whatever channel of the tenant it is of; what is returned says which",
     "RECORDS_OF_OWNER": "what belongs to a person, in whatever channel of the tenant",
+    "UPDATED_RECORDS": "the sessions of a tenant, in whatever channel; what is returned says which",
     "RECORD_OWNERS": "the people of a tenant who own anything",
 }
 KEYED_WITHOUT_CHANNEL = {
+    ("tenant", "kind", "updated_at_ms", "number"): "the sessions of a tenant, the newest first",
     ("tenant", "expires_at_ms", "number"): "the records of a tenant by the end of their time",
 }
 WALKS_A_CHANNEL = {

@@ -121,6 +121,25 @@ class Rung(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RUNG_RECENT: _ClassVar[Rung]
     RUNG_EMPTY: _ClassVar[Rung]
 
+class AuthorVisibility(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    AUTHOR_VISIBILITY_UNSPECIFIED: _ClassVar[AuthorVisibility]
+    AUTHOR_VISIBILITY_ALL: _ClassVar[AuthorVisibility]
+    AUTHOR_VISIBILITY_ALLOWLIST: _ClassVar[AuthorVisibility]
+    AUTHOR_VISIBILITY_ALLOWLIST_QUOTE: _ClassVar[AuthorVisibility]
+
+class VisibilityRule(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    VISIBILITY_RULE_UNSPECIFIED: _ClassVar[VisibilityRule]
+    VISIBILITY_RULE_CHANNEL: _ClassVar[VisibilityRule]
+    VISIBILITY_RULE_SESSION: _ClassVar[VisibilityRule]
+    VISIBILITY_RULE_AUDIENCE: _ClassVar[VisibilityRule]
+    VISIBILITY_RULE_AUTHOR: _ClassVar[VisibilityRule]
+    VISIBILITY_RULE_MEMBERSHIP: _ClassVar[VisibilityRule]
+    VISIBILITY_RULE_QUOTE: _ClassVar[VisibilityRule]
+    VISIBILITY_RULE_USER_SCOPE: _ClassVar[VisibilityRule]
+    VISIBILITY_RULE_TENANT_SCOPE: _ClassVar[VisibilityRule]
+
 class EndReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     END_REASON_UNSPECIFIED: _ClassVar[EndReason]
@@ -218,6 +237,19 @@ RUNG_UNSPECIFIED: Rung
 RUNG_RANKED: Rung
 RUNG_RECENT: Rung
 RUNG_EMPTY: Rung
+AUTHOR_VISIBILITY_UNSPECIFIED: AuthorVisibility
+AUTHOR_VISIBILITY_ALL: AuthorVisibility
+AUTHOR_VISIBILITY_ALLOWLIST: AuthorVisibility
+AUTHOR_VISIBILITY_ALLOWLIST_QUOTE: AuthorVisibility
+VISIBILITY_RULE_UNSPECIFIED: VisibilityRule
+VISIBILITY_RULE_CHANNEL: VisibilityRule
+VISIBILITY_RULE_SESSION: VisibilityRule
+VISIBILITY_RULE_AUDIENCE: VisibilityRule
+VISIBILITY_RULE_AUTHOR: VisibilityRule
+VISIBILITY_RULE_MEMBERSHIP: VisibilityRule
+VISIBILITY_RULE_QUOTE: VisibilityRule
+VISIBILITY_RULE_USER_SCOPE: VisibilityRule
+VISIBILITY_RULE_TENANT_SCOPE: VisibilityRule
 END_REASON_UNSPECIFIED: EndReason
 END_REASON_COMPLETE: EndReason
 END_REASON_LENGTH: EndReason
@@ -277,7 +309,7 @@ class SystemPrompt(_message.Message):
     def __init__(self, text: _Optional[str] = ..., is_template: bool = ..., parameters: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class BuildContextRequest(_message.Message):
-    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language", "provider", "without_summary", "tool_outputs", "tool_output_chars", "cache_marks", "pictures", "include_pictures")
+    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language", "provider", "without_summary", "tool_outputs", "tool_output_chars", "cache_marks", "pictures", "include_pictures", "viewer_id", "author_visibility", "allowed_author_ids")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     ASKER_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
@@ -319,6 +351,9 @@ class BuildContextRequest(_message.Message):
     CACHE_MARKS_FIELD_NUMBER: _ClassVar[int]
     PICTURES_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_PICTURES_FIELD_NUMBER: _ClassVar[int]
+    VIEWER_ID_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_VISIBILITY_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_AUTHOR_IDS_FIELD_NUMBER: _ClassVar[int]
     channel: str
     asker: _message_pb2.Author
     question: str
@@ -360,10 +395,13 @@ class BuildContextRequest(_message.Message):
     cache_marks: bool
     pictures: _containers.RepeatedCompositeFieldContainer[_message_pb2.MediaPart]
     include_pictures: bool
-    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ..., provider: _Optional[str] = ..., without_summary: bool = ..., tool_outputs: _Optional[_Union[ToolOutputs, str]] = ..., tool_output_chars: _Optional[int] = ..., cache_marks: bool = ..., pictures: _Optional[_Iterable[_Union[_message_pb2.MediaPart, _Mapping]]] = ..., include_pictures: bool = ...) -> None: ...
+    viewer_id: str
+    author_visibility: AuthorVisibility
+    allowed_author_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ..., provider: _Optional[str] = ..., without_summary: bool = ..., tool_outputs: _Optional[_Union[ToolOutputs, str]] = ..., tool_output_chars: _Optional[int] = ..., cache_marks: bool = ..., pictures: _Optional[_Iterable[_Union[_message_pb2.MediaPart, _Mapping]]] = ..., include_pictures: bool = ..., viewer_id: _Optional[str] = ..., author_visibility: _Optional[_Union[AuthorVisibility, str]] = ..., allowed_author_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Item(_message.Message):
-    __slots__ = ("message", "role", "rank", "score", "sources", "own_sources", "category", "token_count", "truncated", "channel")
+    __slots__ = ("message", "role", "rank", "score", "sources", "own_sources", "category", "token_count", "truncated", "channel", "visible_by")
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
@@ -374,6 +412,7 @@ class Item(_message.Message):
     TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
     TRUNCATED_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    VISIBLE_BY_FIELD_NUMBER: _ClassVar[int]
     message: _message_pb2.Message
     role: _message_pb2.Role
     rank: int
@@ -384,7 +423,8 @@ class Item(_message.Message):
     token_count: int
     truncated: bool
     channel: str
-    def __init__(self, message: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., role: _Optional[_Union[_message_pb2.Role, str]] = ..., rank: _Optional[int] = ..., score: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[Source, str]]] = ..., own_sources: _Optional[_Iterable[str]] = ..., category: _Optional[_Union[Category, str]] = ..., token_count: _Optional[int] = ..., truncated: bool = ..., channel: _Optional[str] = ...) -> None: ...
+    visible_by: VisibilityRule
+    def __init__(self, message: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., role: _Optional[_Union[_message_pb2.Role, str]] = ..., rank: _Optional[int] = ..., score: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[Source, str]]] = ..., own_sources: _Optional[_Iterable[str]] = ..., category: _Optional[_Union[Category, str]] = ..., token_count: _Optional[int] = ..., truncated: bool = ..., channel: _Optional[str] = ..., visible_by: _Optional[_Union[VisibilityRule, str]] = ...) -> None: ...
 
 class RenderedMessage(_message.Message):
     __slots__ = ("role", "content", "message_ids")

@@ -168,7 +168,7 @@ class Embedding(_message.Message):
     def __init__(self, embedder_id: _Optional[str] = ..., values: _Optional[bytes] = ...) -> None: ...
 
 class Message(_message.Message):
-    __slots__ = ("id", "channel", "thread_id", "session_id", "author", "role", "parts", "sent_at_ms", "reply", "mentions", "embeddings", "dedupe_key", "partial", "rank_time_ms", "alias_ids", "recalled")
+    __slots__ = ("id", "channel", "thread_id", "session_id", "author", "role", "parts", "sent_at_ms", "reply", "mentions", "embeddings", "dedupe_key", "partial", "rank_time_ms", "alias_ids", "recalled", "audience")
     ID_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
@@ -185,6 +185,7 @@ class Message(_message.Message):
     RANK_TIME_MS_FIELD_NUMBER: _ClassVar[int]
     ALIAS_IDS_FIELD_NUMBER: _ClassVar[int]
     RECALLED_FIELD_NUMBER: _ClassVar[int]
+    AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     id: str
     channel: str
     thread_id: str
@@ -201,4 +202,5 @@ class Message(_message.Message):
     rank_time_ms: int
     alias_ids: _containers.RepeatedScalarFieldContainer[str]
     recalled: bool
-    def __init__(self, id: _Optional[str] = ..., channel: _Optional[str] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., author: _Optional[_Union[Author, _Mapping]] = ..., role: _Optional[_Union[Role, str]] = ..., parts: _Optional[_Iterable[_Union[Part, _Mapping]]] = ..., sent_at_ms: _Optional[int] = ..., reply: _Optional[_Union[Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[Mention, _Mapping]]] = ..., embeddings: _Optional[_Iterable[_Union[Embedding, _Mapping]]] = ..., dedupe_key: _Optional[str] = ..., partial: bool = ..., rank_time_ms: _Optional[int] = ..., alias_ids: _Optional[_Iterable[str]] = ..., recalled: bool = ...) -> None: ...
+    audience: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., channel: _Optional[str] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., author: _Optional[_Union[Author, _Mapping]] = ..., role: _Optional[_Union[Role, str]] = ..., parts: _Optional[_Iterable[_Union[Part, _Mapping]]] = ..., sent_at_ms: _Optional[int] = ..., reply: _Optional[_Union[Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[Mention, _Mapping]]] = ..., embeddings: _Optional[_Iterable[_Union[Embedding, _Mapping]]] = ..., dedupe_key: _Optional[str] = ..., partial: bool = ..., rank_time_ms: _Optional[int] = ..., alias_ids: _Optional[_Iterable[str]] = ..., recalled: bool = ..., audience: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -18,6 +18,7 @@ from backscroll_sidecar.context.model import (
     Diagnostics,
     Explanation,
 )
+from backscroll_sidecar.context.visibility import RULE_SHIFT, VisibilityRule
 from backscroll_sidecar.domain import Category, Degradation, Event, Fate, NeutralMessage, Role
 from backscroll_sidecar.edge.convert.fields import (
     CATEGORY_NUMBERS,
@@ -31,6 +32,7 @@ from backscroll_sidecar.edge.convert.fields import (
     SOURCE_NUMBERS,
     SPEAKER_STYLE_NUMBERS,
     TOKENIZER_NUMBERS,
+    VISIBILITY_RULE_NUMBERS,
 )
 from backscroll_sidecar.edge.convert.wire import (
     FIXED64,
@@ -138,14 +140,15 @@ class AnswerFields:
         return lengthed(_PAYLOADS, _FORMAT[name] + lengthed(_BODY, body))
 
     def sources(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Pieces:
-        """What proposed the lines of each kind."""
+        """What proposed the lines of each kind, and why they may be shown."""
         return _sources_of(sources, kinds)
 
 
 @lru_cache(maxsize=1_024)
 def _sources_of(sources: tuple[str, ...], kinds: tuple[int, ...]) -> Pieces:
     names = [tuple(name for i, name in enumerate(sources) if kind >> i & 1) for kind in kinds]
-    return Pieces.of(list(map(_sources, names)))
+    rules = [VISIBILITY_RULE_NUMBERS[VisibilityRule(kind >> RULE_SHIFT)] for kind in kinds]
+    return Pieces.of(list(map(_sources, names, rules)))
 
 
 @lru_cache(maxsize=4_096)
@@ -154,10 +157,10 @@ def _message_id(one: str) -> bytes:
 
 
 @lru_cache(maxsize=1_024)
-def _sources(names: tuple[str, ...]) -> bytes:
-    """The fields that tell the sources; few combinations occur."""
+def _sources(names: tuple[str, ...], rule: Any) -> bytes:  # noqa: ANN401 - a number
+    """The fields that tell the sources and the rule; few combinations occur."""
     known, own = _split_sources(names)
-    return pb.Item(sources=known, own_sources=own).SerializeToString()
+    return pb.Item(sources=known, own_sources=own, visible_by=rule).SerializeToString()
 
 
 def _split_sources(names: Iterable[str]) -> tuple[list[pb.Source], list[str]]:

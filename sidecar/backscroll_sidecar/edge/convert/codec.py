@@ -84,7 +84,7 @@ class WireCodec:
 
 def _only_text(message: Message) -> str:
     """The text of a message that has nothing beside it but a reply, as nearly all; empty for others."""
-    more = message.mentions or message.dedupe_key or message.is_partial
+    more = message.mentions or message.dedupe_key or message.is_partial or message.audience
     if more or len(message.parts) != 1 or message.sent_at_ms <= 0 or not message.id:
         return ""
     if message.reply is not None and not message.reply.message_id:

@@ -17,6 +17,7 @@ from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemProm
 from backscroll_sidecar.domain import ChannelKey, MediaPart, Mention, ResponsePart
 from backscroll_sidecar.edge import limits
 from backscroll_sidecar.edge.convert.fields import (
+    AUTHOR_VISIBILITY_WORDS,
     LAYOUT_WORDS,
     PAYLOAD_FORMAT_WORDS,
     RESPONSE_PART_WORDS,
@@ -334,5 +335,8 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "cache_marks": _as_sent,
     "pictures": _pictures,
     "include_pictures": _as_sent,
+    "viewer_id": check_id,
+    "author_visibility": _word(AUTHOR_VISIBILITY_WORDS),
+    "allowed_author_ids": lambda ids, field: _ids(ids, field, limits.MAX_ALLOWED_AUTHORS),
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""

@@ -14,6 +14,7 @@ from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 
 from backscroll.v1 import context_pb2, history_pb2, message_pb2
 from backscroll_sidecar.context.model import PrefixChange
+from backscroll_sidecar.context.visibility import VisibilityRule
 from backscroll_sidecar.domain import (
     AppendOutcome,
     AuthorKind,
@@ -35,6 +36,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.edge.limits import MAX_ID_BYTES, MAX_TIME_MS
 from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.sessions.session import AuthorVisibility
 from backscroll_sidecar.times import looks_like_microseconds, looks_like_seconds
 from backscroll_sidecar.tool_outputs import OutputPolicy
 
@@ -110,6 +112,11 @@ CATEGORY_NUMBERS = _numbers(Category, context_pb2.Category, "CATEGORY")
 FATE_NUMBERS = _numbers(Fate, context_pb2.Fate, "FATE")
 RUNG_NUMBERS = _numbers(Rung, context_pb2.Rung, "RUNG")
 PREFIX_CHANGE_NUMBERS = _numbers(PrefixChange, context_pb2.PrefixChange, "PREFIX_CHANGE")
+VISIBILITY_RULE_NUMBERS = _numbers(VisibilityRule, context_pb2.VisibilityRule, "VISIBILITY_RULE")
+AUTHOR_VISIBILITY_NUMBERS = _numbers(
+    AuthorVisibility, context_pb2.AuthorVisibility, "AUTHOR_VISIBILITY"
+)
+AUTHOR_VISIBILITY_WORDS = _words(AUTHOR_VISIBILITY_NUMBERS, None)
 SEARCH_SCOPE_WORDS = _words(
     _numbers(SearchScope, history_pb2.SearchScope, "SEARCH_SCOPE"), SearchScope.CHANNEL
 )

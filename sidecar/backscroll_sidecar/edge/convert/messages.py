@@ -14,6 +14,7 @@ import numpy as np
 
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.domain import (
+    MAX_AUDIENCE,
     Author,
     Embedding,
     MediaPart,
@@ -66,7 +67,12 @@ def message_from_proto(message: pb.Message, channel: str) -> Message:
         meaning: going through them would hold everybody else up. For nothing else.
     """
     parts, mentions, embeddings = message.parts, message.mentions, message.embeddings
-    if len(parts) > MAX_PARTS or len(mentions) > MAX_MENTIONS or len(embeddings) > MAX_EMBEDDINGS:
+    if (
+        len(parts) > MAX_PARTS
+        or len(mentions) > MAX_MENTIONS
+        or len(embeddings) > MAX_EMBEDDINGS
+        or len(message.audience) > MAX_AUDIENCE
+    ):
         raise _crowded(message)
     number = message.role
     role = Role.USER if not number else enum_value(ROLE_WORDS, number, "role")
@@ -92,11 +98,17 @@ def message_from_proto(message: pb.Message, channel: str) -> Message:
         tuple(map(_lenient_embedding, embeddings)) if embeddings else (),
         message.dedupe_key,
         message.partial,
+        tuple(message.audience) if message.audience else (),
     )
 
 
 def _crowded(message: pb.Message) -> InvalidRequest:
-    bounds = {"parts": MAX_PARTS, "mentions": MAX_MENTIONS, "embeddings": MAX_EMBEDDINGS}
+    bounds = {
+        "parts": MAX_PARTS,
+        "mentions": MAX_MENTIONS,
+        "embeddings": MAX_EMBEDDINGS,
+        "audience": MAX_AUDIENCE,
+    }
     field = next(name for name, most in bounds.items() if len(getattr(message, name)) > most)
     return InvalidRequest(
         f"{field} holds more than {bounds[field]} entries", field=field, reason=Reason.TOO_LARGE
@@ -246,6 +258,8 @@ def message_to_proto(message: Message) -> pb.Message:
         out.embeddings.extend(map(_embedding_to_proto, message.embeddings))
     if message.dedupe_key:
         out.dedupe_key = message.dedupe_key
+    if message.audience:
+        out.audience.extend(message.audience)
     return out
 
 

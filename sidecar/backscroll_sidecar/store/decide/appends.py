@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from backscroll_sidecar.domain import (
     AppendOutcome,
     AppendResult,
@@ -24,6 +26,7 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.store.decide.echoes import EchoWatch
 from backscroll_sidecar.store.decide.people import seen_writing
 from backscroll_sidecar.store.decide.positions import Positions
+from backscroll_sidecar.store.decide.records import Records
 from backscroll_sidecar.store.decide.replies import ReplyWatch
 from backscroll_sidecar.store.decide.revisions import judge_known
 from backscroll_sidecar.store.facts import (
@@ -39,6 +42,7 @@ from backscroll_sidecar.store.facts import (
 
 _STORED, _LIVE, _PARTIAL = AppendOutcome.STORED, MessageState.LIVE, MessageState.PARTIAL
 _ASSISTANT = Role.ASSISTANT
+_KEPT = (AppendOutcome.STORED, AppendOutcome.DUPLICATE)
 
 
 @dataclass(slots=True)
@@ -74,12 +78,26 @@ class Appends:
         self._holders = dict(facts.holders)
         self._people = dict(facts.people)
         self._last_seqs = dict(facts.last_seqs)
-        self._scopes = {scope: dict(ids) for scope, ids in facts.scopes.items()}
+        self._records = Records(facts, self._rows, self.plan)
         self._replies = ReplyWatch(facts, self._rows)
         self._positions = Positions(facts, self._rows, self.plan)
         self._echoes = EchoWatch(facts, self._rows)
 
     def append(self, change: AppendChange) -> Applied:
+        """Store messages and, with them, what is kept of them; nothing where one of the records is refused."""
+        if not change.records:
+            return self._append(change)
+        ids = frozenset(message.id for message in change.messages)
+        refusal = self._records.refusal(change.records, ids)
+        if refusal is not None:
+            return Applied(error=refusal)
+        applied = self._append(change)
+        if any(result.outcome not in _KEPT for result in applied.append_results):
+            return applied
+        deleted = self._records.make(change.records)
+        return replace(applied, records=change.records, deleted_records=deleted)
+
+    def _append(self, change: AppendChange) -> Applied:
         tenant, channel = here = change.key
         known, erased, inserted = self._rows, self._facts.erased, self.plan.inserted
         replies, positions, received_at_ms = self._replies, self._positions, change.received_at_ms
@@ -134,6 +152,9 @@ class Appends:
             )
         if stored:
             self._last_seqs[here] = self.plan.last_seqs[here] = seq
+            sessions = {row.message.session_id for row in stored} - {""}
+            touched = {(tenant, channel, id_): received_at_ms for id_ in sessions}
+            self.plan.touched.update(touched)
         return out.applied()
 
     def _give(self, named: Named, message: Message, stored: StoredMessage) -> list[KeptVector]:

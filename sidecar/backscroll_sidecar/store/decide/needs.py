@@ -33,13 +33,19 @@ def runs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
                 yield changes[start:at]
             yield changes[at : at + 1]
             start, takes_records = at + 1, False
-        elif takes_records and isinstance(change, RecordChange):
+        elif takes_records and _keeps_records(change):
             yield changes[start:at]
             start, takes_records = at, False
         else:
             takes_records = takes_records or isinstance(change, RetractChange | EditChange)
     if start < len(changes):
         yield changes[start:]
+
+
+def _keeps_records(change: Change) -> bool:
+    return isinstance(change, RecordChange) or (
+        isinstance(change, AppendChange) and bool(change.records)
+    )
 
 
 def needs_of(changes: Iterable[Change]) -> Needs:
@@ -67,9 +73,7 @@ def needs_of(changes: Iterable[Change]) -> Needs:
                 for member in change.members:
                     needs.people[tenant, channel, member.user_id] = None
             case RecordChange():
-                if change.limit or change.after or change.body is None:
-                    needs.scopes[scope_of(change)] = None
-                needs.ids.update(dict.fromkeys(messages_named(change)))
+                _need_for_record(needs, change)
             case _:
                 pass
     return needs
@@ -77,6 +81,8 @@ def needs_of(changes: Iterable[Change]) -> Needs:
 
 def _need_for_append(needs: Needs, change: AppendChange) -> None:
     tenant, channel = change.key
+    for record in change.records:
+        _need_for_record(needs, record)
     needs.newest_ms = max(needs.newest_ms, *change.rank_times_ms, 0)
     for message in change.messages:
         needs.ids[tenant, channel, message.id] = None
@@ -93,3 +99,11 @@ def _need_for_append(needs: Needs, change: AppendChange) -> None:
             needs.aliased[tenant, channel, message.id] = None
             needs.speaking[tenant, channel, message.author.id] = None
             needs.since_ms = min(needs.since_ms, change.received_at_ms - ECHO_MS)
+
+
+def _need_for_record(needs: Needs, change: RecordChange) -> None:
+    if change.limit or change.after or change.body is None:
+        needs.scopes[scope_of(change)] = None
+    if change.if_version is not None:
+        needs.versions[(*scope_of(change), change.id)] = None
+    needs.ids.update(dict.fromkeys(messages_named(change)))

@@ -14,7 +14,7 @@ from backscroll_sidecar.domain import (
     Member,
     MessageState,
 )
-from backscroll_sidecar.errors import BackscrollError, Conflict, Gone, NotFound, Reason
+from backscroll_sidecar.errors import BackscrollError, Conflict
 from backscroll_sidecar.ports import (
     AliasChange,
     AppendChange,
@@ -32,6 +32,7 @@ from backscroll_sidecar.ports import (
 )
 from backscroll_sidecar.store.decide.appends import Appends
 from backscroll_sidecar.store.decide.people import added, upserted
+from backscroll_sidecar.store.decide.records import missing_message
 from backscroll_sidecar.store.decide.revisions import emptied, is_known_edit
 from backscroll_sidecar.store.facts import (
     Facts,
@@ -40,8 +41,6 @@ from backscroll_sidecar.store.facts import (
     Person,
     Place,
     Plan,
-    messages_named,
-    scope_of,
 )
 
 EDITED = "message.edited"
@@ -88,7 +87,7 @@ class _Run(Appends):
             case VectorsChange():
                 return self._embedded(change)
             case RecordChange():
-                return self._record(change)
+                return self._records.apply(change)
             case EventsChange():
                 here = change.key
                 self.plan.events += [(here, change.context_id, event) for event in change.events]
@@ -186,11 +185,7 @@ class _Run(Appends):
         return Applied(vectors=tuple(kept))
 
     def _missing(self, named: Named) -> BackscrollError:
-        if named in self._rows or named in self._facts.erased:
-            return Gone("the message was recalled or erased", field="message_id")
-        return NotFound(
-            "no such message in this channel", field="message_id", reason=Reason.MESSAGE_NOT_FOUND
-        )
+        return missing_message(named, self._rows, self._facts.erased)
 
     def _change(self, named: Named, record: MessageRow) -> None:
         self._rows[named] = record
@@ -207,29 +202,6 @@ class _Run(Appends):
             message_id=message_id,
         )
         self.plan.events.append(((tenant, channel), "", event))
-
-    # --- records -----------------------------------------------------------------------------
-
-    def _record(self, change: RecordChange) -> Applied:
-        for named in messages_named(change):
-            record = self._rows.get(named)
-            if record is None or record.stored.state is MessageState.RECALLED:
-                return Applied(error=self._missing(named))
-        ids = self._scopes.get(scope_of(change), {})  # empty where `needs_of` did not ask
-        live = {id_ for id_, ends_ms in ids.items() if not 0 < ends_ms <= change.at_ms}
-        if change.body is None:
-            gone = [id_ for id_ in ids if change.id in ("", id_)]
-            for id_ in gone:
-                del ids[id_]
-            self.plan.records.append(change)
-            return Applied(record=change, deleted_records=len(live.intersection(gone)))
-        if change.after and change.after not in live:
-            return Applied(error=Gone("what it goes on from is gone"))
-        if change.limit and len(live | {change.id}) > change.limit:
-            return Applied(error=Conflict(f"there are {len(live)} already, and no more may be"))
-        ids[change.id] = change.expires_at_ms
-        self.plan.records.append(change)
-        return Applied(record=change)
 
     # --- people ------------------------------------------------------------------------------
 

@@ -262,6 +262,27 @@ class InMemoryReader:
         found = await self.records(key, kind, now_ms, owner=owner, limit=sys.maxsize)
         return found[::-1][: max(limit, 0)]
 
+    async def updated_records(
+        self,
+        tenant: str,
+        kind: str,
+        now_ms: int,
+        limit: int,
+        *,
+        before: tuple[int, int] | None = None,
+        channel: str | None = None,
+        id: str | None = None,
+    ) -> Sequence[StoredRecord]:
+        found = [
+            one
+            for one in self._live_records(tenant, kind, None, now_ms)
+            if channel in (None, one.channel)
+            and id in (None, one.id)
+            and (before is None or (one.updated_at_ms, one.number) < before)
+        ]
+        found.sort(key=lambda one: (one.updated_at_ms, one.number), reverse=True)
+        return found[: max(limit, 0)]
+
     async def records_of_owner(
         self, tenant: str, kind: str, owner: str, now_ms: int
     ) -> Sequence[StoredRecord]:

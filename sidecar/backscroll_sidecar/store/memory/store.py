@@ -16,6 +16,7 @@ from backscroll_sidecar.ports import (
     ANY_RETRACTION,
     CHAIN_PREFIX,
     EVERYWHERE,
+    SESSION,
     Applied,
     Change,
     EraseChange,
@@ -102,6 +103,9 @@ class InMemoryStore(InMemoryReader):
                 for key, one in self._records.items()
                 if key[:4] == scope
             }
+        for name in needs.versions:
+            if (kept := self._records.get(name)) is not None:
+                facts.versions[name] = (kept.stored.version, kept.stored.expires_at_ms)
         return facts
 
     def _find_replies(self, needs: Needs, facts: Facts) -> None:
@@ -219,6 +223,12 @@ class InMemoryStore(InMemoryReader):
     def _write_records(self, plan: Plan) -> None:
         for change in plan.records:
             self._write_record(change)
+        for (*here, session_id), at_ms in plan.touched.items():
+            for key, kept in self._records.items():
+                if key[:4] == (*here, SESSION, session_id):
+                    later_ms = max(kept.stored.updated_at_ms, at_ms)
+                    touched = replace(kept.stored, updated_at_ms=later_ms)
+                    self._records[key] = kept._replace(stored=touched)
         for named in plan.emptied:
             self._forget_records(
                 named[:2], {about_message(named[2]), about_text(named[2]), ANY_RETRACTION}
@@ -257,6 +267,7 @@ class InMemoryStore(InMemoryReader):
             at_ms if before is None else before.stored.created_at_ms,
             at_ms,
             change.expires_at_ms,
+            1 if before is None else before.stored.version + 1,
         )
         self._records[(*scope, change.id)] = KeptRecord(stored, change.named_ids)
         of_tenant = [key for key in self._expired(at_ms) if key[0] == change.key.tenant]

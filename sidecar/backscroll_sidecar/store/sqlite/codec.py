@@ -52,16 +52,18 @@ def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
         parts: tuple[Part, ...]
         mentions: tuple[Mention, ...]
         mention_ids: tuple[str, ...]
+        audience: tuple[str, ...] = ()
         if details is None:
             parts, mentions, mention_ids, reply = (TextPart(text),), (), (), sent
         else:
             more = loads(details)
+            audience = tuple(more.get("audience", ()))
             if sent is not None and "answers" in more:
                 sent = replace(sent, user_id=more["answers"])
             parts, mentions, mention_ids, reply = _decode_details(more, text, sent)
         message = Message(
             id_, channel, author, parts, sent_at_ms, role, thread_id, session_id, sent, mentions, (), dedupe_key,
-            state is partial,
+            state is partial, audience,
         )  # fmt: skip
         words = tuple(loads(keywords)) if keywords else ()
         analysis = Analysis(text, message_type, mention_ids, words, token_count, reply)
@@ -134,9 +136,12 @@ def _encode_details(stored: StoredMessage) -> str:
     is_plain = len(parts) == 1 and type(parts[0]) is TextPart and parts[0].text == analysis.text
     as_sent = found is message.reply or found == message.reply
     answers = "" if message.reply is None else message.reply.user_id
-    if is_plain and as_sent and not (message.mentions or analysis.mention_ids or answers):
+    others = message.mentions or analysis.mention_ids or answers or message.audience
+    if is_plain and as_sent and not others:
         return ""
     details: dict[str, Any] = {"answers": answers} if answers else {}
+    if message.audience:
+        details["audience"] = message.audience
     if not is_plain:
         details["parts"] = encode_parts(parts)
     if message.mentions:

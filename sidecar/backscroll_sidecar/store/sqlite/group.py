@@ -122,6 +122,7 @@ def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Fa
     if people := needs.people.keys() - facts.people.keys():
         facts.people.update(_find_people(connection, people))
     facts.scopes.update(records.find_scopes(connection, needs.scopes))
+    facts.versions.update(records.find_versions(connection, needs.versions))
     return facts
 
 
@@ -232,6 +233,7 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         people = [(*named[:2], *encode_person(person)) for named, person in plan.people.items()]
         _write_rows(connection, sql.PUT_MEMBER, people)
     records.write(connection, plan.records)
+    records.touch(connection, plan.touched)
     if plan.emptied:  # retracted: behind the records, which came earlier in the run
         note_deletion(connection)
         records.forget_retracted(connection, plan.emptied)

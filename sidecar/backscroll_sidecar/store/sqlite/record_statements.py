@@ -7,18 +7,28 @@ from __future__ import annotations
 from backscroll_sidecar import ports
 from backscroll_sidecar.store.sqlite.statements import WANTED
 
-_COLUMNS = "number, channel, owner, id, body, created_at_ms, updated_at_ms, expires_at_ms"
+_COLUMNS = "number, channel, owner, id, body, created_at_ms, updated_at_ms, expires_at_ms, version"
 _LIVE = "(expires_at_ms = 0 OR expires_at_ms > :now_ms)"
 
 RECORDS_IN_SCOPE = """
 SELECT id, expires_at_ms FROM records WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ?
 """
 
+RECORD_VERSION = """
+SELECT version, expires_at_ms FROM records WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ? AND id = ?
+"""
+
+TOUCH_SESSION = f"""
+UPDATE records SET updated_at_ms = max(updated_at_ms, ?)
+WHERE tenant = ? AND channel = ? AND kind = '{ports.SESSION}' AND owner = ?
+"""
+
 PUT_RECORD = """
 INSERT INTO records (tenant, channel, kind, owner, id, body, created_at_ms, updated_at_ms, expires_at_ms)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (tenant, channel, kind, owner, id) DO UPDATE
-    SET body = excluded.body, updated_at_ms = excluded.updated_at_ms, expires_at_ms = excluded.expires_at_ms
+    SET body = excluded.body, updated_at_ms = excluded.updated_at_ms, expires_at_ms = excluded.expires_at_ms,
+        version = version + 1
 RETURNING number
 """
 
@@ -89,6 +99,13 @@ NEWEST_RECORDS = f"""
 SELECT {_COLUMNS} FROM records INDEXED BY records_by_owner
 WHERE tenant = :tenant AND kind = :kind AND owner = :owner AND channel = :channel AND {_LIVE}
 ORDER BY number DESC LIMIT :limit
+"""
+
+UPDATED_RECORDS = f"""
+SELECT {_COLUMNS} FROM records INDEXED BY records_by_update
+WHERE tenant = :tenant AND kind = :kind AND (updated_at_ms, number) < (:before_ms, :before_number)
+    AND (:channel IS NULL OR channel = :channel) AND (:id IS NULL OR id = :id) AND {_LIVE}
+ORDER BY updated_at_ms DESC, number DESC LIMIT :limit
 """
 
 RECORDS_OF_OWNER = f"""

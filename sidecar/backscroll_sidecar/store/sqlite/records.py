@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import (
@@ -17,7 +17,13 @@ from backscroll_sidecar.ports import (
     about_text,
     about_user,
 )
-from backscroll_sidecar.store.facts import PURGED_AT_ONCE, Named, RecordScope, scope_of
+from backscroll_sidecar.store.facts import (
+    PURGED_AT_ONCE,
+    Named,
+    RecordName,
+    RecordScope,
+    scope_of,
+)
 from backscroll_sidecar.store.sqlite import record_statements as sql
 from backscroll_sidecar.store.sqlite.encoding import wanted
 from backscroll_sidecar.store.sqlite.vacuum import note_deletion
@@ -30,6 +36,20 @@ def find_scopes(
 ) -> dict[RecordScope, dict[str, int]]:
     """The ids in each, with the time each expires."""
     return {scope: dict(connection.execute(sql.RECORDS_IN_SCOPE, scope)) for scope in scopes}
+
+
+def find_versions(
+    connection: sqlite3.Connection, names: Iterable[RecordName]
+) -> dict[RecordName, tuple[int, int]]:
+    """The version of each that is there, with the time it expires."""
+    found = {name: connection.execute(sql.RECORD_VERSION, name).fetchone() for name in names}
+    return {name: row for name, row in found.items() if row is not None}
+
+
+def touch(connection: sqlite3.Connection, sessions: Mapping[Named, int]) -> None:
+    """Messages came to these sessions at these times."""
+    rows = [(at_ms, *named) for named, at_ms in sessions.items()]
+    connection.executemany(sql.TOUCH_SESSION, rows)
 
 
 def write(connection: sqlite3.Connection, changes: Sequence[RecordChange]) -> None:
@@ -137,6 +157,32 @@ def newest_records(
         "limit": max(limit, 0),
     }
     return [StoredRecord(*row) for row in connection.execute(sql.NEWEST_RECORDS, values)]
+
+
+def updated_records(
+    connection: sqlite3.Connection,
+    tenant: str,
+    kind: str,
+    now_ms: int,
+    limit: int,
+    *,
+    before: tuple[int, int] | None = None,
+    channel: str | None = None,
+    id: str | None = None,
+) -> list[StoredRecord]:
+    """A page, the one updated last first."""
+    before_ms, before_number = before or (2**62, 0)
+    values = {
+        "tenant": tenant,
+        "kind": kind,
+        "now_ms": now_ms,
+        "before_ms": before_ms,
+        "before_number": before_number,
+        "channel": channel,
+        "id": id,
+        "limit": max(limit, 0),
+    }
+    return [StoredRecord(*row) for row in connection.execute(sql.UPDATED_RECORDS, values)]
 
 
 def records_of_owner(

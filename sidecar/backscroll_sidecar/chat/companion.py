@@ -1,0 +1,52 @@
+"""What goes along with a turn: it hears the answer as it comes, and says what is kept with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from backscroll_sidecar.domain import Message, ToolCallPart
+from backscroll_sidecar.ports import RecordChange
+
+
+class WithReply(NamedTuple):
+    """What is stored with a reply, in its transaction.
+
+    Attributes
+    ----------
+    messages : behind the reply.
+    records : kept where the reply is.
+    audience : whom the reply is for; empty: everybody.
+    is_silent : the reply itself is not stored.
+    """
+
+    messages: Sequence[Message] = ()
+    records: Sequence[RecordChange] = ()
+    audience: tuple[str, ...] = ()
+    is_silent: bool = False
+
+
+class Companion(Protocol):
+    """Goes along with the model calls of one turn."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the answer ends here, whatever the model says behind it."""
+
+    def take(self, text: str) -> str:
+        """A piece of the answer, as much of it as may be shown; what is not sure yet is held back."""
+
+    def rest(self) -> str:
+        """What was held back, where the answer ends."""
+
+    def start_anew(self) -> None:
+        """All of the answer so far was none."""
+
+    def with_reply(self, text: str, message_id: str, at_ms: int, *, is_whole: bool) -> WithReply:
+        """What is kept with the reply. Called once a model call that ends the turn, before its commit."""
+
+    def with_calls(self, calls: Sequence[ToolCallPart]) -> Sequence[RecordChange]:
+        """What is kept with a turn that waits for the results of these calls."""
+
+
+NO_ADDITIONS = WithReply()

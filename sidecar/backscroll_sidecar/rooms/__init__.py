@@ -1,0 +1,1 @@
+"""Rooms: what is done with sessions. Keeping them, rounds of answers, moves, exports."""

@@ -1,0 +1,67 @@
+"""A session as its mode sees it. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+from backscroll_sidecar.sessions.modes.base import Mode, Seat, Table
+from backscroll_sidecar.sessions.modes.registry import Modes, config_of, state_of
+from backscroll_sidecar.sessions.participants import Participant, ParticipantKind, name_key
+from backscroll_sidecar.sessions.session import Session
+from backscroll_sidecar.texts import Language
+
+HAN_SHARE = 0.3
+"""Of the letters in names and personas: a room with so many Chinese ones speaks Chinese."""
+
+
+class Play(NamedTuple):
+    """A mode with everything its functions take."""
+
+    mode: Mode
+    config: Any
+    state: Any
+    table: Table
+
+
+def play_of(session: Session, modes: Modes) -> Play:
+    """The session's mode, configuration, state and table. Raises `InvalidRequest` where they do not fit."""
+    mode = modes.find(session.mode)
+    config = config_of(mode, session.role_config_json)
+    return Play(mode, config, state_of(mode, session.mode_state_json), table_of(session))
+
+
+def table_of(session: Session) -> Table:
+    """Those who take part now, and everything they are called."""
+    here = [one for one in session.participants if one.is_present]
+    names: dict[str, str] = {}
+    for one in here:
+        for name in (*one.names(), one.id):
+            names.setdefault(name_key(name), one.id)
+    return Table(tuple(map(_seat, here)), language_of(session), names)
+
+
+def language_of(session: Session) -> Language:
+    """The language of the session: as it is set, else that of its names and personas, by their script."""
+    tag = session.effective_policy.language.casefold()
+    if tag and tag != "auto":
+        return Language.ZH if tag.startswith("zh") else Language.EN
+    words = "".join(
+        one.name + one.persona for one in session.participants if one.kind is not _HUMAN
+    ) or "".join(one.name for one in session.participants)
+    letters = [char for char in words if char.isalpha()]
+    han = sum("\u3400" <= char <= "\u9fff" for char in letters)
+    return Language.ZH if letters and han >= HAN_SHARE * len(letters) else Language.EN
+
+
+def seed_of(session: Session) -> int:
+    """What a mode draws its chances from: the same for a session, another one for each."""
+    name = "\0".join((*session.key, session.space, session.id, str(session.created_at_ms)))
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest())
+
+
+_HUMAN = ParticipantKind.HUMAN
+
+
+def _seat(one: Participant) -> Seat:
+    return Seat(one.id, one.name, one.is_persona, one.kind is _HUMAN)

@@ -1,0 +1,246 @@
+"""Sessions as records of the store, and back. Pure.
+
+A session is one record of its channel, each participant another, its mode and state a third. So the erasure of a
+person takes along what is known of that person, and a state that names the person: free talk is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports import (
+    EVERYWHERE,
+    SESSION,
+    RecordChange,
+    StoredRecord,
+    about_user,
+)
+from backscroll_sidecar.sessions.participants import Participant
+from backscroll_sidecar.sessions.session import (
+    FREE_CHAT,
+    ForkOrigin,
+    RoomPolicy,
+    Session,
+    SessionStatus,
+    Space,
+)
+
+SPACE = "space"
+PARTICIPANT = "participant"
+STATE = "session_state"
+STATE_LOG = "session_state_log"
+ALIAS = "session_alias"
+KINDS = frozenset({SESSION, SPACE, PARTICIPANT, STATE, STATE_LOG, ALIAS})
+KEPT_STATES = 1_000
+
+
+class SessionBody(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the record of a session holds. `made_of`: a digest of the request that made it."""
+
+    project_id: str = ""
+    owner_id: str = ""
+    aliases: tuple[str, ...] = ()
+    title: str = ""
+    parent_id: str = ""
+    status: SessionStatus = SessionStatus.ACTIVE
+    policy: RoomPolicy = RoomPolicy()
+    forked_from: ForkOrigin | None = None
+    made_of: str = ""
+
+
+class StateBody(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the record of a state holds: the mode, how it is set, where it stands. `log_id`: its entry in the log."""
+
+    mode: str
+    role_config_json: str
+    mode_state_json: str
+    log_id: str = ""
+
+
+class LoggedState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An entry of the log of states: what led to it, and which one it came from."""
+
+    id: str
+    previous_id: str = ""
+    state_version: int = 0
+    mode: str = ""
+    event: str = ""
+    actor_id: str = ""
+    at_ms: int = 0
+    mode_state_json: str = "{}"
+    request_id: str = ""
+
+
+_BODY = msgspec.json.Decoder(SessionBody)
+_PARTICIPANT = msgspec.json.Decoder(Participant)
+_STATE = msgspec.json.Decoder(StateBody)
+_LOGGED = msgspec.json.Decoder(LoggedState)
+_SPACE = msgspec.json.Decoder(Space)
+
+
+def session_change(
+    session: Session, made_of: str, at_ms: int, if_version: int | None
+) -> RecordChange:
+    """Keep a session, without participants and state."""
+    body = SessionBody(
+        session.project_id,
+        session.owner_id,
+        session.aliases,
+        session.title,
+        session.parent_id,
+        session.status,
+        session.policy,
+        session.forked_from,
+        made_of,
+    )
+    return RecordChange(
+        session.key,
+        SESSION,
+        session.space,
+        msgspec.json.encode(body),
+        at_ms=at_ms,
+        owner=session.id,
+        if_version=if_version,
+    )
+
+
+def participant_change(session: Session, one: Participant, at_ms: int) -> RecordChange:
+    """Keep a participant."""
+    return RecordChange(
+        session.key,
+        PARTICIPANT,
+        one.id,
+        msgspec.json.encode(one),
+        (about_user(one.id),),
+        at_ms,
+        owner=session.id,
+    )
+
+
+def alias_change(session: Session, alias: str, at_ms: int) -> RecordChange:
+    """Keep another id of a session."""
+    return RecordChange(
+        session.key, ALIAS, session.space, session.id.encode(), at_ms=at_ms, owner=alias
+    )
+
+
+def state_changes(
+    session: Session,
+    mode_state_json: str,
+    *,
+    event: str,
+    actor_id: str,
+    at_ms: int,
+    request_id: str = "",
+) -> tuple[tuple[RecordChange, ...], str]:
+    """Replace the state of the session that was read, where it is still that; and the id of the entry in the log.
+
+    `session` has the mode and the configuration that the new state is of.
+    """
+    version = session.state_version + 1
+    log_id = f"{session.id}#{version}"
+    mode, config = session.mode, session.role_config_json
+    body = StateBody(mode, config, mode_state_json, log_id)
+    entry = LoggedState(
+        log_id, session.log_id, version, mode, event, actor_id, at_ms, mode_state_json, request_id
+    )
+    named = people_in(mode_state_json + config, session.participants)
+    state = RecordChange(
+        session.key,
+        STATE,
+        "",
+        msgspec.json.encode(body),
+        named,
+        at_ms,
+        owner=session.id,
+        if_version=session.state_version,
+    )
+    logged = RecordChange(
+        session.key,
+        STATE_LOG,
+        _log_key(version),
+        msgspec.json.encode(entry),
+        named,
+        at_ms,
+        owner=session.id,
+    )
+    changes: tuple[RecordChange, ...] = (state, logged)
+    if version > KEPT_STATES:
+        old = RecordChange(
+            session.key,
+            STATE_LOG,
+            _log_key(version - KEPT_STATES),
+            None,
+            at_ms=at_ms,
+            owner=session.id,
+        )
+        changes += (old,)
+    return changes, log_id
+
+
+def _log_key(version: int) -> str:
+    return f"{version:012}"
+
+
+def people_in(mode_state_json: str, participants: Iterable[Participant]) -> tuple[str, ...]:
+    """Names of the participants that a state tells of."""
+    return tuple(
+        about_user(one.id)
+        for one in participants
+        if msgspec.json.encode(one.id).decode() in mode_state_json
+    )
+
+
+def space_change(tenant: str, space: Space, at_ms: int) -> RecordChange:
+    """Keep a space."""
+    key = ChannelKey(tenant, EVERYWHERE)
+    return RecordChange(key, SPACE, "", msgspec.json.encode(space), at_ms=at_ms, owner=space.slug)
+
+
+def session_of(
+    tenant: str,
+    stored: StoredRecord,
+    participants: Sequence[StoredRecord],
+    state: StoredRecord | None,
+    space: Space | None,
+) -> Session:
+    """A session of its records. Without a state its `state_version` is 0."""
+    body = _BODY.decode(stored.body)
+    standing = None if state is None else _STATE.decode(state.body)
+    return Session(
+        ChannelKey(tenant, stored.channel),
+        stored.owner,
+        stored.id,
+        body.project_id,
+        body.owner_id,
+        body.aliases,
+        body.title,
+        body.parent_id,
+        FREE_CHAT if standing is None else standing.mode,
+        "{}" if standing is None else standing.role_config_json,
+        "{}" if standing is None else standing.mode_state_json,
+        0 if state is None else state.version,
+        body.status,
+        body.policy,
+        RoomPolicy() if space is None else space.policy,
+        tuple([_PARTICIPANT.decode(one.body) for one in participants]),
+        body.forked_from,
+        stored.created_at_ms,
+        stored.updated_at_ms,
+        stored.version,
+        "" if standing is None else standing.log_id,
+        body.made_of,
+    )
+
+
+def space_of(stored: StoredRecord) -> Space:
+    """A space of its record."""
+    return _SPACE.decode(stored.body)
+
+
+def logged_state_of(stored: StoredRecord) -> LoggedState:
+    """An entry of the log of its record."""
+    return _LOGGED.decode(stored.body)
