@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,14 @@ from backscroll_sidecar.context.layouts import NO_LINES, Assembler, Parts
 from backscroll_sidecar.context.own_stages import CheckedAssembler, CheckedCompressor
 from backscroll_sidecar.domain import Layout
 from backscroll_sidecar.errors import StartRefused
+from backscroll_sidecar.sessions.modes.base import Mode
 from backscroll_sidecar.strategies import Strategy
 
 if TYPE_CHECKING:
     from backscroll_sidecar.config.settings import Settings
 
 log = logging.getLogger(__name__)
+_MODE_NAME = re.compile(r"[a-z0-9_]{1,64}")
 
 PAGE = "docs/guide/own-stages.md shows how one is written"
 
@@ -57,6 +60,24 @@ def own_strategies(
             else:
                 log.warning("the strategy %s cannot be used: %r", path, error)
     return found
+
+
+def own_modes(settings: Settings) -> tuple[Mode, ...]:
+    """The operator's modes. Raises `StartRefused` for one that cannot be used: its sessions could not go on."""
+    found: list[Mode] = []
+    for path in settings.modes:
+        try:
+            mode = made(path)
+            if not isinstance(mode, Mode):
+                raise TypeError("it lacks a method or an attribute of sessions.modes.base.Mode")
+            if not _MODE_NAME.fullmatch(mode.name):
+                raise TypeError(
+                    f"its name {mode.name!r} is not of lower-case letters, digits and _"
+                )
+        except Exception as error:
+            raise StartRefused("modes", f"is {path}, which cannot be used: {error!r}") from error
+        found.append(mode)
+    return tuple(found)
 
 
 def own_stages(settings: Settings) -> OwnStages:

@@ -23,10 +23,12 @@ from backscroll_sidecar.edge.services.admin import AdminServicer
 from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer, Summaries
 from backscroll_sidecar.edge.services.history import HistoryServicer
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
+from backscroll_sidecar.edge.services.sessions import SessionServicer
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
 from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.rooms.rooms import Rooms
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache, Metrics, MetricsServer
 
 log = structlog.get_logger("backscroll.server")
@@ -54,6 +56,10 @@ class App(Protocol):
     @property
     def summaries(self) -> Summaries:
         """Summarises conversations."""
+
+    @property
+    def rooms(self) -> Rooms:
+        """Keeps sessions and runs rounds."""
 
     @property
     def builds(self) -> BuildNumbers:
@@ -144,7 +150,9 @@ async def start_server(
         HistoryServicer(app.history),
         AdminServicer(app.history),
         PreferenceServicer(app.preferences),
+        SessionServicer(app.rooms, app.history, version("backscroll")),
     )
+    app.rooms.sessions.know_tenants([] if tokens is None else set(tokens.values()))
     names = [one.SERVICE.full_name for one in servicers]
     health = Health(names)
     endpoints = [pipeline.endpoint(method) for one in servicers for method in methods_of(one)]

@@ -44,7 +44,7 @@ from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.models.echo import EchoModel
-from backscroll_sidecar.own_parts import OwnStages, own_stages, own_strategies
+from backscroll_sidecar.own_parts import OwnStages, own_modes, own_stages, own_strategies
 from backscroll_sidecar.ports import (
     ChatModel,
     Clock,
@@ -55,6 +55,9 @@ from backscroll_sidecar.ports import (
 )
 from backscroll_sidecar.precompute import Precompute
 from backscroll_sidecar.recording import Recorder
+from backscroll_sidecar.rooms.rooms import Rooms
+from backscroll_sidecar.sessions.directory import SessionDirectory
+from backscroll_sidecar.sessions.modes.registry import Modes
 from backscroll_sidecar.store.opening import open_store
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
 from backscroll_sidecar.summaries.compactor import Compactor
@@ -102,6 +105,7 @@ class App:
     builder: ContextBuilder
     chat: ChatService
     summaries: Summaries
+    rooms: Rooms
     embedding: SemanticParts | None
     features: Cache
 
@@ -233,7 +237,8 @@ async def _assemble(
     summaries = Summaries(compactor, compaction)
     publishers.add(summaries)
     stack.push_async_callback(summaries.close)
-    opening = Opening(channels, store, analyzer, building, clock, preferences, summaries)
+    publishers.add(directory := SessionDirectory(store, clock))
+    opening = Opening(channels, store, analyzer, building, clock, preferences, summaries, directory)
     builder = ContextBuilder(opening, sources, building, clock, events, codec, dims_of=dims_of)
     if embedding is not None:
         embedding.backlog.give_way_to(lambda: builder.build_count)
@@ -255,9 +260,12 @@ async def _assemble(
         builder, turns, model, chat_settings(settings), clock, pacer, events, summaries
     )
     stack.push_async_callback(chat.drain)
+    rooms = Rooms.over(
+        store, writer, history, directory, Modes(own_modes(settings)), clock, builder, chat, model
+    )
     return App(
-        settings, clock, store, channels, precompute, writer, history, preferences, builder, chat, summaries, embedding,
-        analyzer,
+        settings, clock, store, channels, precompute, writer, history, preferences, builder, chat, summaries, rooms,
+        embedding, analyzer,
     )  # fmt: skip
 
 

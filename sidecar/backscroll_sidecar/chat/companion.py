@@ -50,3 +50,31 @@ class Companion(Protocol):
 
 
 NO_ADDITIONS = WithReply()
+
+
+class Alone:
+    """Nobody goes along: all of the answer is shown, and nothing is kept beside it."""
+
+    is_cut = False
+
+    def take(self, text: str) -> str:
+        """All of it."""
+        return text
+
+    def rest(self) -> str:
+        """Nothing."""
+        return ""
+
+    def start_anew(self) -> None:
+        """Nothing to forget."""
+
+    def with_reply(self, text: str, message_id: str, at_ms: int, *, is_whole: bool) -> WithReply:  # noqa: ARG002
+        """Nothing."""
+        return NO_ADDITIONS
+
+    def with_calls(self, calls: Sequence[ToolCallPart]) -> Sequence[RecordChange]:  # noqa: ARG002
+        """Nothing."""
+        return ()
+
+
+ALONE = Alone()

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
-from backscroll_sidecar.chat.companion import Companion
+from backscroll_sidecar.chat.companion import ALONE, Companion
 from backscroll_sidecar.chat.events import (
     ChatError,
     ChatEvent,
@@ -21,6 +21,7 @@ from backscroll_sidecar.chat.events import (
 from backscroll_sidecar.chat.finish_reasons import Ending, ending_of, error_text
 from backscroll_sidecar.chat.turn_writer import TimeLimits, TurnWriter
 from backscroll_sidecar.chat.turns import ModelReply, Turn
+from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.ports import (
     AnswerParts,
     ChatModel,
@@ -67,7 +68,7 @@ class ModelStream:
         saving: Sequence[asyncio.Task[Any]],
         release: Callable[[], None] = lambda: None,
         smaller: Smaller | None = None,
-        companion: Companion | None = None,
+        companion: Companion = ALONE,
     ) -> AsyncGenerator[ChatEvent]:
         """The events of the turn's next model call. `ChatEnd` comes after every commit that ends in time.
 
@@ -128,7 +129,7 @@ class ModelStream:
         end_s: float | None,
         reply: ModelReply,
         smaller: Smaller | None,
-        companion: Companion | None,
+        companion: Companion,
     ) -> AsyncGenerator[ChatEvent | Ending | Turn]:
         """The model's events, then the ending; before them a smaller turn if the model refused this as too large."""
         try:
@@ -151,7 +152,7 @@ class ModelStream:
                 yield event
 
     async def _model_events(
-        self, turn: Turn, end_s: float | None, reply: ModelReply, companion: Companion | None
+        self, turn: Turn, end_s: float | None, reply: ModelReply, companion: Companion
     ) -> AsyncGenerator[ChatEvent | Ending]:
         """The model's events as chat events, then the ending. Leaving early closes the upstream."""
         # The caller's time is watched here alone: two watchers could disagree about the ending.
@@ -162,25 +163,17 @@ class ModelStream:
             while True:
                 match await _next(events, end_s):
                     case TextDelta(text):
-                        shown = text if companion is None else companion.take(text)
-                        if shown:
-                            reply.texts.append(shown)
+                        if shown := _heard(reply, companion.take(text)):
                             yield Delta(shown)
-                        if companion is not None and companion.is_cut:
+                        if companion.is_cut:
                             finish = FinishReason.STOP
                             break
                     case TextTakenBack():
                         reply.texts.clear()
-                        if companion is not None:
-                            companion.start_anew()
+                        companion.start_anew()
                         yield TakenBack()
                     case ToolCallDelta(call):
-                        if not turn.may_call_tools:
-                            raise ModelError(
-                                ModelFault.BAD_RESPONSE,
-                                FAULTS["unknown_tools"][0],
-                            )
-                        reply.calls.append(call)
+                        reply.calls.append(_permitted(turn, call))
                         yield ToolCalled(call)
                     case AnswerParts(parts):
                         reply.parts = parts
@@ -190,18 +183,36 @@ class ModelStream:
                         finish, reply.finish_reason = reason, word
                     case None:
                         break
-        if companion is not None and (held := companion.rest()):
-            reply.texts.append(held)
+        if held := _heard(reply, companion.rest()):
             yield Delta(held)
-        if reply.calls and finish in _ALSO_BEHIND_CALLS:
-            finish = FinishReason.TOOL_CALLS  # some servers say "stop" after calls
-        if finish is FinishReason.TOOL_CALLS and not reply.calls:
-            finish = FinishReason.STOP  # no call to answer: the text is the reply
         texts = self._wordings.by_language(turn.language)
-        yield ending_of(finish, texts, missing_is_complete=self._missing_is_complete)
+        yield ending_of(_meant(finish, reply), texts, missing_is_complete=self._missing_is_complete)
 
 
 _ALSO_BEHIND_CALLS = {FinishReason.STOP, FinishReason.UNKNOWN, FinishReason.NONE}
+
+
+def _permitted(turn: Turn, call: ToolCallPart) -> ToolCallPart:
+    """A call that the model may make. Raises `ModelError`."""
+    if not turn.may_call_tools:
+        raise ModelError(ModelFault.BAD_RESPONSE, FAULTS["unknown_tools"][0])
+    return call
+
+
+def _heard(reply: ModelReply, text: str) -> str:
+    """A piece of the answer, which the reply now has."""
+    if text:
+        reply.texts.append(text)
+    return text
+
+
+def _meant(finish: FinishReason, reply: ModelReply) -> FinishReason:
+    """How the answer ended, by what is in it."""
+    if reply.calls and finish in _ALSO_BEHIND_CALLS:
+        return FinishReason.TOOL_CALLS  # some servers say "stop" after calls
+    if finish is FinishReason.TOOL_CALLS and not reply.calls:
+        return FinishReason.STOP  # no call to answer: the text is the reply
+    return finish
 
 
 async def _next(events: AsyncIterator[ModelEvent], end_s: float | None) -> ModelEvent | None:

@@ -31,7 +31,8 @@ def checked_context(request: ChatRequest, settings: ChatSettings) -> BuildReques
         raise InvalidRequest(
             "context and turn_id are both unset", field="context", reason=Reason.MISSING_FIELD
         )
-    if context.key.channel and not context.trigger_message_id and context.asker is None:
+    has_asker = bool(context.trigger_message_id or request.new_turn_id or context.asker)
+    if context.key.channel and not has_asker:
         raise InvalidRequest(
             "context.asker is needed to store a question without a trigger",
             field="context.asker",

@@ -8,7 +8,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from backscroll_sidecar.chat.companion import NO_ADDITIONS, Companion
+from backscroll_sidecar.chat.companion import ALONE, Companion
 from backscroll_sidecar.chat.events import ChatEnd, ChatError, EndReason
 from backscroll_sidecar.chat.finish_reasons import Ending
 from backscroll_sidecar.chat.turn_events import TurnEvents
@@ -70,7 +70,7 @@ class TurnWriter:
         reply: ModelReply,
         ending: Ending,
         saving: Sequence[asyncio.Task[Any]],
-        companion: Companion | None = None,
+        companion: Companion = ALONE,
     ) -> asyncio.Task[WriteOutcome]:
         """Begin to store the reply and to keep the turn, once `saving` is done."""
         return self.spawn(self._finish(turn, reply, ending, saving, companion))
@@ -127,7 +127,7 @@ class TurnWriter:
         reply: ModelReply,
         ending: Ending,
         saving: Sequence[asyncio.Task[Any]],
-        companion: Companion | None,
+        companion: Companion,
     ) -> WriteOutcome:
         if saving:
             await asyncio.wait(saving)  # a reply comes after what it answers
@@ -136,8 +136,7 @@ class TurnWriter:
         finish = WriteOutcome()
         if ending.reason is EndReason.TOOL_CALLS:
             asked = replace(turn, asked=reply.whole)
-            more = () if companion is None else companion.with_calls(asked.calls)
-            finish = await self._keep(asked, finish, more)
+            finish = await self._keep(asked, finish, companion.with_calls(asked.calls))
         else:
             finish = await self._end(turn, reply, ending, companion)
             self._turn_events.ended(turn, ending, reply, finish.message_id)
@@ -145,14 +144,12 @@ class TurnWriter:
         return replace(finish, failure=next(filter(None, failures), finish.failure))
 
     async def _end(
-        self, turn: Turn, reply: ModelReply, ending: Ending, companion: Companion | None
+        self, turn: Turn, reply: ModelReply, ending: Ending, companion: Companion
     ) -> WriteOutcome:
         """Store the reply and, with it, the turn that is over, and what the companion keeps of it."""
         text, is_whole = reply.text, ending.is_whole
         message_id, at_ms = self._turn_store.name_reply(turn, is_partial=not is_whole)
-        more = NO_ADDITIONS
-        if companion is not None:
-            more = companion.with_reply(text, message_id, at_ms, is_whole=is_whole)
+        more = companion.with_reply(text, message_id, at_ms, is_whole=is_whole)
         is_stored = bool(text) and bool(turn.key.channel) and not more.is_silent
         ended = replace(
             turn,

@@ -11,7 +11,7 @@ import orjson
 from msgspec.structs import replace
 
 from backscroll_sidecar import turn_ids
-from backscroll_sidecar.chat.companion import Companion
+from backscroll_sidecar.chat.companion import ALONE, Companion
 from backscroll_sidecar.chat.events import EndReason
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import (
@@ -73,7 +73,7 @@ class ChatRequest:
     tool_results: tuple[ToolResultPart, ...] = ()
     question_message_id: str = ""
     new_turn_id: str = ""
-    companion: Companion | None = None
+    companion: Companion = ALONE
     time_left_s: float | None = None
 
 

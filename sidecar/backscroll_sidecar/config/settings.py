@@ -287,6 +287,11 @@ class Settings(_Section):
         description="Longest that a start takes to load the channels used last, so that the first to ask there does "
         "not wait. 0: they are loaded when somebody asks.",
     )  # fmt: skip
+    modes: Annotated[tuple[StrategyName, ...], Words] = Field(
+        default=(),
+        description="Modes of sessions of your own, each named module:Class, several with commas. One that has the "
+        "name of a built-in mode takes its place.",
+    )
     strategies: Annotated[tuple[StrategyName, ...], Words] = Field(
         default=(),
         description="Candidate sources of your own, each named module:Class, several with commas. They run after "

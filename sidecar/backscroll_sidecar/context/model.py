@@ -65,8 +65,8 @@ class BuildRequest(msgspec.Struct, frozen=True):
 
     `key.channel` may be empty. `time_left_s` is what remains of the caller's deadline, None without one.
     `own_question_id` is the id under which a chat stores the question beside the build: its row is no history, whether
-    or not it is there yet. `payload_formats`: None for that of OpenAI Chat Completions. `viewer` is what the builder
-    makes of `viewer_id`, the session and the authors who are allowed.
+    or not it is there yet; `own_message_ids` are others that the question tells. `payload_formats`: None for that of
+    OpenAI Chat Completions. `viewer` is what the builder makes of `viewer_id`, the session and the authors allowed.
     """
 
     key: ChannelKey
@@ -74,6 +74,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     asker: Author | None = None
     trigger_message_id: str = ""
     own_question_id: str = ""
+    own_message_ids: tuple[str, ...] = ()
     asked_at_ms: int | None = None
     reply: Reply | None = None
     mentions: tuple[Mention, ...] = ()

@@ -64,6 +64,8 @@ class Question(msgspec.Struct, frozen=True, eq=False):
         Rows of the view before it were there when the question was asked.
     trigger_row : int
         The row that holds the question itself, never part of its context; -1 when it is not stored.
+    told_rows : tuple of int
+        Other rows that the question tells, as little part of its context.
     own_row : int
         The row under which a chat stored the question just now, as little part of it; -1 none. It tells nothing else:
         whether the commit came before the build changes no context.
@@ -113,6 +115,7 @@ class Question(msgspec.Struct, frozen=True, eq=False):
     later: tuple[int, ...] = ()
     continued_row: int = NO_ROW
     lost_parent: int = NO_ROW
+    told_rows: tuple[int, ...] = ()
     dates: DateStyle = PLAIN_DATES
     _numbers: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = msgspec.field(
         default_factory=list
@@ -198,9 +201,10 @@ class Question(msgspec.Struct, frozen=True, eq=False):
 
     def _own_rows(self) -> tuple[int, ...]:
         """The rows before `end` that hold the question, ascending; mostly none."""
-        if self.trigger_row < 0 and self.own_row < 0:
+        if self.trigger_row < 0 and self.own_row < 0 and not self.told_rows:
             return ()
-        return tuple(sorted({r for r in (self.trigger_row, self.own_row) if 0 <= r < self.end}))
+        own = (self.trigger_row, self.own_row, *self.told_rows)
+        return tuple(sorted({row for row in own if 0 <= row < self.end}))
 
 
 @lru_cache(maxsize=4)
@@ -281,6 +285,7 @@ def resolve_question(
         skips_system=skips_system,
         lost_parent=lost_parent(request, view, trigger_row),
         is_narrow=is_narrow,
+        told_rows=tuple([view.row_of(one) for one in request.own_message_ids]),
         dates=dates,
     )
 

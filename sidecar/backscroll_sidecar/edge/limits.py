@@ -99,6 +99,10 @@ ADMISSIONS: Mapping[str, AdmissionLimits] = {
     "Erase": AdmissionLimits(8, 64),
     "StreamChat": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
     "Chat": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
+    "StartRound": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
+    "ResumeRound": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
+    "ImportSession": AdmissionLimits(16, 64),
+    "ExportSession": AdmissionLimits(16, 64),
 }
 """By method name; what is not named has `DEFAULT_ADMISSION`."""
 MAX_EVENT_TYPES = 100

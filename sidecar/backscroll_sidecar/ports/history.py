@@ -164,6 +164,11 @@ class HistoryReader(Protocol):
     ) -> Sequence[StoredRecord]:
         """The records of one kind and owner in all channels, by channel, `EVERYWHERE` first, in order of creation."""
 
+    async def record(
+        self, key: ChannelKey, kind: str, owner: str, id: str, now_ms: int
+    ) -> StoredRecord | None:
+        """The one of this name; None: there is none, or it has expired."""
+
     async def updated_records(
         self,
         tenant: str,

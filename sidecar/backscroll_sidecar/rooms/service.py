@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
@@ -46,6 +46,7 @@ from backscroll_sidecar.sessions.participants import (
 from backscroll_sidecar.sessions.session import (
     FREE_CHAT,
     MAX_STATE_BYTES,
+    ForkOrigin,
     RoomPolicy,
     Session,
     SessionStatus,
@@ -98,12 +99,7 @@ class SessionEdit(msgspec.Struct, frozen=True):
 
 
 class SessionService:
-    """Keeps sessions. Safe from any task of one event loop; raises typed errors only.
-
-    Parameters
-    ----------
-    tenants : all tenants there are: a session of another one is refused by name.
-    """
+    """Keeps sessions. Safe from any task of one event loop; raises typed errors only."""
 
     def __init__(
         self,
@@ -113,7 +109,6 @@ class SessionService:
         directory: SessionDirectory,
         modes: Modes,
         clock: Clock,
-        tenants: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._reader = reader
         self._writer = writer
@@ -121,7 +116,7 @@ class SessionService:
         self._directory = directory
         self.modes = modes
         self._clock = clock
-        self._tenants = tenants
+        self._tenants: tuple[str, ...] = ()
         self._locks: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
 
     # --- spaces ------------------------------------------------------------------------------------
@@ -197,7 +192,7 @@ class SessionService:
         return session
 
     async def _is_of_another(self, tenant: str, session_id: str) -> bool:
-        for other in self._tenants():
+        for other in self._tenants:
             if other != tenant and await self._directory.of_id(other, session_id):
                 return True
         return False
@@ -319,6 +314,17 @@ class SessionService:
         if draft.project_id and space.project_id and draft.project_id != space.project_id:
             raise NotAllowed("the space has another project_id", field="session.project_id")
         return replace(session, mode_state_json=self.first_state(session))
+
+    async def note_origin(self, session: Session, origin: ForkOrigin) -> Session:
+        """Note of what session another one was forked."""
+        forked = replace(session, forked_from=origin)
+        change = records.session_change(forked, session.made_of, self._clock.now_ms(), None)
+        await self.keep(session.key, (change,))
+        return forked
+
+    def know_tenants(self, tenants: Iterable[str]) -> None:
+        """All tenants there are: a session of another one is refused by name."""
+        self._tenants = tuple(tenants)
 
     def first_state(self, session: Session) -> str:
         """The state that its mode begins with. Raises `InvalidRequest`."""

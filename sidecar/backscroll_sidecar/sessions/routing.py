@@ -41,6 +41,7 @@ class RouteReason(StrEnum):
     DEFAULT = "default"
     ALL = "all"
     ALWAYS = "always"
+    ONWARD = "onward"
 
 
 class IgnoredReason(StrEnum):

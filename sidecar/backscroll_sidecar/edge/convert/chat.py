@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import Any
 
@@ -55,7 +56,19 @@ def chat_request(
     InvalidRequest
         With the field, in dotted form.
     """
-    call = request.model_call
+    turn_id = check_id(request.turn_id, "turn_id")
+    return dataclasses.replace(
+        call_options(request.model_call, tenant),
+        context=None if turn_id else _context(request, tenant, time_left_s),
+        turn_id=turn_id,
+        tool_results=tuple(_results(request)),
+        question_message_id=check_id(request.question_message_id, "question_message_id"),
+        time_left_s=time_left_s,
+    )
+
+
+def call_options(call: pb.ModelCall, tenant: str) -> ChatRequest:
+    """How models are called; what the turn is about is left open. Raises `InvalidRequest` with the field."""
     has = call.HasField
     if has("temperature") and not 0.0 <= call.temperature <= 2.0:
         raise invalid("model_call.temperature", "is not between 0 and 2")
@@ -63,20 +76,14 @@ def chat_request(
         check_range(call.max_tool_iterations, "model_call.max_tool_iterations", 1, 100)
     if has("max_output_tokens") and call.max_output_tokens == 0:
         raise invalid("model_call.max_output_tokens", "must be positive")
-    turn_id = check_id(request.turn_id, "turn_id")
     return ChatRequest(
         tenant=tenant,
-        context=None if turn_id else _context(request, tenant, time_left_s),
         temperature=call.temperature if has("temperature") else None,
         max_tool_iterations=call.max_tool_iterations if has("max_tool_iterations") else None,
         enable_tools=call.enable_tools if has("enable_tools") else None,
         max_output_tokens=call.max_output_tokens if has("max_output_tokens") else None,
         extra_body_json=_extra_body(call.extra_body_json, "model_call.extra_body_json"),
         model_api=_model_api(call.model_api),
-        turn_id=turn_id,
-        tool_results=tuple(_results(request)),
-        question_message_id=check_id(request.question_message_id, "question_message_id"),
-        time_left_s=time_left_s,
     )
 
 
@@ -140,9 +147,9 @@ def event_to_proto(event: ChatEvent, server_version: str) -> pb.StreamChatRespon
         case ToolCalled(call):
             return pb.StreamChatResponse(tool_call=_call(call))
         case Notice():
-            return pb.StreamChatResponse(notice=_notice(event))
+            return pb.StreamChatResponse(notice=notice_to_proto(event))
         case ChatError():
-            return pb.StreamChatResponse(error=_error(event))
+            return pb.StreamChatResponse(error=error_to_proto(event))
         case ChatEnd():
             return pb.StreamChatResponse(end=_end(event))
 
@@ -162,7 +169,7 @@ async def whole_answer(events: AsyncIterable[ChatEvent], server_version: str) ->
             case ToolCalled(call):
                 answer.tool_calls.append(_call(call))
             case ChatError():
-                answer.error.CopyFrom(_error(event))
+                answer.error.CopyFrom(error_to_proto(event))
             case ChatEnd():
                 answer.end.CopyFrom(_end(event))
     answer.text = "".join(texts)
@@ -178,11 +185,13 @@ def _call(call: ToolCallPart) -> message_pb2.ToolCallPart:
     return message_pb2.ToolCallPart(id=call.id, name=call.name, arguments_json=call.arguments_json)
 
 
-def _notice(notice: Notice) -> pb.Notice:
+def notice_to_proto(notice: Notice) -> pb.Notice:
+    """A text of the server's own."""
     return pb.Notice(text=notice.text, reason=END_NUMBERS[notice.reason])
 
 
-def _error(error: ChatError) -> pb.ChatError:
+def error_to_proto(error: ChatError) -> pb.ChatError:
+    """What went wrong."""
     return pb.ChatError(
         message=error.message, reason=error.reason, retry_after_ms=error.retry_after_ms
     )

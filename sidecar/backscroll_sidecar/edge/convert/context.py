@@ -221,7 +221,8 @@ def _omit(numbers: Collection[int], field: str) -> frozenset[ResponsePart]:
     return frozenset(part for part in parts if part is not None)
 
 
-def _language(tag: str, field: str) -> LanguageTag:
+def read_language(tag: str, field: str) -> LanguageTag:
+    """The language and the region that a tag names."""
     parts = check_text(tag, field, limits.MAX_LANGUAGE_BYTES).replace("_", "-").split("-")
     if parts[0].lower() not in _LANGUAGES:
         raise invalid(field, f"must be one of {', '.join(_LANGUAGES)}")
@@ -327,7 +328,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "stored_system_rows": _word(STORED_SYSTEM_ROWS_WORDS),
     "semantic_scope": _word(SEARCH_SCOPE_WORDS),
     "omit": _omit,
-    "language": _language,
+    "language": read_language,
     "provider": check_id,
     "without_summary": _as_sent,
     "tool_outputs": _word(TOOL_OUTPUTS_WORDS),

@@ -47,55 +47,59 @@ D = TypeVar("D")
 
 
 # `Any`: the stubs give each enum of the wire a type of its own, at run time all are numbers.
-def _numbers(words: type[W], enum: EnumTypeWrapper, prefix: str) -> dict[W, Any]:
+def numbers_of(words: type[W], enum: EnumTypeWrapper, prefix: str) -> dict[W, Any]:
+    """By word: the number of the contract's enum."""
     return {word: enum.Value(f"{prefix}_{word.name}") for word in words}
 
 
-def _words(numbers: Mapping[K, Any], unspecified: D) -> dict[int, K | D]:
+def words_of(numbers: Mapping[K, Any], unspecified: D) -> dict[int, K | D]:
+    """By number: the word; `unspecified` for 0."""
     return {0: unspecified, **{number: word for word, number in numbers.items()}}
 
 
 # --- messages --------------------------------------------------------------------------------------
 
-AUTHOR_KIND_NUMBERS = _numbers(AuthorKind, message_pb2.AuthorKind, "AUTHOR_KIND")
-AUTHOR_KIND_WORDS = _words(AUTHOR_KIND_NUMBERS, AuthorKind.HUMAN)
-ROLE_NUMBERS = _numbers(Role, message_pb2.Role, "ROLE")
-ROLE_WORDS = _words(ROLE_NUMBERS, Role.USER)
-REPLY_KIND_NUMBERS = _numbers(ReplyKind, message_pb2.ReplyKind, "REPLY_KIND")
-REPLY_KIND_WORDS = _words(REPLY_KIND_NUMBERS, ReplyKind.QUOTE)
-MESSAGE_TYPE_NUMBERS = _numbers(MessageType, message_pb2.MessageType, "MESSAGE_TYPE")
+AUTHOR_KIND_NUMBERS = numbers_of(AuthorKind, message_pb2.AuthorKind, "AUTHOR_KIND")
+AUTHOR_KIND_WORDS = words_of(AUTHOR_KIND_NUMBERS, AuthorKind.HUMAN)
+ROLE_NUMBERS = numbers_of(Role, message_pb2.Role, "ROLE")
+ROLE_WORDS = words_of(ROLE_NUMBERS, Role.USER)
+REPLY_KIND_NUMBERS = numbers_of(ReplyKind, message_pb2.ReplyKind, "REPLY_KIND")
+REPLY_KIND_WORDS = words_of(REPLY_KIND_NUMBERS, ReplyKind.QUOTE)
+MESSAGE_TYPE_NUMBERS = numbers_of(MessageType, message_pb2.MessageType, "MESSAGE_TYPE")
 
 # --- history ---------------------------------------------------------------------------------------
 
-OUTCOME_NUMBERS = _numbers(AppendOutcome, history_pb2.AppendOutcome, "APPEND_OUTCOME")
-WARNING_NUMBERS = _numbers(WarningCode, history_pb2.AppendWarning, "APPEND_WARNING")
-REFUSAL_NUMBERS = _numbers(RefusalCode, history_pb2.AppendRefusal, "APPEND_REFUSAL")
+OUTCOME_NUMBERS = numbers_of(AppendOutcome, history_pb2.AppendOutcome, "APPEND_OUTCOME")
+WARNING_NUMBERS = numbers_of(WarningCode, history_pb2.AppendWarning, "APPEND_WARNING")
+REFUSAL_NUMBERS = numbers_of(RefusalCode, history_pb2.AppendRefusal, "APPEND_REFUSAL")
 
 # --- context: requests -----------------------------------------------------------------------------
 
-LAYOUT_NUMBERS = _numbers(Layout, context_pb2.Layout, "LAYOUT")
-LAYOUT_WORDS = _words(LAYOUT_NUMBERS, Layout.TURNS)
-SPEAKER_STYLE_NUMBERS = _numbers(SpeakerStyle, context_pb2.SpeakerStyle, "SPEAKER_STYLE")
-SPEAKER_STYLE_WORDS = _words(SPEAKER_STYLE_NUMBERS, None)
-TIME_STYLE_WORDS = _words(_numbers(TimeStyle, context_pb2.TimeStyle, "TIME_STYLE"), None)
-STORED_SYSTEM_ROWS_WORDS = _words(
-    _numbers(StoredSystemRows, context_pb2.StoredSystemRows, "STORED_SYSTEM_ROWS"), None
+LAYOUT_NUMBERS = numbers_of(Layout, context_pb2.Layout, "LAYOUT")
+LAYOUT_WORDS = words_of(LAYOUT_NUMBERS, Layout.TURNS)
+SPEAKER_STYLE_NUMBERS = numbers_of(SpeakerStyle, context_pb2.SpeakerStyle, "SPEAKER_STYLE")
+SPEAKER_STYLE_WORDS = words_of(SPEAKER_STYLE_NUMBERS, None)
+TIME_STYLE_WORDS = words_of(numbers_of(TimeStyle, context_pb2.TimeStyle, "TIME_STYLE"), None)
+STORED_SYSTEM_ROWS_WORDS = words_of(
+    numbers_of(StoredSystemRows, context_pb2.StoredSystemRows, "STORED_SYSTEM_ROWS"), None
 )
-TOOL_OUTPUTS_WORDS = _words(_numbers(OutputPolicy, context_pb2.ToolOutputs, "TOOL_OUTPUTS"), None)
+TOOL_OUTPUTS_WORDS = words_of(
+    numbers_of(OutputPolicy, context_pb2.ToolOutputs, "TOOL_OUTPUTS"), None
+)
 TOKENIZER_NUMBERS: Mapping[TokenizerName, Any] = {
     TokenizerName.O200K: context_pb2.TOKENIZER_O200K_BASE,
     TokenizerName.CHARS_4: context_pb2.TOKENIZER_CHARS_4,
     TokenizerName.BYTES_4: context_pb2.TOKENIZER_BYTES_4,
 }
-TOKENIZER_WORDS = _words(TOKENIZER_NUMBERS, TokenizerName.O200K)
+TOKENIZER_WORDS = words_of(TOKENIZER_NUMBERS, TokenizerName.O200K)
 PAYLOAD_FORMAT_NUMBERS: Mapping[str, Any] = {
     name: context_pb2.PayloadFormat.Value(f"PAYLOAD_FORMAT_{name.upper()}")
     for name in ("openai_chat", "openai_responses", "anthropic_messages", "gemini_contents")
 }
-PAYLOAD_FORMAT_WORDS = _words(PAYLOAD_FORMAT_NUMBERS, "openai_chat")
+PAYLOAD_FORMAT_WORDS = words_of(PAYLOAD_FORMAT_NUMBERS, "openai_chat")
 
-RESPONSE_PART_WORDS = _words(
-    _numbers(ResponsePart, context_pb2.ResponsePart, "RESPONSE_PART"), None
+RESPONSE_PART_WORDS = words_of(
+    numbers_of(ResponsePart, context_pb2.ResponsePart, "RESPONSE_PART"), None
 )
 
 # --- context: answers ------------------------------------------------------------------------------
@@ -108,17 +112,17 @@ SOURCE_NUMBERS: Mapping[str, Any] = {
     )
 }  # fmt: skip
 """By name of the strategy; every other name is an operator's own."""
-CATEGORY_NUMBERS = _numbers(Category, context_pb2.Category, "CATEGORY")
-FATE_NUMBERS = _numbers(Fate, context_pb2.Fate, "FATE")
-RUNG_NUMBERS = _numbers(Rung, context_pb2.Rung, "RUNG")
-PREFIX_CHANGE_NUMBERS = _numbers(PrefixChange, context_pb2.PrefixChange, "PREFIX_CHANGE")
-VISIBILITY_RULE_NUMBERS = _numbers(VisibilityRule, context_pb2.VisibilityRule, "VISIBILITY_RULE")
-AUTHOR_VISIBILITY_NUMBERS = _numbers(
+CATEGORY_NUMBERS = numbers_of(Category, context_pb2.Category, "CATEGORY")
+FATE_NUMBERS = numbers_of(Fate, context_pb2.Fate, "FATE")
+RUNG_NUMBERS = numbers_of(Rung, context_pb2.Rung, "RUNG")
+PREFIX_CHANGE_NUMBERS = numbers_of(PrefixChange, context_pb2.PrefixChange, "PREFIX_CHANGE")
+VISIBILITY_RULE_NUMBERS = numbers_of(VisibilityRule, context_pb2.VisibilityRule, "VISIBILITY_RULE")
+AUTHOR_VISIBILITY_NUMBERS = numbers_of(
     AuthorVisibility, context_pb2.AuthorVisibility, "AUTHOR_VISIBILITY"
 )
-AUTHOR_VISIBILITY_WORDS = _words(AUTHOR_VISIBILITY_NUMBERS, None)
-SEARCH_SCOPE_WORDS = _words(
-    _numbers(SearchScope, history_pb2.SearchScope, "SEARCH_SCOPE"), SearchScope.CHANNEL
+AUTHOR_VISIBILITY_WORDS = words_of(AUTHOR_VISIBILITY_NUMBERS, None)
+SEARCH_SCOPE_WORDS = words_of(
+    numbers_of(SearchScope, history_pb2.SearchScope, "SEARCH_SCOPE"), SearchScope.CHANNEL
 )
 
 # --- checks ----------------------------------------------------------------------------------------

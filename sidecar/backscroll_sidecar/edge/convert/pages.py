@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import repeat
 
-from backscroll.v1 import admin_pb2
+from backscroll.v1 import admin_pb2, session_pb2
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
@@ -168,7 +168,14 @@ def _finish(page: Rows, next_page_token: str = "") -> bytes:
 
 # --- page tokens ------------------------------------------------------------------------------------
 
-PagedRequest = pb.ListMessagesRequest | pb.ListChannelsRequest | admin_pb2.ListEventsRequest
+PagedRequest = (
+    pb.ListMessagesRequest
+    | pb.ListChannelsRequest
+    | admin_pb2.ListEventsRequest
+    | session_pb2.ListSpacesRequest
+    | session_pb2.ListSessionsRequest
+    | session_pb2.ListStatesRequest
+)
 
 VERSION = 1
 _NUMBER = struct.Struct(">Q")

@@ -77,11 +77,12 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Action(msgspec.Struct, frozen=True):
-    """A move: its name, who makes it (empty: who runs the session), and what it is about."""
+    """A move: its name, who makes it (empty: who runs the session), what it is about, and in which message."""
 
     name: str
     actor_id: str = ""
     argument: str = ""
+    message_id: str = ""
 
 
 class ActionRefused(Exception):
@@ -109,10 +110,14 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """Whom a mode waits for. Several may be asked at once where `in_parallel`, else the first of them is."""
+    """Whom a mode waits for. Several may be asked at once where `in_parallel`, else the first of them is.
+
+    `goes_on`: a round asks them by itself behind other answers; else they wait for the next message.
+    """
 
     ids: tuple[str, ...] = ()
     in_parallel: bool = False
+    goes_on: bool = True
 
 
 class MemoryLine(msgspec.Struct, frozen=True):
@@ -144,10 +149,10 @@ class Mode(Protocol):
     state_type: type[Any]
     prompts: Mapping[Language, str]
 
-    def begin(self, config: Any, table: Table, seed: int) -> Any:  # noqa: ANN401
+    def begin(self, config: Any, table: Table, seed: int) -> Any:
         """The state a session begins with. Raises `ActionRefused` where the configuration does not fit the table."""
 
-    def waits_for(self, config: Any, state: Any, table: Table) -> Waiting | None:  # noqa: ANN401
+    def waits_for(self, config: Any, state: Any, table: Table) -> Waiting | None:
         """Who must speak or act next; None: the mode leaves that to mentions and to who is addressed."""
 
     def read_action(
@@ -156,21 +161,24 @@ class Mode(Protocol):
         state: Any,
         table: Table,
         sender_id: str,
-        text: str,  # noqa: ANN401
+        text: str,
     ) -> Action | None:
         """The move that a message makes; None: it is talk."""
 
-    def apply(self, config: Any, state: Any, table: Table, action: Action) -> Outcome:  # noqa: ANN401
+    def apply(self, config: Any, state: Any, table: Table, action: Action) -> Outcome:
         """The state behind a move. Raises `ActionRefused`."""
 
-    def audience_of(self, config: Any, state: Any, table: Table, sender_id: str) -> Sequence[str]:  # noqa: ANN401
+    def audience_of(self, config: Any, state: Any, table: Table, sender_id: str) -> Sequence[str]:
         """Whom what somebody says now is for; empty: everybody."""
 
-    def memory(self, config: Any, state: Any, table: Table) -> Sequence[MemoryLine]:  # noqa: ANN401
+    def memory(self, config: Any, state: Any, table: Table) -> Sequence[MemoryLine]:
         """What prompts show of the state, line by line, each with whom it may be shown to."""
 
-    def stage(self, state: Any) -> str:  # noqa: ANN401
-        """Names the part of the play that moves are made for: an answer that was asked for in another one moves nothing."""
+    def task_begins_with(self, state: Any) -> str | None:
+        """The message that begins the task, empty where there is none yet; None: what is asked is each message."""
 
-    def is_over(self, state: Any) -> bool:  # noqa: ANN401
+    def stage(self, state: Any) -> str:
+        """Names the part of the play that moves are for: an answer that was asked for in another one moves nothing."""
+
+    def is_over(self, state: Any) -> bool:
         """Whether the game or the task has ended."""

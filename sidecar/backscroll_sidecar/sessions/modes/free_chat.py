@@ -86,6 +86,10 @@ class FreeChat:
         """Nothing."""
         return ()
 
+    def task_begins_with(self, state: FreeChatState) -> str | None:
+        """Each message stands for itself."""
+        return None
+
     def stage(self, state: FreeChatState) -> str:
         """There is one."""
         return ""

@@ -98,7 +98,7 @@ class Quiz:
     state_type = QuizState
     prompts: Mapping[Language, str] = PROMPTS
 
-    def begin(self, config: QuizConfig, table: Table, seed: int) -> QuizState:  # noqa: ARG002
+    def begin(self, config: QuizConfig, table: Table, seed: int) -> QuizState:
         _check_questions(config, table)
         _check_people(config, table)
         return QuizState()
@@ -139,10 +139,10 @@ class Quiz:
 
     def audience_of(
         self,
-        config: QuizConfig,  # noqa: ARG002
-        state: QuizState,  # noqa: ARG002
-        table: Table,  # noqa: ARG002
-        sender_id: str,  # noqa: ARG002
+        config: QuizConfig,
+        state: QuizState,
+        table: Table,
+        sender_id: str,
     ) -> Sequence[str]:
         return ()
 
@@ -166,6 +166,10 @@ class Quiz:
             )
         awaited = self.waits_for(config, state, table).ids
         return (*lines, *(MemoryLine("phase", texts.to_do, (one,)) for one in awaited))
+
+    def task_begins_with(self, state: QuizState) -> str | None:
+        """Each message stands for itself."""
+        return None
 
     def stage(self, state: QuizState) -> str:
         return f"{state.phase}:{state.index}"

@@ -38,23 +38,23 @@ class Modes:
         return self._by_name[name]
 
 
-def config_of(mode: Mode, role_config_json: str) -> Any:  # noqa: ANN401 - of the mode's own type
+def config_of(mode: Mode, role_config_json: str) -> Any:
     """The mode's configuration. Raises `InvalidRequest` that names the field at fault."""
     return _decoded(mode.config_type, role_config_json or "{}", "role_config")
 
 
-def state_of(mode: Mode, mode_state_json: str) -> Any:  # noqa: ANN401 - of the mode's own type
+def state_of(mode: Mode, mode_state_json: str) -> Any:
     """The mode's state. Raises `InvalidRequest` that names the field at fault."""
     return _decoded(mode.state_type, mode_state_json or "{}", "mode_state")
 
 
-def encoded(value: Any) -> str:  # noqa: ANN401 - a configuration or a state
+def encoded(value: Any) -> str:
     """A configuration or a state as JSON."""
     return msgspec.json.encode(value).decode()
 
 
-def begun(mode: Mode, config: Any, table: Table, seed: int) -> Any:  # noqa: ANN401
-    """The state a session begins with. Raises `InvalidRequest` where the configuration does not fit the participants."""
+def begun(mode: Mode, config: Any, table: Table, seed: int) -> Any:
+    """The state a session begins with. Raises `InvalidRequest` where the configuration does not fit the table."""
     try:
         return mode.begin(config, table, seed)
     except ActionRefused as refused:
@@ -66,7 +66,7 @@ def schema_of(type_: type[Any]) -> str:
     return msgspec.json.encode(msgspec.json.schema(type_)).decode()
 
 
-def _decoded(type_: type[Any], text: str, field: str) -> Any:  # noqa: ANN401
+def _decoded(type_: type[Any], text: str, field: str) -> Any:
     try:
         return msgspec.json.decode(text, type=type_)
     except msgspec.ValidationError as error:

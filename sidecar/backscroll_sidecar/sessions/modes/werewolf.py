@@ -52,14 +52,14 @@ class Werewolf:
         check_config(config, table)
         return WerewolfState(seed=seed if config.seed is None else config.seed)
 
-    def waits_for(self, config: WerewolfConfig, state: WerewolfState, table: Table) -> Waiting:  # noqa: ARG002
+    def waits_for(self, config: WerewolfConfig, state: WerewolfState, table: Table) -> Waiting:
         return Waiting(state.awaited, in_parallel=state.phase in ("night", "vote"))
 
     def read_action(
         self,
-        config: WerewolfConfig,  # noqa: ARG002
+        config: WerewolfConfig,
         state: WerewolfState,
-        table: Table,  # noqa: ARG002
+        table: Table,
         sender_id: str,
         text: str,
     ) -> Action | None:
@@ -76,9 +76,9 @@ class Werewolf:
 
     def audience_of(
         self,
-        config: WerewolfConfig,  # noqa: ARG002
+        config: WerewolfConfig,
         state: WerewolfState,
-        table: Table,  # noqa: ARG002
+        table: Table,
         sender_id: str,
     ) -> Sequence[str]:
         """Whom what somebody says now is for.
@@ -107,6 +107,10 @@ class Werewolf:
                 MemoryLine("players", texts.alive_line.format(names=names)),
             )
         return (*public_lines(state, table), *private_lines(state, table))
+
+    def task_begins_with(self, state: WerewolfState) -> str | None:
+        """Each message stands for itself."""
+        return None
 
     def stage(self, state: WerewolfState) -> str:
         speaker = state.speakers[0] if state.phase == "talk" and state.speakers else ""

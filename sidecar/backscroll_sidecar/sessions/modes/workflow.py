@@ -28,8 +28,8 @@ from backscroll_sidecar.sessions.modes.base import (
 from backscroll_sidecar.texts import Language
 
 NODES = ("coder", "reviewer", "tester")
-_REJECT = re.compile(r"\s*[/／](?:reject|打回|退回)\b?", re.IGNORECASE)
-_APPROVE = re.compile(r"\s*[/／](?:approve|通过)", re.IGNORECASE)
+_REJECT = re.compile(r"\s*[/／](?:reject(?![a-z0-9])|打回|退回)", re.IGNORECASE)
+_APPROVE = re.compile(r"\s*[/／](?:approve(?![a-z0-9])|通过)", re.IGNORECASE)
 
 
 class Advance(StrEnum):
@@ -75,12 +75,14 @@ class WorkflowState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     current_node : who is to work next.
     rejections : how often this task was sent back.
     task : counts tasks from 1; 0: none yet.
+    task_message_id : the message that began this one.
     """
 
     current_node: str
     status: Status = Status.IDLE
     rejections: int = 0
     task: int = 0
+    task_message_id: str = ""
 
 
 class WorkflowTexts(msgspec.Struct, frozen=True):
@@ -169,7 +171,8 @@ class Workflow:
         """The persona of the current node, while there is a task."""
         if state.status is not Status.WORKING:
             return Waiting(())
-        return Waiting((_persona_of(config, table, state.current_node).id,))
+        persona = _persona_of(config, table, state.current_node)
+        return Waiting((persona.id,), goes_on=config.advance is Advance.CHAIN)
 
     def read_action(
         self, config: WorkflowConfig, state: WorkflowState, table: Table, sender_id: str, text: str
@@ -189,7 +192,9 @@ class Workflow:
         if action.name == "task":
             if state.status is Status.WORKING:
                 raise ActionRefused("a task is at work already")
-            begun = WorkflowState(config.nodes[0], Status.WORKING, 0, state.task + 1)
+            begun = WorkflowState(
+                config.nodes[0], Status.WORKING, 0, state.task + 1, action.message_id
+            )
             return Outcome(begun, (), "task")
         if action.name not in ("approve", "reject", "stop"):
             raise ActionRefused("a workflow knows task, approve, reject and stop")
@@ -252,6 +257,10 @@ class Workflow:
             said = may if state.rejections < config.max_rejections else texts.last_reject
             lines.append(MemoryLine("rejections", said, current))
         return lines
+
+    def task_begins_with(self, state: WorkflowState) -> str | None:
+        """The message that began it."""
+        return state.task_message_id
 
     def stage(self, state: WorkflowState) -> str:
         """A node of a task, anew each time the work comes back to it."""

@@ -262,6 +262,12 @@ class InMemoryReader:
         found = await self.records(key, kind, now_ms, owner=owner, limit=sys.maxsize)
         return found[::-1][: max(limit, 0)]
 
+    async def record(
+        self, key: ChannelKey, kind: str, owner: str, id: str, now_ms: int
+    ) -> StoredRecord | None:
+        found = await self.records(key, kind, now_ms, owner=owner, limit=sys.maxsize)
+        return next((one for one in found if one.id == id), None)
+
     async def updated_records(
         self,
         tenant: str,

@@ -101,6 +101,11 @@ WHERE tenant = :tenant AND kind = :kind AND owner = :owner AND channel = :channe
 ORDER BY number DESC LIMIT :limit
 """
 
+RECORD = f"""
+SELECT {_COLUMNS} FROM records
+WHERE tenant = :tenant AND channel = :channel AND kind = :kind AND owner = :owner AND id = :id AND {_LIVE}
+"""
+
 UPDATED_RECORDS = f"""
 SELECT {_COLUMNS} FROM records INDEXED BY records_by_update
 WHERE tenant = :tenant AND kind = :kind AND (updated_at_ms, number) < (:before_ms, :before_number)

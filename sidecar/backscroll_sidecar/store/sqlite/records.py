@@ -159,6 +159,15 @@ def newest_records(
     return [StoredRecord(*row) for row in connection.execute(sql.NEWEST_RECORDS, values)]
 
 
+def record(
+    connection: sqlite3.Connection, key: ChannelKey, kind: str, owner: str, id: str, now_ms: int
+) -> StoredRecord | None:
+    """The one of this name."""
+    values = {**key._asdict(), "kind": kind, "owner": owner, "id": id, "now_ms": now_ms}
+    found = connection.execute(sql.RECORD, values).fetchone()
+    return None if found is None else StoredRecord(*found)
+
+
 def updated_records(
     connection: sqlite3.Connection,
     tenant: str,

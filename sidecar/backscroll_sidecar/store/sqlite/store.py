@@ -164,6 +164,7 @@ class SqliteStore:
     last_messages = _page(reads.last_messages)
     events = _page(reads.events)
     newest_records = _page(records.newest_records)
+    record = _page(records.record)
     updated_records = _page(records.updated_records)
     records_of_owner = _page(records.records_of_owner)
     record_owners = _page(records.record_owners)

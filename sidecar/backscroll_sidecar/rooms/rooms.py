@@ -1,0 +1,48 @@
+"""Everything that is done with sessions, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backscroll_sidecar.chat.service import ChatService
+from backscroll_sidecar.context.builder import ContextBuilder
+from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.history.writer import Writer
+from backscroll_sidecar.ports import ChatModel, Clock, HistoryReader
+from backscroll_sidecar.rooms.exports import SessionExports
+from backscroll_sidecar.rooms.moves import Moves
+from backscroll_sidecar.rooms.preparing import Preparing
+from backscroll_sidecar.rooms.rounds import RoundService
+from backscroll_sidecar.rooms.service import SessionService
+from backscroll_sidecar.sessions.directory import SessionDirectory
+from backscroll_sidecar.sessions.modes.registry import Modes
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """What is done with sessions."""
+
+    sessions: SessionService
+    rounds: RoundService
+    moves: Moves
+    exports: SessionExports
+
+    @classmethod
+    def over(
+        cls,
+        reader: HistoryReader,
+        writer: Writer,
+        history: HistoryService,
+        directory: SessionDirectory,
+        modes: Modes,
+        clock: Clock,
+        builder: ContextBuilder,
+        chat: ChatService,
+        model: ChatModel,
+    ) -> Rooms:
+        """Put them together."""
+        sessions = SessionService(reader, writer, history, directory, modes, clock)
+        preparing = Preparing(reader, builder, modes, clock)
+        rounds = RoundService(sessions, preparing, reader, history, chat, model, clock)
+        moves = Moves(sessions, preparing, reader, history, builder, clock)
+        return cls(sessions, rounds, moves, SessionExports(sessions, reader, history))

@@ -1,0 +1,533 @@
+"""Asks the personas of a round, wave by wave, tells what they say, and keeps how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import structlog
+from msgspec.structs import replace
+
+from backscroll_sidecar.chat.events import (
+    ChatEnd,
+    ChatError,
+    ChatEvent,
+    ContextBuilt,
+    Delta,
+    EndReason,
+    Notice,
+    TakenBack,
+    ToolCalled,
+)
+from backscroll_sidecar.chat.service import ChatService
+from backscroll_sidecar.chat.turns import ChatRequest
+from backscroll_sidecar.domain import Message
+from backscroll_sidecar.errors import BackscrollError, Reason
+from backscroll_sidecar.ports import Clock, HistoryReader
+from backscroll_sidecar.rooms.preparing import Preparing, awaited_personas
+from backscroll_sidecar.rooms.prompting import Asking, context_of
+from backscroll_sidecar.rooms.round_events import (
+    Answers,
+    Interrupted,
+    LoopSuppressed,
+    RoundEnded,
+    RoundEnding,
+    RoundEvent,
+    RoundStarted,
+    Routing,
+    StateChanged,
+    TargetDelta,
+    TargetEnded,
+    TargetStarted,
+    TargetToolCall,
+    Told,
+)
+from backscroll_sidecar.rooms.round_record import OVER, Change, Step, StepStatus
+from backscroll_sidecar.rooms.running_round import RunningRound, StepCompanion
+from backscroll_sidecar.rooms.service import SessionRef, SessionService
+from backscroll_sidecar.rooms.tables import play_of
+from backscroll_sidecar.sessions.mentions import read_mentions, without_spans
+from backscroll_sidecar.sessions.participants import Participant
+from backscroll_sidecar.sessions.routing import IgnoredReason, RouteReason, Target
+from backscroll_sidecar.sessions.session import Session
+from backscroll_sidecar.sessions.speaker_guard import SpeakerGuard
+
+log = structlog.get_logger(__name__)
+
+EVENTS_AHEAD = 64
+"""Events of parallel answers that wait for a slow reader; then their models wait, too."""
+_DONE = object()
+
+
+class RoundRunner:
+    """Runs rounds that are written down. Safe from any task of one event loop."""
+
+    def __init__(
+        self,
+        sessions: SessionService,
+        preparing: Preparing,
+        reader: HistoryReader,
+        chat: ChatService,
+        clock: Clock,
+    ) -> None:
+        self._sessions = sessions
+        self._preparing = preparing
+        self._reader = reader
+        self._chat = chat
+        self._clock = clock
+
+    async def events(
+        self, run: RunningRound, ends_s: float | None, given: dict[int, Answers]
+    ) -> AsyncGenerator[RoundEvent]:
+        """All events of a round, numbered."""
+        sequence = 0
+        async with aclosing(self._told(run, ends_s, given)) as told:
+            async for target_id, one in told:
+                sequence += 1
+                yield RoundEvent(sequence, one, target_id)
+
+    async def _told(
+        self, run: RunningRound, ends_s: float | None, given: dict[int, Answers]
+    ) -> AsyncGenerator[tuple[str, Told]]:
+        yield "", self._started(run)
+        if run.body.change is not None:
+            yield "", await self._changed(run, run.body.change)
+        for one in await self._suppressed(run):
+            yield "", one
+        if run.body.ending:
+            async for target_id, told in self._replayed(run, range(len(run.body.steps))):
+                yield target_id, told
+            yield "", await self._ended(run, RoundEnding(run.body.ending))
+            return
+        over = [
+            place
+            for place, step in enumerate(run.body.steps)
+            if step.status in OVER or (step.status is StepStatus.INTERRUPTED and place not in given)
+        ]
+        async for target_id, told in self._replayed(run, over):
+            yield target_id, told
+        ending: RoundEnding | None = None
+        wave = list(given)
+        while ending is None:
+            wave = wave or run.pending
+            if not wave:
+                ending = await self._go_on(run)
+                continue
+            async with aclosing(self._wave(run, wave, ends_s, given)) as events:
+                async for target_id, told in events:
+                    yield target_id, told
+            wave, given = [], {}
+            if (ends_s is not None and time.monotonic() >= ends_s) or _is_late(run):
+                ending = RoundEnding.DEADLINE
+        yield "", await self._finish(run, ending)
+
+    async def _go_on(self, run: RunningRound) -> RoundEnding | None:
+        """Ask for more answers, where the mode or a persona wants some; else how the round ends."""
+        if run.interrupted:
+            return RoundEnding.INTERRUPTED
+        steps = run.body.steps
+        if steps and len(steps) >= run.play.mode.traits.most_steps:
+            return RoundEnding.STEP_LIMIT if self._next_of_mode(run) else RoundEnding.COMPLETE
+        more = self._next_of_mode(run) or await self._next_onward(run)
+        if more:
+            run.add_steps(more)
+            return None
+        if steps:
+            return RoundEnding.COMPLETE
+        is_loop = any(one.reason is IgnoredReason.LOOP for one in run.body.ignored)
+        return RoundEnding.LOOP_SUPPRESSED if is_loop else RoundEnding.NOBODY
+
+    def _next_of_mode(self, run: RunningRound) -> list[Step]:
+        """Whom the mode waits for now, and who was not asked in this part of the play."""
+        mode, config, state, table = run.play
+        waiting = mode.waits_for(config, state, table)
+        steps = run.body.steps
+        if waiting is None or not steps or not waiting.goes_on or _is_explicit(run):
+            return []
+        stage = mode.stage(state)
+        asked = {(one.stage, one.target_id) for one in steps}
+        ids = [one for one in awaited_personas(run.play, waiting) if (stage, one) not in asked]
+        wave = steps[-1].wave + 1
+        trigger = next((one.message_id for one in reversed(steps) if one.message_id), "")
+        trigger = trigger or (run.body.message_ids[-1] if run.body.message_ids else "")
+        return [
+            run.new_step(len(steps) + place, Target(one, RouteReason.ROLE_MAP), wave, trigger)
+            for place, one in enumerate(ids)
+        ]
+
+    async def _next_onward(self, run: RunningRound) -> list[Step]:
+        """Those whom the personas of the last wave named at the beginning of a line."""
+        most = run.session.effective_policy.onward_depth or 0
+        steps = run.body.steps
+        if not most or not steps:
+            return []
+        last = steps[-1].wave
+        more: list[Step] = []
+        for place, step in enumerate(steps):
+            reply = run.replies.get(place)
+            if step.wave != last or step.depth >= most or reply is None:
+                continue
+            routing = await self._preparing.routed_onward(run.session, run.play, reply)
+            run.body = replace(run.body, ignored=(*run.body.ignored, *_loops(routing)))
+            if routing.targets:
+                run.guard = await self._preparing.guard_of(run.session, step.target_id)
+            more += [
+                run.new_step(
+                    len(steps) + len(more) + number,
+                    Target(one.id, RouteReason.ONWARD),
+                    last + 1 + number,
+                    reply.id,
+                    step.depth + 1,
+                )
+                for number, one in enumerate(routing.targets)
+            ]
+        return more
+
+    async def _wave(
+        self,
+        run: RunningRound,
+        places: Sequence[int],
+        ends_s: float | None,
+        given: dict[int, Answers],
+    ) -> AsyncGenerator[tuple[str, Told]]:
+        """The answers of some personas at once, their events as they come."""
+        queue: asyncio.Queue[Any] = asyncio.Queue(EVENTS_AHEAD)
+
+        async def ask(place: int) -> None:
+            target_id = run.step(place).target_id
+            try:
+                async with aclosing(self._asked(run, place, ends_s, given.get(place))) as events:
+                    async for one in events:
+                        await queue.put((target_id, one))
+            finally:
+                await queue.put(_DONE)
+
+        tasks = [asyncio.create_task(ask(place)) for place in places]
+        try:
+            left = len(tasks)
+            while left:
+                one = await queue.get()
+                if one is _DONE:
+                    left -= 1
+                else:
+                    yield one
+        finally:
+            for task in tasks:
+                task.cancel()
+            while not all(task.done() for task in tasks):
+                while not queue.empty():
+                    queue.get_nowait()
+                await asyncio.sleep(0)
+            for task in tasks:
+                if not task.cancelled() and task.exception() is not None:
+                    log.error("a round's answer failed", error=type(task.exception()).__name__)
+
+    async def _asked(
+        self, run: RunningRound, place: int, ends_s: float | None, given: Answers | None
+    ) -> AsyncGenerator[Told]:
+        """One persona's answer. What fails costs only itself."""
+        run.begin_step(place)
+        step = run.step(place)
+        persona = run.session.participant(step.target_id)
+        target = Target(step.target_id, step.reason, step.start, step.end)
+        name = step.target_id if persona is None else persona.name
+        started = TargetStarted(target, name, place + 1)
+        if persona is None or not persona.is_present:
+            yield started
+            gone = ChatError("the persona takes part no more", Reason.NOT_ALLOWED.value)
+            yield self._failed(run, place, gone)
+            return
+        error: ChatError | None = None
+        is_started = False
+        try:
+            request = await self._chat_request(run, place, persona, ends_s, given)
+            async with aclosing(self._chat.run(request)) as events:
+                async for event in events:
+                    if not is_started:
+                        is_started = True
+                        built = event.built if isinstance(event, ContextBuilt) else None
+                        yield dataclasses.replace(started, built=built)
+                    if isinstance(event, ChatError):
+                        error = event
+                    elif isinstance(event, ChatEnd):
+                        for told in await self._answer_ended(run, place, event, error):
+                            yield told
+                    elif (one := _told_of(event)) is not None:
+                        yield one
+        except BackscrollError as failed:
+            if not is_started:
+                yield started
+            yield self._failed(run, place, ChatError(failed.message, failed.reason.value))
+
+    def _companion(self, run: RunningRound, place: int, persona: Participant) -> StepCompanion:
+        own = [*persona.names(), persona.id]
+        others = {
+            name: one.id
+            for one in run.session.participants
+            if one.id != persona.id
+            for name in (*one.names(), one.id)
+        }
+        guard = SpeakerGuard(own, others)
+        return StepCompanion(run, place, guard, self._nothing_said(run.session))
+
+    async def _chat_request(
+        self,
+        run: RunningRound,
+        place: int,
+        persona: Participant,
+        ends_s: float | None,
+        given: Answers | None,
+    ) -> ChatRequest:
+        step, companion = run.step(place), self._companion(run, place, persona)
+        left_s = None if ends_s is None else max(0.0, ends_s - time.monotonic())
+        if given is not None:
+            return _with(
+                run.request.call,
+                turn_id=step.turn_id,
+                tool_results=given.results,
+                companion=companion,
+                time_left_s=left_s,
+            )
+        asking = Asking(
+            run.body.user_text,
+            run.message,
+            run.body.message_ids[:-1],
+            run.request.context,
+            run.request.layout,
+        )
+        context = context_of(
+            run.session,
+            run.play,
+            persona,
+            asking,
+            in_snapshot=step.wave == 0,
+            task_messages=await self._preparing.task_messages(run.session, run.play),
+        )
+        return _with(
+            run.request.call,
+            context=replace(context, time_left_s=left_s),
+            new_turn_id=step.turn_id,
+            companion=companion,
+            time_left_s=left_s,
+        )
+
+    async def _answer_ended(
+        self, run: RunningRound, place: int, end: ChatEnd, error: ChatError | None
+    ) -> Sequence[Told]:
+        """What is told of an answer that has ended."""
+        step = run.step(place)
+        is_kept = bool(end.reply_message_id) or step.status is StepStatus.SILENT
+        if end.reason is EndReason.TOOL_CALLS and step.status is StepStatus.INTERRUPTED:
+            ended = self._end_of(StepStatus.INTERRUPTED, None, end, error)
+            return ended, Interrupted(step.interrupt_id, step.calls, step.expires_at_ms)
+        if step.status in OVER and (is_kept or not step.message_id):
+            message = await self._reply(run, end.reply_message_id)
+            if message is not None:
+                run.replies[place] = message
+            ended = self._end_of(step.status, message, end, error, step.foreign_id)
+            if step.change is None:
+                return (ended,)
+            return ended, await self._changed(run, step.change, run.said.get(place, ()))
+        if step.status in OVER:  # the commit failed: nothing of it is there
+            await self._read_again(run)
+            error = error or ChatError("the reply could not be stored", Reason.INTERNAL.value)
+        elif end.reason is EndReason.DEADLINE:
+            run.put_step(place, replace(step, status=StepStatus.PARTIAL))
+            message = await self._reply(run, end.reply_message_id)
+            return (self._end_of(StepStatus.PARTIAL, message, end, error),)
+        error = error or ChatError("the model gave no whole answer", end.reason.value)
+        message = await self._reply(run, end.reply_message_id)
+        failed = self._failed(run, place, error)
+        told = self._end_of(StepStatus.FAILED, message, end, failed.error)
+        return (told,)
+
+    def _failed(self, run: RunningRound, place: int, error: ChatError) -> TargetEnded:
+        step = run.step(place)
+        run.put_step(
+            place,
+            replace(
+                step,
+                status=StepStatus.FAILED,
+                message_id="",
+                change=None,
+                error_message=error.message,
+                error_reason=error.reason,
+            ),
+        )
+        return TargetEnded(StepStatus.FAILED, error=error)
+
+    def _end_of(
+        self,
+        status: StepStatus,
+        message: Message | None,
+        end: ChatEnd,
+        error: ChatError | None,
+        foreign_id: str = "",
+    ) -> TargetEnded:
+        return TargetEnded(
+            status,
+            message,
+            error,
+            end.reason,
+            end.prompt_tokens,
+            end.completion_tokens,
+            foreign_id,
+        )
+
+    async def _read_again(self, run: RunningRound) -> None:
+        """Go on from what the store has: a commit that failed took the state along."""
+        ref = SessionRef(run.session.id, run.session.space)
+        run.session = await self._sessions.get(run.session.key.tenant, ref)
+        run.play = play_of(run.session, self._sessions.modes)
+
+    async def _reply(self, run: RunningRound, message_id: str) -> Message | None:
+        if not message_id:
+            return None
+        found = await self._reader.get_messages(run.session.key, [message_id])
+        stored = found.get(message_id)
+        return None if stored is None else stored.message
+
+    def _nothing_said(self, session: Session) -> Callable[[str], bool]:
+        names = self._preparing.lookup_of(session).names
+
+        def says_nothing(text: str) -> bool:
+            if not text.strip():
+                return True
+            if "@" not in text and "＠" not in text:
+                return False
+            found = [one for one in read_mentions(text, names) if one.is_known]
+            return not without_spans(text, [(one.start, one.end) for one in found])
+
+        return says_nothing
+
+    # --- what is told ------------------------------------------------------------------------------
+
+    def _started(self, run: RunningRound) -> RoundStarted:
+        body = run.body
+        policy = run.session.effective_policy
+        first = [one for one in body.steps if not one.depth]
+        routing = Routing(
+            tuple(Target(one.target_id, one.reason, one.start, one.end) for one in first),
+            body.ignored,
+            body.clean_text,
+            body.user_text,
+            policy.unaddressed or run.play.mode.traits.unaddressed,
+        )
+        return RoundStarted(
+            run.session, body.request_id, run.message, routing, body.snapshot_seq, run.is_resumed
+        )
+
+    async def _changed(
+        self, run: RunningRound, change: Change, said: Sequence[Message] = ()
+    ) -> StateChanged:
+        if not said and change.announcement_ids:
+            found = await self._reader.get_messages(run.session.key, change.announcement_ids)
+            said = [found[one].message for one in change.announcement_ids if one in found]
+        return StateChanged(
+            change.state_version,
+            change.event,
+            run.session.mode_state_json,
+            tuple(said),
+            run.play.mode.is_over(run.play.state),
+        )
+
+    async def _suppressed(self, run: RunningRound) -> Sequence[LoopSuppressed]:
+        looped = [one for one in run.body.ignored if one.reason is IgnoredReason.LOOP]
+        if not looped or run.message is None:
+            return ()
+        sender_id = run.message.author.id
+        guard = await self._preparing.guard_of(run.session, sender_id)
+        now_ms = self._clock.now_ms()
+        ids = dict.fromkeys(one.participant_id for one in looped)
+        return [LoopSuppressed(sender_id, one, guard.retry_after_ms(one, now_ms)) for one in ids]
+
+    async def _replayed(
+        self, run: RunningRound, places: Sequence[int]
+    ) -> AsyncGenerator[tuple[str, Told]]:
+        """What is stored of some answers, told again."""
+        for place in places:
+            step = run.step(place)
+            if step.status is StepStatus.PENDING:
+                continue
+            persona = run.session.participant(step.target_id)
+            name = step.target_id if persona is None else persona.name
+            target = Target(step.target_id, step.reason, step.start, step.end)
+            yield step.target_id, TargetStarted(target, name, place + 1)
+            message = await self._reply(run, step.message_id)
+            if message is not None:
+                run.replies[place] = message
+                yield step.target_id, TargetDelta(message.text, is_whole=True)
+            error = None
+            if step.error_reason:
+                error = ChatError(step.error_message, step.error_reason)
+            yield (
+                step.target_id,
+                TargetEnded(step.status, message, error, foreign_id=step.foreign_id),
+            )
+            if step.status is StepStatus.INTERRUPTED:
+                told = Interrupted(step.interrupt_id, step.calls, step.expires_at_ms)
+                yield step.target_id, told
+            if step.change is not None:
+                yield "", await self._changed(run, step.change)
+
+    async def _finish(self, run: RunningRound, ending: RoundEnding) -> RoundEnded:
+        """The last commit: how the round ended. One that may go on stays open."""
+        is_open = ending in (RoundEnding.DEADLINE, RoundEnding.INTERRUPTED)
+        run.body = replace(run.body, ending="" if is_open else ending)
+        try:
+            await self._sessions.keep(run.session.key, (run.record(),))
+        except BackscrollError as error:
+            log.warning("the end of a round was not stored", error=error.reason.value)
+        return await self._ended(run, ending)
+
+    async def _ended(self, run: RunningRound, ending: RoundEnding) -> RoundEnded:
+        steps = run.body.steps
+        ids = [one.message_id for one in steps if one.message_id]
+        found = await self._reader.get_messages(run.session.key, ids) if ids else {}
+        failed = [
+            one.target_id
+            for one in steps
+            if one.status in (StepStatus.FAILED, StepStatus.PARTIAL, StepStatus.PENDING)
+        ]
+        return RoundEnded(
+            ending,
+            tuple(found[one].message for one in ids if one in found),
+            tuple(dict.fromkeys(failed)),
+            run.session.state_version,
+            run.body.coalesced_into,
+        )
+
+
+def _told_of(event: ChatEvent) -> Told | None:
+    """What a round tells of an event of its turn."""
+    match event:
+        case Delta(text):
+            return TargetDelta(text)
+        case TakenBack():
+            return TargetDelta("", is_whole=True)
+        case ToolCalled(call):
+            return TargetToolCall(call)
+        case Notice():
+            return event
+    return None
+
+
+def _with(request: ChatRequest, **fields: Any) -> ChatRequest:  # noqa: ANN401
+    """The request with other fields."""
+    return dataclasses.replace(request, **fields)
+
+
+def _is_explicit(run: RunningRound) -> bool:
+    return any(one.reason is RouteReason.EXPLICIT for one in run.body.steps)
+
+
+def _is_late(run: RunningRound) -> bool:
+    return any(one.status is StepStatus.PARTIAL for one in run.body.steps)
+
+
+def _loops(routing: Routing) -> tuple[Any, ...]:
+    return tuple(one for one in routing.ignored if one.reason is IgnoredReason.LOOP)

@@ -1,0 +1,542 @@
+"""Runs rounds: a message comes, every persona that is to answer is asked, what they say is streamed and kept.
+
+The order is: read the session, route, store the message, and for each persona build its context, call the model, store
+the reply. A round is written down with its message, before anybody is asked, and again with each reply. So whoever
+sends it again gets what is stored, and only what is not stored is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+from weakref import WeakValueDictionary
+
+import msgspec
+import structlog
+from msgspec.structs import replace
+
+from backscroll_sidecar.chat.service import ChatService
+from backscroll_sidecar.domain import (
+    AppendOutcome,
+    Message,
+    StoredMessage,
+)
+from backscroll_sidecar.errors import (
+    BackscrollError,
+    Conflict,
+    DeadlineExceeded,
+    Gone,
+    InvalidRequest,
+    NotFound,
+    Reason,
+)
+from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.ports import ChatModel, Clock, HistoryReader
+from backscroll_sidecar.rooms.bursts import Burst, Bursts
+from backscroll_sidecar.rooms.choosing import Chooser
+from backscroll_sidecar.rooms.preparing import (
+    NO_GUARD,
+    Prepared,
+    Preparing,
+    is_parallel,
+)
+from backscroll_sidecar.rooms.round_events import (
+    Answers,
+    RoundEnded,
+    RoundEnding,
+    RoundEvent,
+    RoundRequest,
+    RoundStarted,
+    Routing,
+)
+from backscroll_sidecar.rooms.round_record import (
+    ROUND,
+    Change,
+    RoundBody,
+    StepStatus,
+    round_id,
+    round_of,
+)
+from backscroll_sidecar.rooms.round_runner import RoundRunner
+from backscroll_sidecar.rooms.running_round import RunningRound, announcements
+from backscroll_sidecar.rooms.service import (
+    SessionRef,
+    SessionService,
+    check_active,
+    stale_state,
+)
+from backscroll_sidecar.rooms.tables import play_of
+from backscroll_sidecar.sessions.modes.base import Unaddressed
+from backscroll_sidecar.sessions.routing import RouteReason, Target
+from backscroll_sidecar.sessions.session import Session
+
+log = structlog.get_logger(__name__)
+
+KEPT = (AppendOutcome.STORED, AppendOutcome.DUPLICATE)
+EVENTS_AHEAD = 64
+"""Events of parallel answers that wait for a slow reader; then their models wait, too."""
+_DONE = object()
+
+
+class RoundService:
+    """Runs rounds. Safe from any task of one event loop; raises typed errors only, before the first event.
+
+    A round is driven by its reader: who leaves closes the models' streams.
+    """
+
+    def __init__(
+        self,
+        sessions: SessionService,
+        preparing: Preparing,
+        reader: HistoryReader,
+        history: HistoryService,
+        chat: ChatService,
+        model: ChatModel,
+        clock: Clock,
+    ) -> None:
+        self._sessions = sessions
+        self._preparing = preparing
+        self._reader = reader
+        self._history = history
+        self._chat = chat
+        self._runner = RoundRunner(sessions, preparing, reader, chat, clock)
+        self._chooser = Chooser(model)
+        self._clock = clock
+        self._locks: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
+        self._bursts = Bursts()
+
+    # --- starting and resuming ---------------------------------------------------------------------
+
+    async def start(self, request: RoundRequest) -> AsyncGenerator[RoundEvent]:
+        """The events of a round, or of one that was begun under the same request id."""
+        ends_s = _ends_s(request.time_left_s)
+        session = await self._session_of(request)
+        request_id = request.request_id or secrets.token_hex(16)
+        check_active(session)
+        burst = self._burst_of(session, request_id, request)
+        if burst is not None and burst.leader_id != request_id:
+            async for event in self._joined(session, request, request_id, burst):
+                yield event
+            return
+        async with self._held(session, request_id, ends_s):
+            session = await self._again(session)
+            found = await self._find(session, request_id)
+            if found is None:
+                run = await self._begun(session, request, request_id, burst)
+            else:
+                run = await self._resumed(session, found, request, _digest(session, request))
+            async with aclosing(self._runner.events(run, ends_s, {})) as events:
+                async for event in events:
+                    yield event
+
+    async def resume(
+        self,
+        request: RoundRequest,
+        answers: Sequence[Answers],
+        settings_of: Any,  # noqa: ANN401 - reads what `RoundRequest.settings` has
+    ) -> AsyncGenerator[RoundEvent]:
+        """The events of a round that was begun before; with the results of tools that it waits for."""
+        ends_s = _ends_s(request.time_left_s)
+        session = await self._sessions.get(request.tenant, request.ref)
+        async with self._held(session, request.request_id, ends_s):
+            session = await self._again(session)
+            found = await self._find(session, request.request_id)
+            if found is None:
+                raise NotFound(
+                    "no round of this request_id is kept",
+                    field="request_id",
+                    reason=Reason.ROUND_NOT_FOUND,
+                )
+            template: RoundRequest = settings_of(found.settings)
+            request = replace(template, ref=request.ref, time_left_s=request.time_left_s)
+            run = await self._resumed(session, found, request, "")
+            given = _answered(run, answers)
+            async with aclosing(self._runner.events(run, ends_s, given)) as events:
+                async for event in events:
+                    yield event
+
+    async def _session_of(self, request: RoundRequest) -> Session:
+        ref, draft = request.ref, request.draft
+        if ref.session_id:
+            session = await self._sessions.get(request.tenant, ref)
+        else:
+            id_ = draft.id
+            if not id_ and request.request_id:  # the same request again means the same session
+                id_ = _digest_of([request.tenant, ref.space, ref.owner_id, request.request_id])
+            draft = replace(
+                draft,
+                id=id_,
+                space=ref.space,
+                project_id=ref.project_id,
+                owner_id=ref.owner_id,
+            )
+            session, _ = await self._sessions.create(request.tenant, draft)
+        if draft.mode and draft.mode != session.mode:
+            raise Conflict(
+                f"the session is in the mode {session.mode}: UpdateSession changes it", field="mode"
+            )
+        return session
+
+    async def _again(self, session: Session) -> Session:
+        ref = SessionRef(session.id, session.space)
+        session = await self._sessions.get(session.key.tenant, ref)
+        check_active(session)
+        return session
+
+    async def _find(self, session: Session, request_id: str) -> RoundBody | None:
+        stored = await self._reader.record(
+            session.key, ROUND, session.id, request_id, self._clock.now_ms()
+        )
+        return None if stored is None else round_of(stored)
+
+    @asynccontextmanager
+    async def _held(
+        self, session: Session, request_id: str, ends_s: float | None
+    ) -> AsyncIterator[None]:
+        """One call at a time runs a round, and in modes with turns a session one round."""
+        mode = self._sessions.modes.find(session.mode)
+        name: tuple[str, ...] = (*session.key, session.space, session.id)
+        if not mode.traits.is_serial:
+            name += (request_id,)
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        try:
+            async with asyncio.timeout(None if ends_s is None else ends_s - time.monotonic()):
+                await lock.acquire()
+        except TimeoutError:
+            raise DeadlineExceeded("another round of the session ran all the while") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    # --- a new round -------------------------------------------------------------------------------
+
+    async def _begun(
+        self, session: Session, request: RoundRequest, request_id: str, burst: Burst | None
+    ) -> RunningRound:
+        """Route the message and write the round down with it."""
+        expected = request.expected_state_version
+        if expected is not None and expected != session.state_version:
+            raise stale_state(session)
+        message, is_stored = await self._message_of(session, request, request_id)
+        prepared = await self._preparing.prepare(session, message, request.targets)
+        if message is not None:
+            message = replace(message, audience=prepared.audience)
+        body = RoundBody(
+            request_id,
+            _digest(session, request),
+            () if message is None else (message.id,),
+            settings=request.settings,
+        )
+        run = RunningRound(
+            session, prepared.before, body, request, message, prepared.guard, self._clock,
+            is_resumed=False,
+        )  # fmt: skip
+        await self._write_down(run, prepared, is_stored=is_stored, burst=burst)
+        if burst is not None:
+            await self._gathered(run, burst)
+        elif not run.body.steps and prepared.routing.candidates:
+            await self._choose(run, prepared.routing)
+        return run
+
+    async def _write_down(
+        self, run: RunningRound, prepared: Prepared, *, is_stored: bool, burst: Burst | None
+    ) -> None:
+        """The first commit: the round, the message, and what the mode made of it."""
+        message, routing = run.message, prepared.routing
+        at_ms = self._clock.now_ms()
+        said: tuple[Message, ...] = ()
+        states: Sequence[Any] = ()
+        if prepared.outcome is not None and message is not None:
+            id_ = round_id(run.session, run.body.request_id)
+            said = announcements(run.session, run.play, prepared.outcome, id_, message.sent_at_ms)
+            states = run.take(prepared.outcome, message.author.id)
+            change = Change(
+                run.session.state_version,
+                prepared.outcome.event,
+                tuple(one.id for one in said),
+            )
+            run.body = replace(run.body, change=change)
+        self._route(run, routing, is_routed=burst is None)
+        counters = (
+            prepared.guard.counted(run.session, [one.id for one in routing.targets], at_ms)
+            if prepared.guard is not NO_GUARD
+            else []
+        )
+        rows = [] if message is None or is_stored else [message]
+        results = await self._history.append(
+            run.session.key, [*rows, *said], records=(run.record(), *states, *counters)
+        )
+        for result in results:
+            if result.outcome not in KEPT:
+                raise _not_stored(result.outcome, result.field)
+        if message is not None:
+            stored = await self._stored(run.session, message.id)
+            if stored is None:
+                raise Gone("the message was recalled or erased", field="message.id")
+            run.message = stored.message
+            run.body = replace(run.body, snapshot_seq=stored.seq)
+        run.guard = NO_GUARD  # the first wave is counted
+
+    def _route(self, run: RunningRound, routing: Routing, *, is_routed: bool) -> None:
+        """Take over who answers."""
+        is_at_once = is_parallel(run.play, run.session.effective_policy)
+        trigger = run.body.message_ids[-1] if run.body.message_ids else ""
+        steps = [
+            run.new_step(place, one, 0 if is_at_once else place, trigger)
+            for place, one in enumerate(routing.targets)
+        ]
+        run.body = replace(
+            run.body,
+            clean_text=routing.clean_text,
+            user_text=routing.user_text,
+            ignored=routing.ignored,
+            steps=tuple(steps) if is_routed else (),
+            is_routed=is_routed,
+        )
+
+    async def _message_of(
+        self, session: Session, request: RoundRequest, request_id: str
+    ) -> tuple[Message | None, bool]:
+        """The message in its channel, and whether it is stored already: then the request names it alone."""
+        given = request.message
+        if given is None:
+            play = play_of(session, self._sessions.modes)
+            if play.mode.waits_for(play.config, play.state, play.table) is None:
+                raise InvalidRequest(
+                    "message is unset, and the mode waits for nobody",
+                    field="message",
+                    reason=Reason.QUESTION_MISSING,
+                )
+            return None, True
+        if given.id and not given.parts:
+            stored = await self._stored(session, given.id)
+            if stored is None:
+                raise NotFound(
+                    "message.id names no message of the channel",
+                    field="message.id",
+                    reason=Reason.MESSAGE_NOT_FOUND,
+                )
+            return stored.message, True
+        if not given.text.strip():
+            raise InvalidRequest(
+                "message has no text", field="message.parts", reason=Reason.QUESTION_MISSING
+            )
+        made_id = f"{round_id(session, request_id)}:message"
+        message = replace(
+            given,
+            id=given.id or made_id,
+            channel=session.key.channel,
+            session_id=session.id,
+            sent_at_ms=given.sent_at_ms or self._clock.now_ms(),
+        )
+        return await self._preparing.answered_author(session, message), False
+
+    async def _choose(self, run: RunningRound, routing: Routing) -> None:
+        """Let the model choose one of the candidates."""
+        personas = [one for one in run.session.participants if one.id in routing.candidates]
+        chosen = await self._chooser.choose(
+            personas, run.body.user_text, run.request.context.model, run.play.table.language
+        )
+        if chosen is None:
+            return
+        trigger = run.body.message_ids[-1] if run.body.message_ids else ""
+        target = Target(chosen, RouteReason.SELECTOR)
+        run.add_steps([run.new_step(len(run.body.steps), target, 0, trigger)])
+
+    # --- bursts ------------------------------------------------------------------------------------
+
+    def _burst_of(self, session: Session, request_id: str, request: RoundRequest) -> Burst | None:
+        """The burst that a message belongs to, its own where it is the first; None: there are none."""
+        window_ms = session.effective_policy.burst_window_ms or 0
+        if not window_ms or request.message is None or request.targets:
+            return None
+        return self._bursts.of(session, request_id, window_ms)
+
+    async def _joined(
+        self, session: Session, request: RoundRequest, request_id: str, burst: Burst
+    ) -> AsyncGenerator[RoundEvent]:
+        """A message of a burst: it is stored, and answered by the round of the first."""
+        message, is_stored = await self._message_of(session, request, request_id)
+        if message is None:
+            raise AssertionError("a burst is of messages")
+        body = RoundBody(
+            request_id,
+            _digest(session, request),
+            (message.id,),
+            ending=RoundEnding.COALESCED,
+            coalesced_into=burst.leader_id,
+        )
+        play = play_of(session, self._sessions.modes)
+        run = RunningRound(
+            session, play, body, request, message, NO_GUARD, self._clock, is_resumed=False
+        )
+        with burst:
+            rows = [] if is_stored else [message]
+            results = await self._history.append(session.key, rows, records=(run.record(),))
+            for result in results:
+                if result.outcome not in KEPT:
+                    raise _not_stored(result.outcome, result.field)
+            burst.message_ids.append(message.id)
+        routing = Routing((), (), message.text, message.text, Unaddressed.NOBODY)
+        yield RoundEvent(1, RoundStarted(session, request_id, message, routing, 0))
+        ended = RoundEnded(
+            RoundEnding.COALESCED,
+            state_version=session.state_version,
+            coalesced_into=burst.leader_id,
+        )
+        yield RoundEvent(2, ended)
+
+    async def _gathered(self, run: RunningRound, burst: Burst) -> None:
+        """Wait for the rest of a burst, and route all of its messages together."""
+        await burst.gathered()
+        ids = [*run.body.message_ids, *burst.message_ids]
+        await self._route_several(run, ids)
+
+    async def _route_several(self, run: RunningRound, ids: Sequence[str]) -> None:
+        """Route several messages as one: who is named in any of them answers all."""
+        found = await self._reader.get_messages(run.session.key, list(dict.fromkeys(ids)))
+        stored = sorted(
+            (found[one] for one in dict.fromkeys(ids) if one in found), key=lambda s: s.seq
+        )
+        if not stored:
+            raise Gone("the messages were recalled or erased", field="message.id")
+        targets: dict[str, Target] = {}
+        routings: list[Routing] = []
+        for one in stored:
+            prepared = await self._preparing.prepare(run.session, one.message)
+            routings.append(prepared.routing)
+        named = [one for one in routings if any(_is_named(t) for t in one.targets)] or routings
+        for routing in named:
+            for target in routing.targets:
+                targets.setdefault(target.id, target)
+        texts = [one.user_text for one in routings]
+        authors = [one.message.author for one in stored]
+        if len({author.id for author in authors}) > 1:
+            texts = [
+                f"{author.name or author.id}: {text}"
+                for author, text in zip(authors, texts, strict=True)
+            ]
+        run.message = stored[-1].message
+        run.body = replace(
+            run.body,
+            message_ids=tuple(one.message.id for one in stored),
+            snapshot_seq=stored[-1].seq,
+        )
+        text = "\n".join(texts)
+        ignored = tuple(one for routing in routings for one in routing.ignored)
+        merged = Routing(tuple(targets.values()), ignored, text, text, routings[-1].policy)
+        self._route(run, merged, is_routed=True)
+
+    # --- a round that was begun before -------------------------------------------------------------
+
+    async def _resumed(
+        self, session: Session, body: RoundBody, request: RoundRequest, digest: str
+    ) -> RunningRound:
+        if digest and digest != body.digest:
+            raise Conflict("another round has this request_id", field="request_id")
+        message = None
+        if body.message_ids:
+            stored = await self._stored(session, body.message_ids[-1])
+            if stored is None:
+                raise Gone("the message was recalled or erased", field="request_id")
+            message = stored.message
+        play = play_of(session, self._sessions.modes)
+        run = RunningRound(
+            session, play, body, request, message, NO_GUARD, self._clock, is_resumed=True
+        )
+        if not body.is_routed:
+            joined = await self._reader.records(
+                session.key, ROUND, self._clock.now_ms(), owner=session.id
+            )
+            others = [
+                id_
+                for one in map(round_of, joined)
+                if one.coalesced_into == body.request_id
+                for id_ in one.message_ids
+            ]
+            await self._route_several(run, [*body.message_ids, *others])
+        elif not body.ending and not body.steps and message is not None:
+            prepared = await self._preparing.prepare(session, message)
+            if prepared.routing.candidates and not prepared.routing.targets:
+                await self._choose(run, prepared.routing)
+        return run
+
+    async def _stored(self, session: Session, message_id: str) -> StoredMessage | None:
+        found = (await self._reader.get_messages(session.key, [message_id])).get(message_id)
+        return None if found is None or not found.message.parts else found
+
+
+def _answered(run: RunningRound, answers: Sequence[Answers]) -> dict[int, Answers]:
+    """The results of tools by the place of the step that waits for them; those that were taken already are left out."""
+    given: dict[int, Answers] = {}
+    for number, one in enumerate(answers):
+        digest = hashlib.blake2b(
+            msgspec.json.encode([msgspec.structs.asdict(each) for each in one.results]),
+            digest_size=12,
+        ).hexdigest()
+        place = next(
+            (
+                place
+                for place, step in enumerate(run.body.steps)
+                if one.interrupt_id == step.interrupt_id or one.interrupt_id in step.answered
+            ),
+            None,
+        )
+        if place is None:
+            raise NotFound(
+                "the round waits for no such interrupt",
+                field=f"answers[{number}].interrupt_id",
+                reason=Reason.INTERRUPT_NOT_FOUND,
+            )
+        step = run.step(place)
+        before = step.answered.get(one.interrupt_id)
+        if before not in (None, digest):
+            raise Conflict(
+                "the interrupt was answered otherwise",
+                field=f"answers[{number}].interrupt_id",
+            )
+        if step.status is StepStatus.INTERRUPTED and step.interrupt_id == one.interrupt_id:
+            answered = {**step.answered, one.interrupt_id: digest}
+            run.put_step(place, replace(step, answered=answered))
+            given[place] = one
+    return given
+
+
+def _digest(session: Session, request: RoundRequest) -> str:
+    """What tells a round from another one under its request id."""
+    message = request.message
+    said: list[Any] = [session.id, list(request.targets)]
+    if message is not None:
+        said += [message.author.id, message.id, message.text]
+    return hashlib.blake2b(msgspec.json.encode(said), digest_size=12).hexdigest()
+
+
+def _digest_of(words: Sequence[Any]) -> str:
+    return hashlib.blake2b(msgspec.json.encode(words), digest_size=16).hexdigest()
+
+
+def _ends_s(time_left_s: float | None) -> float | None:
+    return None if time_left_s is None else time.monotonic() + time_left_s
+
+
+def _is_named(target: Target) -> bool:
+    return target.reason in (
+        RouteReason.EXPLICIT,
+        RouteReason.MENTION,
+        RouteReason.GROUP_MENTION,
+        RouteReason.REPLY,
+    )
+
+
+def _not_stored(outcome: AppendOutcome, field: str) -> BackscrollError:
+    if outcome is AppendOutcome.GONE:
+        return Gone("the message was recalled or erased", field="message.id")
+    if outcome is AppendOutcome.CONFLICT:
+        return Conflict("message.id is taken by another message", field="message.id")
+    return InvalidRequest("the message cannot be stored", field=f"message.{field}")
