@@ -261,7 +261,16 @@ async def _assemble(
     )
     stack.push_async_callback(chat.drain)
     rooms = Rooms.over(
-        store, writer, history, directory, Modes(own_modes(settings)), clock, builder, chat, model
+        store,
+        writer,
+        history,
+        directory,
+        Modes(own_modes(settings)),
+        clock,
+        builder,
+        chat,
+        model,
+        summaries,
     )
     return App(
         settings, clock, store, channels, precompute, writer, history, preferences, builder, chat, summaries, rooms,

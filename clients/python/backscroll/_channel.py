@@ -18,6 +18,7 @@ from backscroll.v1.admin_pb2_grpc import AdminServiceStub
 from backscroll.v1.context_pb2_grpc import ContextServiceStub
 from backscroll.v1.history_pb2_grpc import HistoryServiceStub
 from backscroll.v1.preference_pb2_grpc import PreferenceServiceStub
+from backscroll.v1.session_pb2_grpc import SessionServiceStub
 
 DEFAULT_TARGET = "127.0.0.1:7171"
 _SCHEMES = ("unix:", "unix-abstract:", "dns:", "ipv4:", "ipv6:", "vsock:", "xds:")
@@ -27,7 +28,9 @@ _RECEIVE_LIMIT_BYTES = 16 * 2**20
 _RETRY_BUFFER_BYTES = 4 * 2**20
 
 # What is safe to repeat. Left out: Erase and DeletePreference (a repetition would say that nothing was
-# there), ImportMessages (too much to hold; send it again), StreamChat and Chat (they call a model).
+# there), ImportMessages and ImportSession (too much to hold; send it again), StreamChat and Chat (they call a model),
+# DeleteSession (as Erase), UpdateSession (a mode would begin twice). Rooms name sessions, rounds and moves by ids of
+# their own, so that a repetition is known for one.
 RETRIED: Mapping[str, tuple[str, ...]] = {
     "backscroll.v1.AdminService": ("ListEvents",),
     "backscroll.v1.ContextService": (
@@ -53,6 +56,26 @@ RETRIED: Mapping[str, tuple[str, ...]] = {
         "WaitForIndex",
     ),
     "backscroll.v1.PreferenceService": ("ListPreferences", "SetPreference"),
+    "backscroll.v1.SessionService": (
+        "Act",
+        "CreateSession",
+        "DeleteSpace",
+        "ExportSession",
+        "ForkSession",
+        "GetSession",
+        "GetSpace",
+        "ListModes",
+        "ListSessions",
+        "ListSpaces",
+        "ListStates",
+        "PrepareRound",
+        "PutParticipants",
+        "PutSpace",
+        "RemoveParticipants",
+        "ResumeRound",
+        "RouteMessage",
+        "StartRound",
+    ),
 }
 _RETRY_POLICY = {
     "maxAttempts": 4,
@@ -143,6 +166,7 @@ def open_calls(channel: Any) -> dict[str, Any]:  # noqa: ANN401
         **vars(HistoryServiceStub(channel)),
         **vars(AdminServiceStub(channel)),
         **vars(PreferenceServiceStub(channel)),
+        **vars(SessionServiceStub(channel)),
         "Check": check,
     }
 

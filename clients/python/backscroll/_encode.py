@@ -15,6 +15,7 @@ _P = TypeVar("_P", bound=ProtoMessage)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _LEAST_MS = 10_000_000_000  # April 1970; a number below it is taken for seconds by mistake
+_DURATIONS = frozenset({"timeout_ms", "burst_window_ms"})
 _WHOLE_NUMBERS = (
     FieldDescriptor.CPPTYPE_INT32,
     FieldDescriptor.CPPTYPE_INT64,
@@ -178,7 +179,7 @@ def _field(kind: Descriptor, field: FieldDescriptor) -> _Field:
     # A request's fields are the call's own keywords.
     owner = "" if kind.name.endswith("Request") else f"{kind.name.removesuffix('Part')}."
     is_number = field.cpp_type in _WHOLE_NUMBERS
-    is_time = is_number and field.name.endswith("_ms") and field.name != "timeout_ms"
+    is_time = is_number and field.name.endswith("_ms") and field.name not in _DURATIONS
     is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
     return _Field(
         name=owner + (field.name.removesuffix("_ms") if is_time else field.name),

@@ -42,6 +42,8 @@ class BackscrollError(Exception):
         by `chat` or `stream_chat`, without running the tools once more. Else empty.
     tool_results : tuple of ToolResult
         What the tools had answered.
+    request_id : str
+        Of a round that failed: `resume` of its room goes on with it. Else empty.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class BackscrollError(Exception):
         self.metadata = dict(metadata or {})
         self.turn_id = ""
         self.tool_results: tuple[ToolResult, ...] = ()
+        self.request_id = ""
 
     def __str__(self) -> str:
         return f"{self.message} [{self.reason or self.code.name}]"
@@ -76,7 +79,7 @@ class InvalidRequest(BackscrollError):
 
 
 class NotFound(BackscrollError):
-    """The channel, message or turn does not exist."""
+    """The channel, message, turn, session, space or round does not exist."""
 
 
 class Gone(BackscrollError):
@@ -85,6 +88,10 @@ class Gone(BackscrollError):
 
 class Conflict(BackscrollError):
     """The stored state contradicts the request."""
+
+
+class Refused(Conflict):
+    """The rules of the mode forbid the move, or the session is sealed or archived."""
 
 
 class Unavailable(BackscrollError):
@@ -154,7 +161,11 @@ _BY_CODE: Mapping[grpc.StatusCode, type[BackscrollError]] = {
     grpc.StatusCode.UNIMPLEMENTED: NotImplementedByServer,
     grpc.StatusCode.UNKNOWN: InternalError,
 }
-_BY_REASON: Mapping[str, type[BackscrollError]] = {"MESSAGE_GONE": Gone}
+_BY_REASON: Mapping[str, type[BackscrollError]] = {
+    "MESSAGE_GONE": Gone,
+    "ACTION_REFUSED": Refused,
+    "SESSION_CLOSED": Refused,
+}
 
 
 class _Failed(Protocol):

@@ -95,6 +95,12 @@ class Context:
         return self.raw.items
 
     @cached_property
+    def visible_by(self) -> dict[str, str]:
+        """By what rule each message of `items` may be shown, by its id: "channel", "session", "audience", …"""
+        rules = context_pb2.VisibilityRule.DESCRIPTOR
+        return {item.message.id: enum_name(rules, item.visible_by) for item in self.raw.items}
+
+    @cached_property
     def messages(self) -> list[dict[str, str]]:
         """Neutral messages of the layout, the question last: a role and a content each.
 

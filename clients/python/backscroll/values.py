@@ -30,6 +30,7 @@ SpeakerStyleName: TypeAlias = Literal["role", "tagged"]
 TimeStyleName: TypeAlias = Literal["none", "iso_date", "relative"]
 TokenizerName: TypeAlias = Literal["o200k_base", "chars_4", "bytes_4"]
 StoredSystemRowsName: TypeAlias = Literal["user", "system", "skip"]
+AuthorVisibilityName: TypeAlias = Literal["all", "allowlist", "allowlist_quote"]
 SearchScopeName: TypeAlias = Literal["channel", "user", "tenant"]
 ToolOutputsName: TypeAlias = Literal["keep", "head_tail", "skip"]
 PayloadFormatName: TypeAlias = Literal[
@@ -273,6 +274,9 @@ class Message(_Value):
         Recognises a message that is delivered again under a new id.
     partial
         A reply that broke off; stored, listed, kept out of contexts.
+    audience
+        The ids of those it is for: nobody else's prompt shows it, but its author's does. None:
+        everybody.
 
     Examples
     --------
@@ -298,6 +302,7 @@ class Message(_Value):
     embeddings: Sequence[Embedding | message_pb2.Embedding] = ()
     dedupe_key: str | None = None
     partial: bool = False
+    audience: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         _Value.__post_init__(self)
@@ -320,6 +325,7 @@ class Message(_Value):
             embeddings=self.embeddings,
             dedupe_key=self.dedupe_key,
             partial=self.partial,
+            audience=self.audience,
         )
 
 

@@ -279,7 +279,11 @@ class ChatService:
         if context.key.channel:
             left_s = limits.model_s - asyncio.get_running_loop().time() if limits else math.inf
             await self._summaries.compact_within(
-                Conversation(context.key, built.narrow_thread_id),
+                Conversation(
+                    context.key,
+                    built.narrow_thread_id,
+                    "" if built.narrow_thread_id else built.session_id,
+                ),
                 min(COMPACTION_S, left_s * COMPACTION_SHARE),
             )
         budget = int(SMALLER_SHARE * built.tokens.total)

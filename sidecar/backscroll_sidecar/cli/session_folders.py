@@ -56,21 +56,25 @@ _META_KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """Fields of `SessionMeta`, and how files spell them. The first is how they are written."""
 _ID = ("id", "message_id", "messageId")
-_TEXT = ("text", "content", "message")
+_TEXT = ("text", "content", "message", "parts")
 _TIME = ("ts", "timestamp", "created_at", "createdAt", "time")
 _REPLY = ("reply_to", "replyTo", "reply_to_id", "replyToId")
 _NAME = ("name", "display_name", "displayName", "sender_name", "author_name")
 _CAT = ("cat_id", "catId", "cat")
 _PERSON = ("id", "user_id", "userId", *_CAT)
-_AUTHOR = (*_CAT, "sender_id", "senderId", "author_id", "authorId", "sender", "author")
+_SENDER = ("sender_id", "senderId", "author_id", "authorId", "sender", "author")
 _ROLES = {
     **dict.fromkeys(("user", "human", "person"), Role.USER),
     **dict.fromkeys(("assistant", "bot", "ai", "model", "cat"), Role.ASSISTANT),
     "system": Role.SYSTEM,
     **dict.fromkeys(("tool", "function"), Role.TOOL),
 }
-_KINDS = {Role.USER: AuthorKind.HUMAN, Role.SYSTEM: AuthorKind.SYSTEM}
-"""Of the others: bots."""
+_KINDS = {
+    Role.USER: AuthorKind.HUMAN,
+    Role.ASSISTANT: AuthorKind.BOT,
+    Role.SYSTEM: AuthorKind.SYSTEM,
+    Role.TOOL: AuthorKind.BOT,
+}
 
 
 class SessionFolder(msgspec.Struct, frozen=True):
@@ -320,11 +324,11 @@ def _message_of(record: Mapping[str, Any], made_id: str, session_id: str) -> Mes
     parts = _parts_of(record)
     role = _role_of(record)
     default_id = role.name.lower()
-    given = next((record[key] for key in _AUTHOR if record.get(key)), default_id)
+    keys = (*_SENDER, *_CAT) if role is Role.USER else (*_CAT, *_SENDER)
+    given = next((record[key] for key in keys if record.get(key)), default_id)
     author = given if isinstance(given, dict) else {"id": given}
-    kind = record.get("author_kind")
-    time = next((record[key] for key in _TIME if record.get(key) is not None), 0)
-    sent_at_ms = _milliseconds(time)
+    kind = _first(record, ("author_kind",))
+    sent_at_ms = _milliseconds(next((record[key] for key in _TIME if record.get(key)), 0))
     if sent_at_ms is None:
         raise BadRecord("a time that is neither a number nor ISO 8601")
     return Message(
@@ -333,7 +337,7 @@ def _message_of(record: Mapping[str, Any], made_id: str, session_id: str) -> Mes
         Author(
             _first(author, _PERSON) or default_id,
             _first(record, _NAME) or _first(author, _NAME),
-            AuthorKind[kind] if kind in AuthorKind.__members__ else _kind_of(role),
+            AuthorKind[kind] if kind in AuthorKind.__members__ else _KINDS[role],
         ),
         parts,
         sent_at_ms,
@@ -355,7 +359,7 @@ def _record_of_message(message: Message) -> dict[str, Any]:
         "role": role.name.lower(),
         "sender": author.id,
         "name": author.name,
-        "author_kind": None if kind is _kind_of(role) else kind.name,
+        "author_kind": None if kind is _KINDS[role] else kind.name,
         "text": text,
         "parts": None if message.parts == (TextPart(text),) else encode_parts(message.parts),
         "timestamp": _iso(message.sent_at_ms) if message.sent_at_ms else None,
@@ -372,10 +376,6 @@ def _short(value: Reply | Mention, kind: type[Reply | Mention], word: str) -> An
     return word if value == kind(word.lstrip("@ ")) else msgspec.to_builtins(value)
 
 
-def _kind_of(role: Role) -> AuthorKind:
-    return _KINDS.get(role, AuthorKind.BOT)
-
-
 def _role_of(record: Mapping[str, Any]) -> Role:
     """As it says; else by who speaks: a cat is an assistant."""
     for key in ("role", "type", "sender", "author"):
@@ -387,11 +387,12 @@ def _role_of(record: Mapping[str, Any]) -> Role:
 
 def _parts_of(record: Mapping[str, Any]) -> tuple[Part, ...]:
     """Its own parts as we write them, else its text, which may be a list of texts."""
-    try:
-        if record.get("parts"):
-            return decode_parts(record["parts"])
-    except (TypeError, ValueError, KeyError):
-        pass  # those of somebody else
+    parts = _list(record.get("parts"))
+    if parts and all(isinstance(one, list) for one in parts):
+        try:
+            return decode_parts(parts)
+        except (TypeError, ValueError, KeyError):
+            pass  # they are somebody else's
     text = next((record[key] for key in _TEXT if record.get(key) is not None), None)
     if isinstance(text, list):
         pieces = [one.get("text") if isinstance(one, dict) else one for one in text]
@@ -407,7 +408,7 @@ def _reply_of(value: Any) -> Reply | None:  # noqa: ANN401 - of JSON
             return msgspec.convert(value, Reply)
         except msgspec.ValidationError:
             value = _first(value, ("message_id", *_ID))
-    message_id = (_word(value) or "").lstrip("@ ")
+    message_id = _word(value)
     return Reply(message_id) if message_id else None
 
 

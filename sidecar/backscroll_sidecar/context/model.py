@@ -234,7 +234,7 @@ class BuiltContext(msgspec.Struct, frozen=True, eq=False):
 
     `content`, uint8[n], has the fields of payloads, text, items and messages as they are sent; `payload_messages` are
     those of the payload as values, where they were asked for. `narrow_thread_id` is the thread whose messages alone
-    were candidates; empty: the whole channel was looked at.
+    were candidates; empty: the whole channel was looked at. `session_id`: the session that it is for, if one is known.
     """
 
     context_id: str
@@ -259,6 +259,7 @@ class BuiltContext(msgspec.Struct, frozen=True, eq=False):
     explanation: Explanation | None = None
     channel: str = ""
     narrow_thread_id: str = ""
+    session_id: str = ""
     model: str = ""
     payload_messages: tuple[NeutralMessage, ...] = ()
     language: Language = Language.EN

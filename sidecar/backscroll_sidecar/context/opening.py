@@ -32,6 +32,7 @@ from backscroll_sidecar.errors import InvalidRequest, StoreUnavailable, unknown_
 from backscroll_sidecar.ports import Clock, HistoryReader
 from backscroll_sidecar.sessions.session import Session
 from backscroll_sidecar.strategies import StrategyQuery
+from backscroll_sidecar.summaries.compaction import Conversation
 
 MOST_OF_USER = 1_000
 """Of what somebody said in all channels so many messages are looked through, the newest."""
@@ -54,13 +55,13 @@ class StoredSummary(Protocol):
 class StoredSummaries(Protocol):
     """Where a build gets the summary of a channel, or of one thread of it, from."""
 
-    def is_known(self, key: ChannelKey, thread_id: str) -> bool:
+    def is_known(self, conversation: Conversation) -> bool:
         """Whether `known` can tell; else it must be read."""
 
-    def known(self, key: ChannelKey, thread_id: str) -> Sequence[StoredSummary]:
+    def known(self, conversation: Conversation) -> Sequence[StoredSummary]:
         """The newest ones, the newest first."""
 
-    async def read(self, key: ChannelKey, thread_id: str) -> Sequence[StoredSummary]:
+    async def read(self, conversation: Conversation) -> Sequence[StoredSummary]:
         """The same from the store. Raises `StoreUnavailable`."""
 
 
@@ -268,19 +269,21 @@ class Opening:
 
         None of them tells of what was said after the question, or is hidden from the asker.
         """
-        summaries, key, thread_id = self._summaries, request.key, question.narrow_thread_id
-        if summaries is None or request.without_summary or not key.channel:
+        summaries, thread_id = self._summaries, question.narrow_thread_id
+        if summaries is None or request.without_summary or not request.key.channel:
             return (), ()
+        session_id = "" if thread_id else request.viewer.session_id
+        conversation = Conversation(request.key, thread_id, session_id)
         try:
-            if summaries.is_known(key, thread_id):
-                found = summaries.known(key, thread_id)
+            if summaries.is_known(conversation):
+                found = summaries.known(conversation)
             else:
-                found = await deadline.bound(summaries.read(key, thread_id), SOURCE_SHARE)
+                found = await deadline.bound(summaries.read(conversation), SOURCE_SHARE)
         except Exception as error:  # it costs only itself
             reason = reason_of(error)
             log.warning("a summary is unavailable", reason=reason, exc_info=reason == "ERROR")
             return (), (Degradation("gather", reason, "summary"),)
-        return [one for one in found if _may_be_told(one, question)], ()
+        return [one for one in found if _may_be_told(one, question, conversation)], ()
 
     async def asked_now_ms(self, key: ChannelKey) -> int:
         """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
@@ -306,7 +309,7 @@ class Opening:
         return view
 
 
-def _may_be_told(summary: StoredSummary, question: Question) -> bool:
+def _may_be_told(summary: StoredSummary, question: Question, conversation: Conversation) -> bool:
     """Whether all that a summary tells of was said before the question, and its asker may see it."""
     view = question.view
     if summary.newest_ms > question.asked_at_ms:
@@ -315,7 +318,9 @@ def _may_be_told(summary: StoredSummary, question: Question) -> bool:
         return True
     told = view.seq <= summary.upto_seq
     hidden = view.state == HIDDEN
-    # What is not for everybody is in no summary.
-    for_all = np.array([not audience for _, audience in view.scopes], np.bool_)
-    hidden |= (view.state == WITHHELD) & for_all[view.scope]
+    session_id = conversation.session_id
+    told_of = [  # what is not for everybody is in no summary, of another session not in a session's
+        not audience and (not session_id or of in ("", session_id)) for of, audience in view.scopes
+    ]
+    hidden |= (view.state == WITHHELD) & np.array(told_of, np.bool_)[view.scope]
     return not bool((hidden & told).any())

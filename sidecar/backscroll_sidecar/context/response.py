@@ -102,6 +102,7 @@ def built_context(
         explanation=_explained(opened, picked, fitted) if request.explain else None,
         channel=request.key.channel,
         narrow_thread_id=question.narrow_thread_id,
+        session_id=request.viewer.session_id,
         model=model,
         language=parts.texts.language,
         omit=request.omit,

@@ -16,6 +16,7 @@ from backscroll_sidecar.rooms.rounds import RoundService
 from backscroll_sidecar.rooms.service import SessionService
 from backscroll_sidecar.sessions.directory import SessionDirectory
 from backscroll_sidecar.sessions.modes.registry import Modes
+from backscroll_sidecar.summaries.service import Summaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,11 @@ class Rooms:
         builder: ContextBuilder,
         chat: ChatService,
         model: ChatModel,
+        summaries: Summaries,
     ) -> Rooms:
         """Put them together."""
         sessions = SessionService(reader, writer, history, directory, modes, clock)
         preparing = Preparing(reader, builder, modes, clock)
-        rounds = RoundService(sessions, preparing, reader, history, chat, model, clock)
+        rounds = RoundService(sessions, preparing, reader, history, chat, model, summaries, clock)
         moves = Moves(sessions, preparing, reader, history, builder, clock)
         return cls(sessions, rounds, moves, SessionExports(sessions, reader, history))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
@@ -29,7 +30,7 @@ from backscroll_sidecar.domain import Message
 from backscroll_sidecar.errors import BackscrollError, Reason
 from backscroll_sidecar.ports import Clock, HistoryReader
 from backscroll_sidecar.rooms.preparing import Preparing, awaited_personas
-from backscroll_sidecar.rooms.prompting import Asking, context_of
+from backscroll_sidecar.rooms.prompting import Asking, context_of, window_of
 from backscroll_sidecar.rooms.round_events import (
     Answers,
     Interrupted,
@@ -55,6 +56,8 @@ from backscroll_sidecar.sessions.participants import Participant
 from backscroll_sidecar.sessions.routing import IgnoredReason, RouteReason, Target
 from backscroll_sidecar.sessions.session import Session
 from backscroll_sidecar.sessions.speaker_guard import SpeakerGuard
+from backscroll_sidecar.summaries.compaction import CompactionSettings, Conversation
+from backscroll_sidecar.summaries.service import Summaries
 
 log = structlog.get_logger(__name__)
 
@@ -72,12 +75,14 @@ class RoundRunner:
         preparing: Preparing,
         reader: HistoryReader,
         chat: ChatService,
+        summaries: Summaries,
         clock: Clock,
     ) -> None:
         self._sessions = sessions
         self._preparing = preparing
         self._reader = reader
         self._chat = chat
+        self._summaries = summaries
         self._clock = clock
 
     async def events(
@@ -482,7 +487,27 @@ class RoundRunner:
             await self._sessions.keep(run.session.key, (run.record(),))
         except BackscrollError as error:
             log.warning("the end of a round was not stored", error=error.reason.value)
+        self._summarise(run)
         return await self._ended(run, ending)
+
+    def _summarise(self, run: RunningRound) -> None:
+        """Have the session summarised, where its settings or its mode say when."""
+        policy, traits = run.session.effective_policy, run.play.mode.traits
+        messages, tokens = policy.summarise_after_messages, policy.summarise_after_tokens
+        messages = traits.summarise_after_messages if messages is None else messages
+        tokens = traits.summarise_after_tokens if tokens is None else tokens
+        if messages or tokens:
+            conversation = Conversation(run.session.key, session_id=run.session.id)
+            window = window_of(policy, run.play)
+            kept = min(window, messages // 2) if messages else window
+            settings = CompactionSettings(
+                threshold_tokens=tokens or sys.maxsize,
+                threshold_messages=messages or sys.maxsize,
+                keep_tokens=0,
+                keep_messages=kept,
+                must_gain=False,
+            )
+            self._summaries.compact_if_due(conversation, settings)
 
     async def _ended(self, run: RunningRound, ending: RoundEnding) -> RoundEnded:
         steps = run.body.steps

@@ -74,6 +74,7 @@ from backscroll_sidecar.rooms.tables import play_of
 from backscroll_sidecar.sessions.modes.base import Unaddressed
 from backscroll_sidecar.sessions.routing import RouteReason, Target
 from backscroll_sidecar.sessions.session import Session
+from backscroll_sidecar.summaries.service import Summaries
 
 log = structlog.get_logger(__name__)
 
@@ -97,6 +98,7 @@ class RoundService:
         history: HistoryService,
         chat: ChatService,
         model: ChatModel,
+        summaries: Summaries,
         clock: Clock,
     ) -> None:
         self._sessions = sessions
@@ -104,7 +106,7 @@ class RoundService:
         self._reader = reader
         self._history = history
         self._chat = chat
-        self._runner = RoundRunner(sessions, preparing, reader, chat, clock)
+        self._runner = RoundRunner(sessions, preparing, reader, chat, summaries, clock)
         self._chooser = Chooser(model)
         self._clock = clock
         self._locks: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()

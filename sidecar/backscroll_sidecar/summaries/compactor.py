@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -63,8 +64,6 @@ LARGE_SHARE = 2
 """Where what stays as it is takes so many times what it should, something in it is too large."""
 TITLE_TOKENS = 12
 """Between notes and words."""
-KEPT_MESSAGES = 20
-"""The newest so many are never summarised."""
 WORDS_TOKENS = 500
 """The most of a summary without notes of a model."""
 WORDS_BESIDE_NOTES = 200
@@ -111,9 +110,16 @@ class Compactor:
         self._callers: Counter[Conversation] = Counter()
 
     async def compact(
-        self, conversation: Conversation, *, focus: str = "", with_model: bool = True
+        self,
+        conversation: Conversation,
+        *,
+        focus: str = "",
+        with_model: bool = True,
+        settings: CompactionSettings | None = None,
     ) -> Compaction:
         """Summarise what stands before the newest part. Who comes meanwhile waits, and finds it done.
+
+        `settings`: how, where that is not as usual.
 
         Raises
         ------
@@ -128,35 +134,48 @@ class Compactor:
         self._callers[conversation] += 1
         try:
             async with lock:
+                compact = partial(
+                    self._compact,
+                    conversation,
+                    focus,
+                    settings or self._settings,
+                    with_model=with_model,
+                )
                 try:
-                    return await self._compact(conversation, focus, with_model=with_model)
+                    return await compact()
                 except Gone:  # something of it was taken back meanwhile
-                    return await self._compact(conversation, focus, with_model=with_model)
+                    return await compact()
         finally:
             self._callers[conversation] -= 1
             if not self._callers[conversation]:
                 del self._callers[conversation], self._locks[conversation]
 
-    async def missing(self, conversation: Conversation) -> Missing:
+    async def missing(
+        self, conversation: Conversation, settings: CompactionSettings | None = None
+    ) -> Missing:
         """What must still come behind the summary before a compaction begins by itself."""
         previous = next(iter(await self.newest(conversation)), None)
         rows = await self._rows_behind(conversation, previous)
-        settings = self._settings
-        if len(rows) <= KEPT_MESSAGES:
-            return Missing(settings.threshold_tokens, KEPT_MESSAGES + 1 - len(rows))
+        settings = settings or self._settings
+        if len(rows) <= settings.keep_messages:
+            return Missing(settings.threshold_tokens, settings.keep_messages + 1 - len(rows))
         tokens = sum(settings.counted(entry_of(one).tokens) for one in rows)
         return Missing(settings.threshold_tokens - tokens, settings.threshold_messages - len(rows))
 
     async def newest(self, conversation: Conversation) -> tuple[Summary, ...]:
         """The summary that holds now and the one before it, the newest first, from the store."""
-        key, thread_id = conversation
-        now_ms = self._clock.now_ms()
+        key, now_ms = conversation.key, self._clock.now_ms()
         return summaries_of(
-            await self._reader.newest_records(key, SUMMARY, thread_id, now_ms, GENERATIONS)
+            await self._reader.newest_records(key, SUMMARY, conversation.owner, now_ms, GENERATIONS)
         )
 
     async def _compact(
-        self, conversation: Conversation, focus: str, *, with_model: bool
+        self,
+        conversation: Conversation,
+        focus: str,
+        settings: CompactionSettings,
+        *,
+        with_model: bool,
     ) -> Compaction:
         since = self._writer.erasures_seen  # before anything is read: what goes from now on counts
         previous = next(iter(await self.newest(conversation)), None)
@@ -168,8 +187,7 @@ class Compactor:
         ):
             raise unknown_channel()
         entries = [entry_of(one) for one in rows]
-        settings = self._settings
-        cut = find_cut(entries, settings.keep_tokens, KEPT_MESSAGES)
+        cut = find_cut(entries, settings.keep_tokens, settings.keep_messages)
         first_id = entries[0].message_id if entries else ""
         if cut is None:
             return Compaction(Outcome.NOTHING_TO_DO, previous, first_id)
@@ -177,7 +195,7 @@ class Compactor:
         kept = entries[cut.first_kept :]
         kept_tokens = sum(one.tokens for one in kept)
         largest = max(kept, key=lambda one: one.tokens).message_id
-        room = most_after(before) - kept_tokens
+        room = (most_after(before) if settings.must_gain else before) - kept_tokens
         least = max(previous.tokens + TITLE_TOKENS if previous else 0, LEAST_SUMMARY_TOKENS)
         if room < least:  # whatever a summary says
             is_large = kept_tokens > LARGE_SHARE * max(settings.keep_tokens, 1)
@@ -216,16 +234,20 @@ class Compactor:
         self, conversation: Conversation, previous: Summary | None
     ) -> list[StoredMessage]:
         """The live messages behind the summary, in order of arrival; without one, the newest `MAX_ROWS`."""
-        key, thread_id = conversation
+        key = conversation.key
         after = previous.upto_seq if previous else 0
         if previous is None and (info := await self._reader.channel_info(key)) is not None:
             after = max(0, info.last_seq - MAX_ROWS)
         rows: list[StoredMessage] = []
         while len(rows) < MAX_ROWS:
             page = await self._reader.list_messages(
-                key, ListQuery(limit=PAGE_ROWS, after_seq=after, thread_id=thread_id)
+                key, ListQuery(limit=PAGE_ROWS, after_seq=after, thread_id=conversation.thread_id)
             )
-            rows += [one for one in page if one.state is MessageState.LIVE]
+            rows += [
+                one
+                for one in page
+                if one.state is MessageState.LIVE and conversation.holds(one.message)
+            ]
             if len(page) < PAGE_ROWS:
                 break
             after = page[-1].seq
@@ -280,7 +302,7 @@ class Compactor:
         since: int,
     ) -> None:
         """Keep a generation."""
-        key, thread_id = conversation
+        key = conversation.key
         named = (about_text(one.message.id) for one in replaced)
         before = summary.generation - 1
         await self._writer.submit(
@@ -291,7 +313,7 @@ class Compactor:
                 encode_summary(summary),
                 (about_chain(summary.chain), *named),
                 self._clock.now_ms(),
-                owner=thread_id,
+                owner=conversation.owner,
                 turn=TurnMark(since),
                 after=record_id(summary.chain, before) if before else "",
             )

@@ -57,19 +57,18 @@ class Summaries:
 
     # --- what builds ask ---------------------------------------------------------------------------
 
-    def is_known(self, key: ChannelKey, thread_id: str) -> bool:
+    def is_known(self, conversation: Conversation) -> bool:
         """Whether `known` can tell."""
-        return (key, thread_id) in self._known
+        return conversation in self._known
 
-    def known(self, key: ChannelKey, thread_id: str) -> tuple[Summary, ...]:
+    def known(self, conversation: Conversation) -> tuple[Summary, ...]:
         """The newest summary of a conversation that `is_known`, and the one before it."""
-        conversation = Conversation(key, thread_id)
         self._known.move_to_end(conversation)
         return self._known[conversation]
 
-    async def read(self, key: ChannelKey, thread_id: str) -> tuple[Summary, ...]:
+    async def read(self, conversation: Conversation) -> tuple[Summary, ...]:
         """The same from the store. Raises `StoreUnavailable`."""
-        conversation, mark = Conversation(key, thread_id), object()
+        key, mark = conversation.key, object()
         fresh = self._reading.setdefault(key, set())
         fresh.add(mark)
         try:
@@ -91,6 +90,12 @@ class Summaries:
         """See `Compactor.compact`."""
         self._missing.pop(conversation, None)
         return await self._compactor.compact(conversation, focus=focus, with_model=with_model)
+
+    def compact_if_due(self, conversation: Conversation, settings: CompactionSettings) -> None:
+        """Compact beside what runs, where so much stands behind the last summary."""
+        if conversation not in self._running and not self._is_closed:
+            self._running.add(conversation)
+            self._spawn(self._compact_if_due(conversation, settings))
 
     async def compact_within(self, conversation: Conversation, wait_s: float) -> None:
         """Compact, and wait so long for it: it goes on beside. A failure is logged."""
@@ -151,21 +156,30 @@ class Summaries:
         if len(self._missing) > REMEMBERED:
             self._missing.popitem(last=False)
 
-    async def _compact_if_due(self, conversation: Conversation) -> None:
+    async def _compact_if_due(
+        self, conversation: Conversation, settings: CompactionSettings | None = None
+    ) -> None:
         try:
             async with self._slots:
-                await self._compact(conversation, only_if_due=True)
+                await self._compact(conversation, settings, only_if_due=True)
         finally:
             self._running.discard(conversation)
 
-    async def _compact(self, conversation: Conversation, *, only_if_due: bool = False) -> None:
+    async def _compact(
+        self,
+        conversation: Conversation,
+        settings: CompactionSettings | None = None,
+        *,
+        only_if_due: bool = False,
+    ) -> None:
         try:
             if only_if_due:
-                missing = await self._compactor.missing(conversation)
+                missing = await self._compactor.missing(conversation, settings)
                 if not missing.is_due:
-                    self._await(conversation, missing)
+                    if settings is None:
+                        self._await(conversation, missing)
                     return
-            await self._compactor.compact(conversation)
+            await self._compactor.compact(conversation, settings=settings)
         except BackscrollError as error:
             log.warning("a conversation is not compacted now", reason=error.message)
         except Exception:

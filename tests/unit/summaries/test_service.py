@@ -123,16 +123,16 @@ def test_what_was_read_before_a_second_change_is_not_kept():
         compactor = Slow()
         summaries = Summaries(compactor, CompactionSettings())  # type: ignore[arg-type]
         erased = SimpleNamespace(stored=[], record=None, is_erasure=True)
-        first = asyncio.create_task(summaries.read(KEY, ""))
+        first = asyncio.create_task(summaries.read(Conversation(KEY)))
         await asyncio.sleep(0)
         summaries.publish(KEY, erased)  # type: ignore[arg-type]
-        second = asyncio.create_task(summaries.read(KEY, ""))
+        second = asyncio.create_task(summaries.read(Conversation(KEY)))
         await asyncio.sleep(0)
         compactor.gates[0].set()
         await first
         summaries.publish(KEY, erased)  # type: ignore[arg-type]
         compactor.gates[1].set()
         await second
-        return summaries.is_known(KEY, "")
+        return summaries.is_known(Conversation(KEY))
 
     assert not asyncio.run(tried())

@@ -13,6 +13,7 @@ from backscroll.results import Context
 from backscroll.v1 import context_pb2, message_pb2
 from backscroll.values import (
     Author,
+    AuthorVisibilityName,
     Embedding,
     LayoutName,
     Media,
@@ -38,29 +39,19 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class ContextOptions(TypedDict, total=False):
-    """The keywords of `build_context`, for the calls that build a context on their way."""
+class PromptOptions(TypedDict, total=False):
+    """The keywords of `build_context` that say what a prompt is like, whoever asks what."""
 
-    asker: str | Author | message_pb2.Author | None
-    trigger_message_id: str | None
-    asked_at: When | None
-    reply: str | Reply | message_pb2.Reply | None
-    mentions: Sequence[str | Mention | message_pb2.Mention]
-    thread_id: str | None
-    session_id: str | None
-    self_ids: Sequence[str]
     profile: str | None
     overrides: Overrides | Mapping[str, Any] | context_pb2.Overrides | None
     layout: LayoutName | int | None
     speaker_style: SpeakerStyleName | int | None
     time_style: TimeStyleName | int | None
     time_zone: str
-    system: str | SystemPrompt | context_pb2.SystemPrompt | None
     include_system: bool
     tools_json: str
     reserve_tokens: int | None
     preferences: Sequence[str]
-    query_embedding: Embedding | message_pb2.Embedding | None
     token_budget: int | None
     tokenizer: TokenizerName | int | None
     payload_formats: PayloadFormatName | Sequence[PayloadFormatName | int]
@@ -78,8 +69,26 @@ class ContextOptions(TypedDict, total=False):
     tool_outputs: ToolOutputsName | int | None
     tool_output_chars: int | None
     cache_marks: bool | None
-    pictures: str | Sequence[str | Media | message_pb2.MediaPart]
     include_pictures: bool
+    author_visibility: AuthorVisibilityName | int | None
+    allowed_author_ids: Sequence[str]
+
+
+class ContextOptions(PromptOptions, total=False):
+    """The keywords of `build_context`, for the calls that build a context on their way."""
+
+    asker: str | Author | message_pb2.Author | None
+    trigger_message_id: str | None
+    asked_at: When | None
+    reply: str | Reply | message_pb2.Reply | None
+    mentions: Sequence[str | Mention | message_pb2.Mention]
+    thread_id: str | None
+    session_id: str | None
+    self_ids: Sequence[str]
+    system: str | SystemPrompt | context_pb2.SystemPrompt | None
+    query_embedding: Embedding | message_pb2.Embedding | None
+    pictures: str | Sequence[str | Media | message_pb2.MediaPart]
+    viewer_id: str
 
 
 def _unexpected(name: str) -> TypeError:
@@ -146,6 +155,9 @@ def build_context(
     cache_marks: bool | None = None,
     pictures: str | Sequence[str | Media | message_pb2.MediaPart] = (),
     include_pictures: bool = False,
+    viewer_id: str = "",
+    author_visibility: AuthorVisibilityName | int | None = None,
+    allowed_author_ids: Sequence[str] = (),
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -171,7 +183,7 @@ def build_context(
     thread_id
         Only messages of this container of the channel.
     session_id
-        The session whose mode, personas and profile apply.
+        The session: lines of others are left out, and `viewer_id` sees what that participant may.
     self_ids
         The bot's own user ids, or the only one as text; other bots' lines are shown as theirs.
     profile, overrides
@@ -232,6 +244,13 @@ def build_context(
     include_pictures
         Show those of the stored question and of the message it replies to, too, where their uri is
         such a link.
+    viewer_id
+        For whose eyes it is: a participant of the session, a user or a bot. It sees what is for
+        everybody, what is for it, and what it wrote; of a session what was said while it took part.
+        "": the first of `self_ids`, else what is for everybody.
+    author_visibility, allowed_author_ids
+        Whose text is shown: "all", that of an "allowlist", or theirs and what the question replies
+        to ("allowlist_quote"). The asker's and `self_ids`' always is. None: the session's, else all.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -300,6 +319,9 @@ def build_context(
         cache_marks=cache_marks,
         pictures=pictures,
         include_pictures=include_pictures,
+        viewer_id=viewer_id,
+        author_visibility=author_visibility,
+        allowed_author_ids=allowed_author_ids,
     )
     response: context_pb2.BuildContextResponse = yield Call("BuildContext", request, timeout_s)
     return Context.of(response, request)
