@@ -268,6 +268,13 @@ class AsyncClient:
                         step = conversation.throw(error)
                     else:
                         step = next(conversation)
+                elif isinstance(step, Call):
+                    try:
+                        response = await self._call(step)
+                    except BackscrollError as error:
+                        step = conversation.throw(error)
+                    else:
+                        step = conversation.send(response)
                 else:
                     step = conversation.send(await step.awaited())
 

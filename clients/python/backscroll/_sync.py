@@ -253,6 +253,13 @@ class Client:
                         step = conversation.throw(error)
                     else:
                         step = next(conversation)
+                elif isinstance(step, Call):
+                    try:
+                        response = self._call(step)
+                    except BackscrollError as error:
+                        step = conversation.throw(error)
+                    else:
+                        step = conversation.send(response)
                 else:
                     step = conversation.send(step.now())
 

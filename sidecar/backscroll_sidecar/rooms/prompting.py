@@ -61,7 +61,9 @@ def context_of(
     policy, language = session.effective_policy, play.table.language
     message, template = asking.message, asking.template
     question, told = asking.user_text, asking.told_ids
-    if task_messages is not None:
+    asker = None if message is None else message.author
+    if task_messages is not None:  # several people may have said it
+        asker, in_snapshot = None, False
         question = task_prompt([one.text for one in task_messages], language) or question
         told = (*told, *(one.id for one in task_messages))
     question = question or GO_ON[language]
@@ -73,7 +75,7 @@ def context_of(
         template,
         key=session.key,
         question=question,
-        asker=None if message is None else message.author,
+        asker=asker,
         trigger_message_id=message.id if message is not None and is_seen_before else "",
         own_question_id=message.id if message is not None and not is_seen_before else "",
         own_message_ids=told,

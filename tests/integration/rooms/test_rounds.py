@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from backscroll import Message
 from backscroll.v1 import message_pb2
 from backscroll.v1 import session_pb2 as pb
 from backscroll_sidecar.models.faults import failed
@@ -276,9 +277,7 @@ async def test_a_message_that_is_stored_already_is_named_by_its_id() -> None:
         assert (lost.refusal.reason, lost.refusal.field) == ("MESSAGE_NOT_FOUND", "message.id")
 
 
-def message_of(id_: str, text: str):
-    from backscroll import Message
-
+def message_of(id_: str, text: str) -> Message:
     return Message(id_, "u1", text)
 
 
@@ -359,7 +358,7 @@ async def test_two_front_ends_get_the_same_prompt(tmp_path) -> None:
         one = await chat.stub.PrepareRound(prepared(chat.session_id))
         other = await chat.stub.PrepareRound(prepared(chat.session_id))
     async with room(database=database) as chat:
-        third = await chat.stub.PrepareRound(prepared(one.contexts[0].context.items and chat_id(one)))
+        third = await chat.stub.PrepareRound(prepared(one.history[0].session_id))
     bodies = [answer.contexts[0].context.payloads[0].body for answer in (one, other, third)]
     assert bodies[0] == bodies[1] == bodies[2]
 
@@ -369,6 +368,3 @@ def prepared(session_id: str) -> pb.PrepareRoundRequest:
     ref = pb.SessionRef(session_id=session_id)
     return pb.PrepareRoundRequest(round=pb.StartRoundRequest(session=ref, message=message))
 
-
-def chat_id(answer: pb.PrepareRoundResponse) -> str:
-    return answer.history[0].session_id

@@ -7,12 +7,14 @@ from pathlib import Path
 import grpc
 import pytest
 
-from backscroll import AsyncClient
+from backscroll import Message
 from backscroll.errors import error_from
-from backscroll.v1 import history_pb2, history_pb2_grpc, message_pb2, session_pb2_grpc
 from backscroll.v1 import session_pb2 as pb
-from tests.integration.rooms.room import ANN, CATS, PERSONA, human, room, said, text_of
-from tests.kit.served import served
+from backscroll.v1 import session_pb2_grpc
+from backscroll_sidecar.config.settings import Settings
+from backscroll_sidecar.server import start_server
+from backscroll_sidecar.wiring import open_app
+from tests.integration.rooms.room import CATS, PERSONA, human, room, text_of
 
 
 @pytest.mark.row("S4-05")
@@ -109,9 +111,11 @@ async def test_another_space_project_or_owner_is_refused() -> None:
 
 @pytest.mark.row("S4-16")
 async def test_a_session_of_another_tenant_is_refused() -> None:
+    settings = Settings(database=Path(":memory:"), embedder="none")
     tokens = {"token-a": "a", "token-b": "b"}
-    async with served(":memory:", tokens=tokens) as (client, _):
-        async with grpc.aio.insecure_channel(client._target) as channel:
+    async with open_app(settings) as app:
+        server = await start_server(app, listen=["127.0.0.1:0"], tokens=tokens)
+        async with grpc.aio.insecure_channel(server.addresses[0]) as channel:
             stub = session_pb2_grpc.SessionServiceStub(channel)
 
             def by(token: str) -> tuple[tuple[str, str], ...]:
@@ -128,6 +132,7 @@ async def test_a_session_of_another_tenant_is_refused() -> None:
             assert (error.code.name, error.reason) == ("PERMISSION_DENIED", "NOT_ALLOWED")
             own = await stub.CreateSession(request, metadata=by("token-b"))
             assert own.created
+        await server.stop()
 
 
 @pytest.mark.row("S4-07")
@@ -135,12 +140,8 @@ async def test_many_writers_into_one_session(tmp_path: Path) -> None:
     writers, count = 32, 100
     async with room(database=tmp_path / "history.db") as chat:
         made = await chat.open(channel="group")
-        history = history_pb2_grpc.HistoryServiceStub(chat.stub.CreateSession._channel) if False else None
-        assert history is None
 
         async def write(number: int) -> None:
-            from backscroll import Message
-
             for line in range(count):
                 message = Message(
                     f"{number}-{line}", f"w{number}", f"line {line}", session_id=made.session_id
@@ -162,8 +163,6 @@ async def test_a_message_moves_updated_at() -> None:
     async with room() as chat:
         made = await chat.open(channel="group")
         await asyncio.sleep(0.005)
-        from backscroll import Message
-
         await chat.client.append("group", Message("m1", "u1", "hi", session_id=made.session_id))
         between = await chat.session()
         await chat.client.append("group", Message("m2", "u1", "hi"))
@@ -430,7 +429,3 @@ async def test_bad_lines_are_refused_by_their_number() -> None:
                 yield pb.ImportSessionRequest(lines=lines)
 
             assert (await chat.refused(chat.stub.ImportSession(requests())))[2] == field
-
-
-def test_imports_are_used() -> None:
-    assert AsyncClient and history_pb2 and message_pb2 and ANN and said

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import grpc
 import pytest
@@ -528,6 +529,7 @@ class App:
     chat: Any = None
     preferences: Any = None
     summaries: Any = None
+    rooms: Any = MagicMock()
     builds: Any = None
     features: Any = None
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
-from backscroll_sidecar.summaries.compaction import CompactionSettings, Missing
+from backscroll_sidecar.summaries.compaction import CompactionSettings, Conversation, Missing
 from backscroll_sidecar.summaries.cut_points import LINE_TOKENS
 from backscroll_sidecar.summaries.service import Summaries
 
@@ -21,7 +21,7 @@ class CountingCompactor:
         self.threshold, self.behind, self.came = threshold, 0.0, 0.0
         self.begun: list[float] = []
 
-    async def missing(self, _):
+    async def missing(self, _, __=None):
         return Missing(self.threshold - self.behind, 10_000)
 
     async def compact(self, _, **__):
@@ -51,7 +51,7 @@ def test_the_next_one_waits_for_a_quarter_of_the_threshold(sizes):
             counted = rule.counted(size + LINE_TOKENS)
             compactor.came += counted
             compactor.behind += counted
-            summaries.publish(KEY, SimpleNamespace(stored=[stored], record=None, is_erasure=False))  # type: ignore[arg-type]
+            summaries.publish(KEY, SimpleNamespace(stored=[stored], records=(), is_erasure=False))  # type: ignore[arg-type]
             for _ in range(4):
                 await asyncio.sleep(0)
         await summaries.close()
@@ -71,7 +71,7 @@ def test_a_thread_is_compacted_by_itself_and_nothing_begins_behind_the_end():
             super().__init__(8_000)
             self.seen: list[str] = []
 
-        async def missing(self, conversation):
+        async def missing(self, conversation, _=None):
             self.seen.append(conversation.thread_id)
             return Missing(1, 1)
 
@@ -87,7 +87,7 @@ def test_a_thread_is_compacted_by_itself_and_nothing_begins_behind_the_end():
                 )
                 for _ in range(count)
             ]  # fmt: skip
-            summaries.publish(KEY, SimpleNamespace(stored=stored, record=None, is_erasure=False))  # type: ignore[arg-type]
+            summaries.publish(KEY, SimpleNamespace(stored=stored, records=(), is_erasure=False))  # type: ignore[arg-type]
 
         say(6, "t")
         say(5, "")
@@ -122,7 +122,7 @@ def test_what_was_read_before_a_second_change_is_not_kept():
     async def tried() -> bool:
         compactor = Slow()
         summaries = Summaries(compactor, CompactionSettings())  # type: ignore[arg-type]
-        erased = SimpleNamespace(stored=[], record=None, is_erasure=True)
+        erased = SimpleNamespace(stored=[], records=(), is_erasure=True)
         first = asyncio.create_task(summaries.read(Conversation(KEY)))
         await asyncio.sleep(0)
         summaries.publish(KEY, erased)  # type: ignore[arg-type]

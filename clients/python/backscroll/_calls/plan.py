@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -20,10 +20,13 @@ CHAT_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One RPC with one response. No timeout_s: the client's; extra_s is time the server may wait."""
+    """One RPC with one response. No timeout_s: the client's; extra_s is time the server may wait.
+
+    `request` is an iterator of requests where the RPC takes a stream of them.
+    """
 
     rpc: str
-    request: ProtoMessage
+    request: ProtoMessage | Iterator[ProtoMessage]
     timeout_s: float | None = None
     extra_s: float = 0.0
 
@@ -44,17 +47,22 @@ def deadline_s(default_s: float, timeout_s: float | None, extra_s: float = 0.0) 
 
 Plan: TypeAlias = Generator[Call | ToolRun | ToolTable, Any, T]
 Listing: TypeAlias = Generator[Call | Sequence[T], Any, None]
-Conversation: TypeAlias = Generator[Stream[T] | ToolRun | ToolTable, Any, None]
+Conversation: TypeAlias = Generator[Stream[T] | Call | ToolRun | ToolTable, Any, None]
 
 
-def present(method: Callable[..., Any], description: Callable[..., Any], returns: str) -> None:
-    """Give a client's method the name, signature and documentation of its description."""
+def present(
+    method: Callable[..., Any], description: Callable[..., Any], returns: str, given: int = 0
+) -> None:
+    """Give a client's method the name, signature and documentation of its description.
+
+    The first `given` parameters are the object's own.
+    """
     method.__name__ = description.__name__
     method.__doc__ = description.__doc__
     signature = inspect.signature(description)
     myself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     result = signature.return_annotation.partition("[")[2].removesuffix("]")
     method.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[myself, *signature.parameters.values()],
+        parameters=[myself, *list(signature.parameters.values())[given:]],
         return_annotation=returns.format(result),
     )
