@@ -14,6 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 from backscroll._aio import AsyncClient
 from backscroll._channel import TlsConfig
+from backscroll._room import Room, Round
+from backscroll._room_aio import AsyncRoom, AsyncRound
 from backscroll._sync import Client
 from backscroll.errors import (
     BackscrollError,
@@ -27,6 +29,7 @@ from backscroll.errors import (
     Omitted,
     Overloaded,
     PermissionDenied,
+    Refused,
     Unauthenticated,
     Unavailable,
 )
@@ -41,6 +44,26 @@ from backscroll.events import (
     ToolCallEvent,
 )
 from backscroll.results import AppendReport, Context, SearchHits, text_of
+from backscroll.room_events import (
+    Ignored,
+    Interrupt,
+    LoopSuppressed,
+    Move,
+    PreparedRound,
+    RoundEnded,
+    RoundEvent,
+    RoundNotice,
+    RoundStarted,
+    Route,
+    StateChanged,
+    Target,
+    TargetContext,
+    TargetDelta,
+    TargetEnded,
+    TargetStarted,
+    TargetToolCall,
+)
+from backscroll.room_values import Participant, Persona, Presence, RoomPolicy
 from backscroll.values import (
     Author,
     Embedding,
@@ -65,6 +88,8 @@ except PackageNotFoundError:  # run from a copy of the sources
 __all__ = [
     "AppendReport",
     "AsyncClient",
+    "AsyncRoom",
+    "AsyncRound",
     "Author",
     "BackscrollError",
     "ChatAnswer",
@@ -79,24 +104,48 @@ __all__ = [
     "End",
     "ErrorEvent",
     "Gone",
+    "Ignored",
     "InternalError",
+    "Interrupt",
     "InvalidRequest",
+    "LoopSuppressed",
     "Media",
     "Member",
     "Mention",
     "Message",
+    "Move",
     "NotFound",
     "NotImplementedByServer",
     "Notice",
     "Omitted",
     "Overloaded",
     "Overrides",
+    "Participant",
     "PermissionDenied",
+    "Persona",
+    "PreparedRound",
+    "Presence",
     "ProviderState",
+    "Refused",
     "Reply",
+    "Room",
+    "RoomPolicy",
+    "Round",
+    "RoundEnded",
+    "RoundEvent",
+    "RoundNotice",
+    "RoundStarted",
+    "Route",
     "SearchHits",
+    "StateChanged",
     "Stay",
     "SystemPrompt",
+    "Target",
+    "TargetContext",
+    "TargetDelta",
+    "TargetEnded",
+    "TargetStarted",
+    "TargetToolCall",
     "TlsConfig",
     "ToolCall",
     "ToolCallEvent",

@@ -194,8 +194,9 @@ def participant_of(given: AnyParticipant) -> Participant | session_pb2.Participa
 
 def participants_of(given: AnyParticipant | Sequence[AnyParticipant]) -> list[object]:
     """Participants of a list, or one alone."""
-    one = isinstance(given, str | Author | Participant | session_pb2.Participant)
-    return [participant_of(each) for each in ((given,) if one else given)]  # type: ignore[union-attr, list-item]
+    if isinstance(given, str | Author | Participant | session_pb2.Participant):
+        return [participant_of(given)]
+    return [participant_of(each) for each in given]
 
 
 def policy_of(given: AnyPolicy | None) -> object:

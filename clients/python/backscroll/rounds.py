@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from backscroll.results import text_of
 from backscroll.room_events import (
     Interrupt,
     RoundEnded,
@@ -44,25 +43,7 @@ class Replies(Mapping[str, str]):
 
 
 class RoundLog:
-    """What has come of a round so far.
-
-    Attributes
-    ----------
-    request_id, session_id : str
-        `resume` of the session's room goes on with the round.
-    events : list of RoundEvent
-        Every event so far.
-    replies : mapping of str to str
-        What each persona answered, by name or id; without those who failed.
-    started, ended : RoundStarted, RoundEnded, or None
-        The first and the last event, once they came.
-    state : dict or None
-        The state of the mode, where the round changed it.
-    errors : dict of str to TargetEnded
-        What went wrong with whose answer, by name. Nothing raises for it.
-    interrupts : list of Interrupt
-        What the round waits for.
-    """
+    """What has come of a round so far."""
 
     def __init__(self, request_id: str, session_id: str) -> None:
         self.request_id = request_id
@@ -75,22 +56,6 @@ class RoundLog:
         self.errors: dict[str, TargetEnded] = {}
         self.interrupts: list[Interrupt] = []
         self._names: dict[str, str] = {}
-
-    @property
-    def responses(self) -> tuple[message_pb2.Message, ...]:
-        """The answers as stored, in the order of those who gave them; empty until the round ended."""
-        return () if self.ended is None else self.ended.responses
-
-    @property
-    def route(self) -> Route | None:
-        """Who answers, and why; None until the round began."""
-        return None if self.started is None else self.started.route
-
-    @property
-    def announcements(self) -> list[str]:
-        """What the mode announced to everybody, in order."""
-        changes = [one for one in self.events if isinstance(one, StateChanged)]
-        return [text_of(one) for each in changes for one in each.announcements if not one.audience]
 
     def name_of(self, target_id: str) -> str:
         """What a persona of the round is called."""
@@ -120,6 +85,76 @@ class RoundLog:
             case _:
                 pass
 
+
+class RoundView:
+    """What both clients' rounds show of their log; see `RoundLog`."""
+
+    def __init__(self, log: RoundLog) -> None:
+        self._log = log
+
+    @property
+    def request_id(self) -> str:
+        """Names the round: `resume` of the room goes on with it."""
+        return self._log.request_id
+
+    @property
+    def session_id(self) -> str:
+        """The session it is said in."""
+        return self._log.session_id
+
+    @property
+    def events(self) -> Sequence[RoundEvent]:
+        """Every event so far."""
+        return self._log.events
+
+    @property
+    def replies(self) -> Mapping[str, str]:
+        """What each persona answered, by name or id; without those who failed or were silent."""
+        return self._log.replies
+
+    @property
+    def responses(self) -> tuple[message_pb2.Message, ...]:
+        """The answers as stored, in the order of those who gave them; empty until the round ended."""
+        return () if self._log.ended is None else self._log.ended.responses
+
+    @property
+    def route(self) -> Route | None:
+        """Who answers, and why; None until the round began."""
+        return None if self._log.started is None else self._log.started.route
+
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """The state of the mode; None where the round did not change it."""
+        return self._log.state
+
+    @property
+    def announcements(self) -> list[message_pb2.Message]:
+        """What the mode announced, each for its `audience` (empty: everybody), in order."""
+        changes = [one for one in self._log.events if isinstance(one, StateChanged)]
+        return [message for one in changes for message in one.announcements]
+
+    @property
+    def errors(self) -> Mapping[str, TargetEnded]:
+        """What went wrong with whose answer, by name. Nothing raises for it."""
+        return self._log.errors
+
+    @property
+    def interrupts(self) -> Sequence[Interrupt]:
+        """What the round waits for, where the bot's own functions did not answer."""
+        return self._log.interrupts
+
+    @property
+    def ended(self) -> RoundEnded | None:
+        """The last event; None until it came."""
+        return self._log.ended
+
+    def name_of(self, target_id: str) -> str:
+        """What a persona of the round is called."""
+        return self._log.name_of(target_id)
+
     def __repr__(self) -> str:
-        how = "under way" if self.ended is None else self.ended.reason
-        return f"<{type(self).__name__} {self.request_id} in {self.session_id}: {how}, {self.replies!r}>"
+        log = self._log
+        how = "under way" if log.ended is None else log.ended.reason
+        return (
+            f"<{type(self).__name__} {log.request_id} in {log.session_id}: {how}, {log.replies!r}>"
+        )

@@ -120,7 +120,8 @@ class RoundService:
         session = await self._session_of(request)
         request_id = request.request_id or secrets.token_hex(16)
         check_active(session)
-        burst = self._burst_of(session, request_id, request)
+        is_known = await self._find(session, request_id) is not None
+        burst = None if is_known else self._burst_of(session, request_id, request)
         if burst is not None and burst.leader_id != request_id:
             async for event in self._joined(session, request, request_id, burst):
                 yield event
@@ -329,6 +330,10 @@ class RoundService:
             raise InvalidRequest(
                 "message has no text", field="message.parts", reason=Reason.QUESTION_MISSING
             )
+        if given.id and (stored := await self._stored(session, given.id)) is not None:
+            known = stored.message
+            if (known.author.id, known.text) == (given.author.id, given.text):
+                return known, True
         made_id = f"{round_id(session, request_id)}:message"
         message = replace(
             given,

@@ -66,3 +66,22 @@ def present(
         parameters=[myself, *list(signature.parameters.values())[given:]],
         return_annotation=returns.format(result),
     )
+
+
+def present_waited(
+    method: Callable[..., Any], description: Callable[..., Any], returns: str
+) -> None:
+    """As `present`, for the call of a room that waits for the whole round."""
+    present(method, description, returns, 1)
+    method.__name__ = "ask"
+    method.__doc__ = _ASK
+
+
+_ASK = """Say something in the room, wait for all the answers, and return the round; otherwise as `say`.
+
+    Examples
+    --------
+    >>> room = client.room("cats", personas=[Persona("tom", "Tom")])
+    >>> room.ask("hello", "u1").replies["Tom"]
+    'Tom says: hello'
+    """

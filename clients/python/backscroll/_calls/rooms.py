@@ -9,9 +9,9 @@ from typing import Any
 
 from backscroll._calls.plan import BULK_TIMEOUT_S, Call, Listing, Plan, Stream
 from backscroll._encode import encode
-from backscroll._round_events import move_of, prepared_of, route_of
+from backscroll._round_events import move_of
 from backscroll.errors import NotFound
-from backscroll.room_events import Move, PreparedRound, Route
+from backscroll.room_events import Move
 from backscroll.room_values import (
     AnyParticipant,
     AnyPolicy,
@@ -20,18 +20,8 @@ from backscroll.room_values import (
     participants_of,
     policy_of,
 )
-from backscroll.v1 import message_pb2, session_pb2
-from backscroll.values import (
-    Author,
-    Mention,
-    Message,
-    Reply,
-    When,
-    author_of,
-    mentions_of,
-    parts_of,
-    reply_of,
-)
+from backscroll.v1 import session_pb2
+from backscroll.values import When
 
 
 @dataclass(slots=True)
@@ -277,44 +267,6 @@ def act(
     return move_of(response)
 
 
-def route(
-    core: RoomCore,
-    text: str | Message,
-    author: str | Author | None = None,
-    *,
-    targets: Sequence[str] = (),
-    timeout_s: float | None = None,
-) -> Plan[Route]:
-    """Say who would answer a message, and why. It stores nothing.
-
-    Examples
-    --------
-    >>> room = client.room("cats", personas=[Persona("tom", "Tom"), Persona("kit", "Kit")])
-    >>> room.route("@Tom hello", "u1").reasons
-    {'tom': 'mention'}
-    """
-    yield from begun(core, timeout_s)
-    request = encode(
-        session_pb2.RouteMessageRequest,
-        session=core.ref,
-        message=said(text, author),
-        targets=targets,
-    )
-    response: session_pb2.RouteMessageResponse = yield Call("RouteMessage", request, timeout_s)
-    return route_of(response.route)
-
-
-def prepared(
-    core: RoomCore, request: session_pb2.StartRoundRequest, timeout_s: float | None
-) -> Plan[PreparedRound]:
-    """Ask what a round would go by."""
-    yield from begun(core, timeout_s)
-    response: session_pb2.PrepareRoundResponse = yield Call(
-        "PrepareRound", session_pb2.PrepareRoundRequest(round=request), timeout_s
-    )
-    return prepared_of(response, request.context)
-
-
 def states(
     core: RoomCore, *, page_size: int | None = None, timeout_s: float | None = None
 ) -> Listing[session_pb2.SessionState]:
@@ -395,31 +347,3 @@ def export(core: RoomCore, *, timeout_s: float | None = BULK_TIMEOUT_S) -> Strea
     """
     request = session_pb2.ExportSessionRequest(session=core.ref)
     return Stream(Call("ExportSession", request, timeout_s), lambda response: response.lines)
-
-
-def said(
-    text: str | Message,
-    author: str | Author | None,
-    *,
-    id: str = "",
-    reply_to: str | Reply | message_pb2.Reply | None = None,
-    mentions: Sequence[str | Mention | message_pb2.Mention] = (),
-    audience: Sequence[str] = (),
-) -> message_pb2.Message:
-    """What is said, as protobuf. A `Message` is taken as it is, but for what is given beside it."""
-    given = encode(
-        message_pb2.Message,
-        id=id,
-        author=author_of(author),
-        reply=reply_of(reply_to),
-        mentions=mentions_of(mentions),
-        audience=audience,
-    )
-    if isinstance(text, Message):
-        message = text.to_proto()
-        message.MergeFrom(given)
-        return message
-    if author is None:
-        raise TypeError("who says it? give an author: an id, or an Author")
-    given.parts.extend(parts_of(text, ()))
-    return given

@@ -1,198 +1,29 @@
-"""Rounds: a message is said, whoever is to answer is asked, the bot's tools run, and what broke off goes on."""
+"""Rounds: a message is said, and whoever is to answer is asked."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypedDict, Unpack
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, Unpack
 
-from backscroll._calls.context import PromptOptions, context_request
-from backscroll._calls.plan import Call, Conversation, Stream
-from backscroll._calls.rooms import RoomCore, begun, said
+from backscroll._calls.plan import Call, Plan
+from backscroll._calls.rooms import RoomCore, begun
+from backscroll._calls.round_plan import RoundPlan, answers_of
+from backscroll._calls.round_requests import (
+    RoundOptions,
+    RoundTools,
+    round_request,
+    said,
+    table_of,
+)
 from backscroll._encode import encode
-from backscroll._round_events import round_event_of
-from backscroll._tools import ToolRun, ToolTable
-from backscroll.errors import BackscrollError, Unavailable
-from backscroll.room_events import (
-    Interrupt,
-    RoundEnded,
-    RoundEvent,
-    RoundStarted,
-    StateChanged,
-    TargetDelta,
-    TargetEnded,
-    TargetStarted,
-)
-from backscroll.rounds import RoundLog
-from backscroll.v1 import context_pb2, message_pb2, session_pb2
-from backscroll.values import (
-    Author,
-    Mention,
-    Message,
-    PayloadFormatName,
-    Reply,
-    ToolCall,
-    ToolResult,
-)
+from backscroll._round_events import prepared_of, route_of
+from backscroll.room_events import PreparedRound, Route
+from backscroll.v1 import message_pb2, session_pb2
+from backscroll.values import Author, Mention, Message, Reply, ToolResult
 
 ROUND_TIMEOUT_S = 300.0
-_MAX_EXCHANGES = 100
-"""Most exchanges of tools in a round. The server ends a turn much earlier."""
-_MAX_BREAKS = 5
-
-RoundTools: TypeAlias = Mapping[str, Callable[..., Any]] | Sequence[Callable[..., Any]]
 Answers: TypeAlias = Mapping[str, Sequence[ToolResult]]
 """The results of tools, by the id of the interrupt that waits for them."""
-
-
-class ModelOptions(TypedDict, total=False):
-    """How the models of a round are called; as for `stream_chat`."""
-
-    temperature: float | None
-    max_tool_iterations: int | None
-    enable_tools: bool | None
-    max_output_tokens: int | None
-    extra_body_json: str
-    model_api: PayloadFormatName | int | None
-
-
-class RoundOptions(PromptOptions, ModelOptions, total=False):
-    """Settings of a round: those of `build_context` that say what a prompt is like, and those of the model."""
-
-
-class RoundPlan:
-    """A round as the bot sees it: what to send next, given what was said. `log` is what has come of it."""
-
-    def __init__(
-        self,
-        core: RoomCore,
-        request: session_pb2.StartRoundRequest | session_pb2.ResumeRoundRequest,
-        table: ToolTable | None,
-        timeout_s: float | None,
-    ) -> None:
-        self._core = core
-        self._request = request
-        self._context = getattr(request, "context", context_pb2.BuildContextRequest())
-        self._table = table
-        self._timeout_s = timeout_s
-        self._open: list[Interrupt] = []
-        self._exchanges, self._breaks = 0, 0
-        self._heard = _Heard(getattr(request, "after_sequence", 0))
-        self.log = RoundLog(request.request_id, core.ref.session_id)
-
-    def events(self) -> Conversation[RoundEvent]:
-        """Stream, run the tools asked for, go on; what broke off is gone on with, nobody is asked twice."""
-        try:
-            yield from begun(self._core, None)
-            if self._table is not None:
-                yield self._table
-            while True:
-                before = self._heard.sequence
-                try:
-                    yield Stream(self._call(), self._unpacked)
-                except Unavailable as error:
-                    self._broke_off(error, before)
-                    continue
-                if not self._open:
-                    return
-                answers = []
-                for one in self._open:
-                    results = []
-                    for run in self._runs(one.calls):
-                        results.append((yield run))
-                    answers.append(answers_of(one.interrupt_id, results))
-                self._go_on(answers)
-        except BackscrollError as error:
-            error.request_id = self.log.request_id
-            raise
-
-    def _call(self) -> Call:
-        rpc = type(self._request).__name__.removesuffix("Request")
-        return Call(rpc, self._request, self._timeout_s)
-
-    def _runs(self, calls: Sequence[ToolCall]) -> list[ToolRun]:
-        assert self._table is not None
-        return [self._table.run_of(call) for call in calls]
-
-    def _broke_off(self, error: Unavailable, before: int) -> None:
-        """Ask for the rest of what was heard of; raise where nothing was: gRPC has tried again already."""
-        self._breaks += 1
-        if error.reason or self._heard.sequence == before or self._breaks > _MAX_BREAKS:
-            raise error
-        self._open.clear()
-        answers = getattr(self._request, "answers", ())
-        self._go_on(answers)
-
-    def _go_on(self, answers: Sequence[session_pb2.ToolAnswers]) -> None:
-        self._open = []
-        self._request = session_pb2.ResumeRoundRequest(
-            session=self._core.ref,
-            request_id=self.log.request_id,
-            after_sequence=self._heard.sequence,
-            answers=answers,
-        )
-
-    def _unpacked(
-        self, raw: session_pb2.StartRoundResponse | session_pb2.ResumeRoundResponse
-    ) -> Iterator[RoundEvent]:
-        event = round_event_of(raw.event, self._context)
-        if event is None or not self._heard.is_news(event):
-            return
-        if self._table is not None and self._exchanges < _MAX_EXCHANGES and self._is_ours(event):
-            return
-        self.log.take(event)
-        yield event
-
-    def _is_ours(self, event: RoundEvent) -> bool:
-        """Whether it only says that our functions are to be called."""
-        match event:
-            case Interrupt():
-                self._open.append(event)
-                return True
-            case TargetEnded(reason="interrupted"):
-                return True
-            case RoundEnded(reason="interrupted"):
-                self._exchanges += 1
-                return bool(self._open)
-            case _:
-                return False
-
-
-@dataclass(slots=True)
-class _Heard:
-    """What of a round was told already: one that goes on tells it again."""
-
-    sequence: int = 0
-    started: bool = False
-    steps: dict[str, int] = field(default_factory=dict)
-    over: set[tuple[str, int]] = field(default_factory=set)
-    versions: set[int] = field(default_factory=set)
-
-    def is_news(self, event: RoundEvent) -> bool:
-        """Whether an event tells something new. An answer that begins again is new: what was heard of it is void."""
-        self.sequence = max(self.sequence, event.sequence)
-        match event:
-            case RoundStarted():
-                was, self.started = self.started, True
-                return not was
-            case StateChanged():
-                is_new = event.state_version not in self.versions
-                self.versions.add(event.state_version)
-                return is_new
-            case TargetStarted():
-                self.steps[event.target_id] = event.step
-                return (event.target_id, event.step) not in self.over
-            case TargetEnded():
-                place = (event.target_id, self.steps.get(event.target_id, 0))
-                is_new = place not in self.over
-                if event.reason != "interrupted":
-                    self.over.add(place)
-                return is_new
-            case TargetDelta():
-                return (event.target_id, self.steps.get(event.target_id, 0)) not in self.over
-            case _:
-                return True
 
 
 def say(
@@ -354,54 +185,59 @@ def resume(
     return RoundPlan(core, request, table_of(tools, ""), timeout_s)
 
 
-def round_request(
+def route(
     core: RoomCore,
-    message: message_pb2.Message | None,
-    targets: Sequence[str],
-    request_id: str | None,
-    tools: RoundTools | None,
-    settings: RoundOptions,
-) -> tuple[session_pb2.StartRoundRequest, ToolTable | None]:
-    """The request of a round, and the functions that answer its calls of tools."""
-    given: dict[str, Any] = dict(settings)
-    model = {name: given.pop(name) for name in ModelOptions.__annotations__ if name in given}
-    if unknown := given.keys() - PromptOptions.__annotations__.keys():
-        raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}")
-    call = encode(context_pb2.ModelCall, **model)
-    table = None
-    if tools is not None and (call.enable_tools or not call.HasField("enable_tools")):
-        table = table_of(tools, given.get("tools_json", ""))
-        call.enable_tools = table is not None
-        given["tools_json"] = "" if table is None else table.schemas_json
+    text: str | Message,
+    author: str | Author | None = None,
+    *,
+    targets: Sequence[str] = (),
+    timeout_s: float | None = None,
+) -> Plan[Route]:
+    """Say who would answer a message, and why. It stores nothing.
+
+    Examples
+    --------
+    >>> room = client.room("cats", personas=[Persona("tom", "Tom"), Persona("kit", "Kit")])
+    >>> room.route("@Tom hello", "u1").reasons
+    {'tom': 'mention'}
+    """
+    yield from begun(core, timeout_s)
     request = encode(
-        session_pb2.StartRoundRequest,
-        request_id=request_id or uuid.uuid4().hex,
+        session_pb2.RouteMessageRequest,
         session=core.ref,
-        message=message,
+        message=said(text, author),
         targets=targets,
-        context=context_request("", "", **given),
-        model_call=call,
     )
-    return request, table
+    response: session_pb2.RouteMessageResponse = yield Call("RouteMessage", request, timeout_s)
+    return route_of(response.route)
 
 
-def table_of(tools: RoundTools | None, tools_json: str) -> ToolTable | None:
-    """The functions by name."""
-    if tools is None:
-        return None
-    if isinstance(tools, Sequence):
-        tools = {each.__name__: each for each in tools}
-    return ToolTable.of(tools, tools_json)
+def prepare(
+    core: RoomCore,
+    text: str | Message,
+    author: str | Author | None = None,
+    *,
+    targets: Sequence[str] = (),
+    reply_to: str | Reply | message_pb2.Reply | None = None,
+    mentions: Sequence[str | Mention | message_pb2.Mention] = (),
+    timeout_s: float | None = None,
+    **settings: Unpack[RoundOptions],
+) -> Plan[PreparedRound]:
+    """Say all that a round would go by, for bots that call the model themselves. It stores nothing.
 
+    Of each persona that would answer there is its context with its payload; `say` tells the parameters.
 
-def answers_of(interrupt_id: str, results: Sequence[ToolResult]) -> session_pb2.ToolAnswers:
-    """The results of one interrupt."""
-    return session_pb2.ToolAnswers(
-        interrupt_id=interrupt_id,
-        tool_results=[
-            encode(
-                context_pb2.ToolResult, call_id=one.call_id, text=one.text, is_error=one.is_error
-            )
-            for one in results
-        ],
+    Examples
+    --------
+    >>> room = client.room("cats", personas=[Persona("tom", "Tom")])
+    >>> prepared = room.prepare("hello", "u1")
+    >>> [(one.target.name, one.context.messages[-1]["content"]) for one in prepared.contexts]
+    [('Tom', 'hello')]
+    """
+    yield from begun(core, timeout_s)
+    message = said(text, author, reply_to=reply_to, mentions=mentions)
+    request, _ = round_request(core, message, targets, None, None, settings)
+    response: session_pb2.PrepareRoundResponse = yield Call(
+        "PrepareRound", session_pb2.PrepareRoundRequest(round=request), timeout_s
     )
+    return prepared_of(response, request.context)
