@@ -484,7 +484,8 @@ class RoundRunner:
         is_open = ending in (RoundEnding.DEADLINE, RoundEnding.INTERRUPTED)
         run.body = replace(run.body, ending="" if is_open else ending)
         try:
-            await self._sessions.keep(run.session.key, (run.record(),))
+            if not run.is_kept:
+                await self._sessions.keep(run.session.key, (run.record(),))
         except BackscrollError as error:
             log.warning("the end of a round was not stored", error=error.reason.value)
         self._summarise(run)

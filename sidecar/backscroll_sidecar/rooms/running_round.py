@@ -60,6 +60,7 @@ class RunningRound:
         self.said: dict[int, tuple[Message, ...]] = {}
         """What the mode announced behind each step."""
         self._clock = clock
+        self._kept: RoundBody | None = body if is_resumed else None
 
     def step(self, place: int) -> Step:
         """One of its steps."""
@@ -108,8 +109,14 @@ class RunningRound:
         ]
 
     def record(self) -> RecordChange:
-        """The round as it stands."""
+        """The round as it stands, about to be kept."""
+        self._kept = self.body
         return round_change(self.session, self.body, self._clock.now_ms())
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether nothing changed since it was kept last."""
+        return self._kept == self.body
 
     def begin_step(self, place: int) -> None:
         """A persona is about to be asked: whom it speaks to is decided now."""

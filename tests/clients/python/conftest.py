@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from backscroll import AsyncClient, Client
+from backscroll import AsyncClient, AsyncRoom, AsyncRound, Client, Room, Round
 from tests.clients.python import fake_server
 from tests.clients.python.calls_kit import lines
 
@@ -39,13 +39,27 @@ class Driver:
         self._runner = asyncio.Runner() if kind is AsyncClient else None
         self.client = kind(target, **options)
 
+    def of(self, room):
+        """The same for a room of the client."""
+        driver = object.__new__(Driver)
+        driver.kind, driver._runner, driver.client = self.kind, self._runner, room
+        return driver
+
     def __getattr__(self, name):
         method = getattr(self.client, name)
+        if not callable(method):
+            return method
 
         def call(*args, **kwargs):
             result = method(*args, **kwargs)
             if inspect.iscoroutine(result):
-                return self._runner.run(result)
+                result = self._runner.run(result)
+            if isinstance(result, Room | AsyncRoom):
+                return self.of(result)
+            if isinstance(result, AsyncRound):
+                return self._runner.run(result.wait()) if result.ended is None else result
+            if isinstance(result, Round):
+                return result.wait()
             if isinstance(result, AsyncIterator):
                 return self._runner.run(self._collect(result))
             return list(result) if isinstance(result, Iterator) else result

@@ -18,6 +18,7 @@ from backscroll.v1 import (
     history_pb2,
     history_pb2_grpc,
     preference_pb2_grpc,
+    session_pb2_grpc,
 )
 from tests.clients.python.fake_services import (
     Admin,
@@ -27,6 +28,7 @@ from tests.clients.python.fake_services import (
     Preferences,
     status_of,
 )
+from tests.clients.python.fake_sessions import Sessions
 
 __all__ = ["REASONS", "THREAD_NAME", "FakeServer", "status_of"]
 
@@ -87,6 +89,8 @@ class FakeServer:
         admin_pb2_grpc.add_AdminServiceServicer_to_server(Admin(self), self._server)
         preferences = Preferences(self)
         preference_pb2_grpc.add_PreferenceServiceServicer_to_server(preferences, self._server)
+        self.sessions = Sessions(self)
+        session_pb2_grpc.add_SessionServiceServicer_to_server(self.sessions, self._server)
         if self._with_health:
             from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 

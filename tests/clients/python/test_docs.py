@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import backscroll
-from backscroll import AsyncClient, Client, Message
+from backscroll import AsyncClient, AsyncRoom, Client, Message, Room
 from backscroll.v1 import context_pb2 as pb
 
 README = Path(__file__).parents[3] / "clients/python/README.md"
@@ -48,7 +48,7 @@ def test_examples_of_docstrings(fake, test):
     assert not runner.failures, "".join(said)
 
 
-@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize("kind", [Client, AsyncClient, Room, AsyncRoom])
 def test_every_method_has_an_example(kind):
     for name, method in inspect.getmembers(kind, inspect.isfunction):
         if not name.startswith("_") and name != "close":
@@ -83,8 +83,9 @@ def test_readme_names_every_error_and_method():
     for name in errors:
         if issubclass(getattr(backscroll, name), backscroll.BackscrollError):
             assert f"`{name}`" in text, name
-    for name, _ in inspect.getmembers(Client, inspect.isfunction):
-        assert name.startswith("_") or name in text, name
+    for kind in (Client, Room):
+        for name, _ in inspect.getmembers(kind, inspect.isfunction):
+            assert name.startswith("_") or name in text, name
 
 
 def test_the_loop_of_the_guide_shows_half_an_answer_as_half(fake, capsys):

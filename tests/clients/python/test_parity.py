@@ -6,9 +6,21 @@ from typing import get_args
 
 import pytest
 
-from backscroll import AsyncClient, Client, errors, events, values
+from backscroll import (
+    AsyncClient,
+    AsyncRoom,
+    Client,
+    Room,
+    errors,
+    events,
+    room_events,
+    room_values,
+    values,
+)
 from backscroll._calls.context import ContextOptions
+from backscroll._calls.round_requests import RoundOptions
 from backscroll._channel import RETRIED
+from backscroll._round_events import round_event_of
 from backscroll.v1 import (
     admin_pb2,
     context_pb2,
@@ -16,18 +28,38 @@ from backscroll.v1 import (
     history_pb2,
     message_pb2,
     preference_pb2,
+    session_pb2,
 )
 
 # RPCs and the methods that call them, where the name is not simply the same in other letters.
-METHOD_NAMES = {"AppendMessages": "append", "SearchMessages": "search"}
+METHOD_NAMES = {"AppendMessages": "append", "SearchMessages": "search", "ListModes": "modes"}
+# Those of a room, which is one session.
+ROOM_NAMES = {
+    "Act": "act",
+    "CreateSession": "session",  # the first call of a room begins it
+    "DeleteSession": "delete",
+    "ExportSession": "export",
+    "ForkSession": "fork",
+    "GetSession": "session",
+    "ListStates": "states",
+    "PrepareRound": "prepare",
+    "PutParticipants": "add",
+    "RemoveParticipants": "remove",
+    "ResumeRound": "resume",
+    "RouteMessage": "route",
+    "StartRound": "say",
+    "UpdateSession": "update",
+}
 SERVICES = [
     context_pb2.DESCRIPTOR.services_by_name["ContextService"],
     history_pb2.DESCRIPTOR.services_by_name["HistoryService"],
     admin_pb2.DESCRIPTOR.services_by_name["AdminService"],
     preference_pb2.DESCRIPTOR.services_by_name["PreferenceService"],
+    session_pb2.DESCRIPTOR.services_by_name["SessionService"],
 ]
 # What may not be repeated by itself; `_channel.py` says why.
 NOT_RETRIED = {"Chat", "StreamChat", "ImportMessages", "Erase", "DeletePreference"}
+NOT_RETRIED |= {"ImportSession", "DeleteSession", "UpdateSession"}
 
 
 def methods_of(kind):
@@ -44,11 +76,18 @@ def snake(name):
 
 def test_both_clients_have_the_same_methods():
     assert methods_of(Client).keys() == methods_of(AsyncClient).keys()
+    assert methods_of(Room).keys() == methods_of(AsyncRoom).keys()
 
 
-@pytest.mark.parametrize("name", ["__init__", *methods_of(Client)])
-def test_same_parameters_and_words(name):
-    ours, theirs = getattr(Client, name), getattr(AsyncClient, name)
+BOTH = [
+    *((Client, AsyncClient, name) for name in ("__init__", *methods_of(Client))),
+    *((Room, AsyncRoom, name) for name in methods_of(Room)),
+]
+
+
+@pytest.mark.parametrize(("kind", "other_kind", "name"), BOTH)
+def test_same_parameters_and_words(kind, other_kind, name):
+    ours, theirs = getattr(kind, name), getattr(other_kind, name)
     mine, other = inspect.signature(ours).parameters, inspect.signature(theirs).parameters
     assert [(p.name, p.kind, p.default) for p in mine.values()] == [
         (p.name, p.kind, p.default) for p in other.values()
@@ -58,18 +97,21 @@ def test_same_parameters_and_words(name):
         assert [p.annotation for p in mine.values()] == [p.annotation for p in other.values()]
 
 
-@pytest.mark.parametrize("name", methods_of(Client))
-def test_the_async_one_is_awaited_or_iterated(name):
-    method = getattr(AsyncClient, name)
+@pytest.mark.parametrize(("kind", "other_kind", "name"), BOTH[1:])
+def test_the_async_one_is_awaited_or_iterated(kind, other_kind, name):
+    method = getattr(other_kind, name)
     returned = str(inspect.signature(method).return_annotation)
-    assert inspect.iscoroutinefunction(method) != returned.startswith("AsyncIterator")
-    assert not inspect.iscoroutinefunction(getattr(Client, name))
+    is_iterated = returned.startswith(("AsyncIterator", "AsyncRound")) and name != "ask"
+    assert inspect.iscoroutinefunction(method) != (is_iterated or name == "room")
+    assert not inspect.iscoroutinefunction(getattr(kind, name))
 
 
 def test_every_rpc_has_a_method():
     rpcs = {method.name for service in SERVICES for method in service.methods}
-    expected = {METHOD_NAMES.get(rpc, snake(rpc)) for rpc in rpcs}
-    assert expected | {"health", "near_channels", "close"} == methods_of(Client).keys()
+    expected = {METHOD_NAMES.get(rpc, snake(rpc)) for rpc in rpcs - ROOM_NAMES.keys()}
+    assert expected | {"health", "near_channels", "room", "close"} == methods_of(Client).keys()
+    assert rpcs >= ROOM_NAMES.keys()
+    assert {*ROOM_NAMES.values()} | {"ask", "go_on"} == methods_of(Room).keys()
 
 
 def test_every_field_of_build_context_is_a_keyword():
@@ -84,6 +126,44 @@ def test_chats_take_every_keyword_of_build_context():
     expected = {one.name: one.annotation for one in context if one.name not in own}
     given = {name: one.__forward_arg__ for name, one in ContextOptions.__annotations__.items()}
     assert given == expected
+    model = context_pb2.ModelCall.DESCRIPTOR.fields_by_name
+    assert RoundOptions.__annotations__.keys() <= {*given, *model}
+    assert {*model} <= RoundOptions.__annotations__.keys()
+
+
+@pytest.mark.parametrize(
+    ("method", "message", "renamed"),
+    [
+        ("update", session_pb2.UpdateSessionRequest, {}),
+        ("act", session_pb2.ActRequest, {"actor_id": "actor"}),
+        ("resume", session_pb2.ResumeRoundRequest, {}),
+        ("remove", session_pb2.RemoveParticipantsRequest, {"left_at_ms": "left_at"}),
+        ("fork", session_pb2.ForkSessionRequest, {}),
+        ("delete", session_pb2.DeleteSessionRequest, {}),
+        ("route", session_pb2.RouteMessageRequest, {"message": "text"}),
+        ("states", session_pb2.ListStatesRequest, {"limit": "page_size"}),
+    ],
+)
+def test_every_field_of_a_call_of_a_room_is_a_keyword(method, message, renamed):
+    keywords = set(inspect.signature(getattr(Room, method)).parameters)
+    fields = {
+        renamed.get(name, name.removesuffix("_json"))
+        for name in message.DESCRIPTOR.fields_by_name
+        if name not in {"session", "page_token"}
+    }
+    assert fields <= keywords
+
+
+def test_there_is_an_event_for_every_one_of_a_round():
+    kinds = session_pb2.RoundEvent.DESCRIPTOR.oneofs_by_name["event"].fields
+    assert len(get_args(room_events.RoundEvent)) == len(kinds)
+    request = context_pb2.BuildContextRequest()
+    for kind in kinds:
+        raw = session_pb2.RoundEvent(sequence=3, target_id="tom", **{kind.name: {}})
+        event = round_event_of(raw, request)
+        assert isinstance(event, get_args(room_events.RoundEvent)), kind.name
+        assert (event.sequence, event.target_id) == (3, "tom"), kind.name
+    assert round_event_of(session_pb2.RoundEvent(), request) is None
 
 
 @pytest.mark.parametrize("name", ["chat", "stream_chat"])
@@ -137,6 +217,9 @@ def test_every_field_of_the_others_too(method, message):
         (values.Member, history_pb2.Member, {}),
         (values.SystemPrompt, context_pb2.SystemPrompt, {}),
         (values.Overrides, context_pb2.Overrides, {}),
+        (room_values.Presence, session_pb2.Presence, {}),
+        (room_values.Participant, session_pb2.Participant, {}),
+        (room_values.RoomPolicy, session_pb2.RoomPolicy, {"burst_window": "burst_window_ms"}),
     ],
 )
 def test_values_have_every_field_of_their_message(value, message, renamed):
@@ -164,6 +247,12 @@ def test_values_have_every_field_of_their_message(value, message, renamed):
         (values.TokenizerName, context_pb2.Tokenizer),
         (values.PayloadFormatName, context_pb2.PayloadFormat),
         (values.ResponsePartName, context_pb2.ResponsePart),
+        (values.AuthorVisibilityName, context_pb2.AuthorVisibility),
+        (room_values.ParticipantKindName, session_pb2.ParticipantKind),
+        (room_values.ObserveName, session_pb2.Observe),
+        (room_values.ReplyRuleName, session_pb2.ReplyRule),
+        (room_values.UnaddressedName, session_pb2.Unaddressed),
+        (room_values.SessionStatusName, session_pb2.SessionStatus),
     ],
 )
 def test_names_of_enums_are_complete(names, enum):
@@ -185,5 +274,5 @@ def test_there_is_a_class_for_every_status_the_contract_names():
     comments |= {"DEADLINE_EXCEEDED", "INTERNAL"}
     assert comments <= {code.name for code in errors._BY_CODE}
     assert (
-        len(error_pb2.ErrorReason.keys()) == 22
+        len(error_pb2.ErrorReason.keys()) == 30
     )  # a new reason: decide its class, then change this

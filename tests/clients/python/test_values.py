@@ -87,6 +87,7 @@ def test_no_text_or_id_of_a_message_breaks_on_a_surrogate():
         session_id="s" + LONE,
         embeddings=[Embedding("e" + LONE, [1.0])],
         dedupe_key="d" + LONE,
+        audience=["u" + LONE],
     ).to_proto()
     found = dict(strings_in(message))
     every = {
@@ -104,6 +105,7 @@ def test_no_text_or_id_of_a_request_breaks_on_a_surrogate():
     """The dictionary is complete: a new string field without a value here fails the test."""
     names = ["channel", "question", "trigger_message_id", "thread_id", "session_id", "profile"]
     names += ["time_zone", "tools_json", "model", "question_label", "language", "provider"]
+    names += ["viewer_id"]
     texts = dict.fromkeys(names, "x" + LONE)
     request = first_call(
         _calls.build_context(
@@ -115,6 +117,7 @@ def test_no_text_or_id_of_a_request_breaks_on_a_surrogate():
             overrides={"sources": ["o" + LONE]},
             system=SystemPrompt("t" + LONE, parameters={"k" + LONE: "v" + LONE}),
             preferences=["p" + LONE],
+            allowed_author_ids=["b" + LONE],
             query_embedding=Embedding("e" + LONE, [1.0]),
         )
     )

@@ -281,9 +281,9 @@ async def room(
     clock: Clock | None = None,
     **settings: object,
 ) -> AsyncIterator[Room]:
-    model = model or CatModel()
+    used = None if "model_base_url" in settings else model or CatModel()
     async with (
-        served(database, clock=clock, model=model, **settings) as (client, app),
+        served(database, clock=clock, model=used, **settings) as (client, app),
         grpc.aio.insecure_channel(client._target) as channel,
     ):
         yield Room(
@@ -291,5 +291,5 @@ async def room(
             app,
             session_pb2_grpc.SessionServiceStub(channel),
             context_pb2_grpc.ContextServiceStub(channel),
-            model,
+            used or CatModel(),
         )
