@@ -3,14 +3,13 @@
     backscroll serve &
     python examples/cats_room.py [SERVER]
 
-A line is a message, such as "ann: @Tom good morning" or "ben: who is awake?"; without a name before it Ann says it.
+A line is a message, such as "ann: @Tom good morning" or "ben: who is awake?"
 Each cat's answer is printed while it comes. "ann: /task write a poem about fish" hands a task from cat to cat: Tom
 writes, Kit reviews, Ash has the last word. "ann: /all" ends that and lets everybody talk again.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 import uuid
 from collections.abc import Iterable
@@ -35,10 +34,14 @@ CATS = [
     Persona("kit", "Kit", "You are Kit, a strict white cat.", nickname="Kitty", summary="reviews"),
     Persona("ash", "Ash", "You are Ash, a cheerful grey cat.", summary="has the last word"),
 ]
+NAMES = {cat.id: cat.name for cat in CATS}
 PEOPLE = {"ann": Author("u1", "Ann"), "ben": Author("u2", "Ben")}
-WORK = {"nodes": ["writer", "reviewer", "editor"]}
-WORK["role_map"] = dict(zip(WORK["nodes"], ("tom", "kit", "ash"), strict=True))
-RULES = RoomPolicy(onward_depth=2, language="en")  # a cat that names another at a line's beginning hands on to it
+WORK = {
+    "nodes": ["writer", "reviewer", "editor"],
+    "role_map": {"writer": "tom", "reviewer": "kit", "editor": "ash"},
+}
+# A cat that names another at the beginning of a line hands on to it, twice in one round at most.
+RULES = RoomPolicy(onward_depth=2, language="en")
 
 
 def show(events: Iterable[RoundEvent]) -> None:
@@ -51,7 +54,7 @@ def show(events: Iterable[RoundEvent]) -> None:
                 speaking = cat.id
             case TargetDelta(text, cat_id) | RoundNotice(text, cat_id):
                 if cat_id != speaking:  # another one goes on
-                    print(f"\n  {cat_id} … ", end="")
+                    print(f"\n  {NAMES[cat_id]} … ", end="")
                     speaking = cat_id
                 print(text, end="", flush=True)
             case TargetEnded() if event.error:
@@ -68,8 +71,8 @@ def answer(room: Room, who: Author, text: str) -> None:
     if command == "/task":
         room.update(mode="workflow", role_config=WORK)
         text = rest
-    said = Message(f"line-{uuid.uuid4().hex}", who, text)  # the platform's id of the message goes here
-    heard = room.say(said)
+    message_id = f"line-{uuid.uuid4().hex}"  # a chat platform has its own
+    heard = room.say(Message(message_id, who, text))
     show(heard)
     if heard.ended is not None and heard.ended.reason == "nobody":
         print("  nobody answers")
@@ -80,15 +83,15 @@ def main() -> None:
         print(__doc__)
         return
     with Client(sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:7171") as client:
-        room = client.room("cats", personas=CATS, policy=RULES)
-        try:
-            room.add(*PEOPLE.values())  # this begins the room, where it is not there
-            for line in sys.stdin:
-                name, text = re.match(r"(?:(\w+): )?(.*)", line.strip()).groups()
+        room = client.room("cats", personas=[*CATS, *PEOPLE.values()], policy=RULES)
+        for line in sys.stdin:
+            name, _, text = line.strip().partition(": ")
+            who = PEOPLE.get(name) or Author(name, name)
+            try:
                 if text:
-                    answer(room, PEOPLE.get(name or "ann") or Author(name, name), text)
-        except BackscrollError as error:
-            sys.exit(f"{error}")
+                    answer(room, who, text)
+            except BackscrollError as error:
+                print(f"  {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,7 @@
 import asyncio
 import math
 import sys
-from collections.abc import Iterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -35,11 +34,12 @@ from backscroll_sidecar.cli.console import (
     print_error,
     print_json,
     shown,
+    typed_lines,
     usage,
 )
 from backscroll_sidecar.cli.render import as_dict
 
-EPILOG = 'Example: backscroll chat my-group --once "which one did we mean?" --asker u17'
+EPILOG = 'Example: backscroll chat my-group --once "which one did we mean?" --asker u17   or: backscroll chat --room'
 ASKER = "cli"
 ECHO = "[echo: "
 """How the answer of the model begins that is none; a test compares it with the echo's own words in every language."""
@@ -69,8 +69,40 @@ ENDINGS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class RoomFlags:
+    """Talk in a room instead."""
+
+    room: Annotated[
+        bool,
+        typer.Option(
+            "--room",
+            help="Talk with personas. The argument is a JSON or TOML file with personas, mode, role_config, policy and "
+            "title; without one it is a small room of three cats.",
+        ),
+    ] = False
+    session: Annotated[
+        str | None,
+        typer.Option(
+            "--session", metavar="ID", help="Go on with this session, or begin it, in a room."
+        ),
+    ] = None
+    space: Annotated[
+        str, typer.Option(metavar="SLUG", help="Space that the session of a room is in.")
+    ] = ""
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--as", metavar="NAME", help="Who you are in a room: a participant, or somebody new."
+        ),
+    ] = None
+
+
+NO_ROOM = RoomFlags()
+
+
 def chat(
-    channel: Annotated[str, typer.Argument(help="Channel to ask in.")],
+    channel: Annotated[str, typer.Argument(help="Channel to ask in; with --room a file.")] = "",
     once: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="Ask this one question and end.", show_default=False),
@@ -81,6 +113,7 @@ def chat(
         typer.Option(metavar="ID", help="User id of the bot; its replies are stored under it."),
     ] = None,
     profile: options.Profile = None,
+    room: RoomFlags = NO_ROOM,
     timeout: Annotated[float, typer.Option(help="Seconds an answer may take.", min=0.001)] = 120.0,
     target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
@@ -89,10 +122,20 @@ def chat(
 
     Questions and answers are stored in the channel. Questions are read line by line; Ctrl-C ends an answer, Ctrl-D ends
     the chat. With --json each answer is one line, one that Ctrl-C ended with "interrupted": true.
+
+    With --room each persona's answer is shown behind its name, and lines such as /vote NAME are moves in the session's
+    mode. A blank line lets those speak whom the mode waits for. With --json each event is one line.
     """
     if once is not None and not once.strip():
         usage("the question is blank", "give --once a text")
     target = resolved(target)
+    if room.room or room.session is not None:
+        from backscroll_sidecar.cli.room import Wish, talk
+
+        wish = Wish(channel, room.session, room.space, room.name, asker, profile, timeout)
+        talk(wish, once, target, as_json=as_json)
+        return
+    _check_no_room(channel, room)
     with connected_for_talk(target) as (runner, client):
         asking = Asker(client, channel, asker, self_id, profile, timeout, as_json)
         runner.run(_look_at(client, channel, quiet=as_json))
@@ -102,7 +145,11 @@ def chat(
             return
         is_typed = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
         failures = 0
-        for question in _questions(asking, is_typed=is_typed):
+        greeting = (
+            f"{escape(asker)} in {escape(channel)}; questions and answers are stored there. "
+            "Ctrl-C ends an answer, Ctrl-D the chat."
+        )
+        for question in typed_lines(greeting, is_typed=is_typed):
             try:
                 problem = runner.run(asking.ask(question))
             except BackscrollError as error:
@@ -117,6 +164,13 @@ def chat(
                 print_error(problem, as_json=as_json)
         if failures and not is_typed:
             raise typer.Exit(FAILURE)
+
+
+def _check_no_room(channel: str, room: RoomFlags) -> None:
+    if not channel:
+        usage("name a channel to ask in", "or talk with personas: backscroll chat --room")
+    if room.name is not None or room.space:
+        usage("--as and --space are for rooms", "give --room, or --session")
 
 
 @dataclass(slots=True)
@@ -266,28 +320,3 @@ def _as_json(question: str, answer: Answer, *, interrupted: bool = False) -> dic
         else MessageToDict(answer.end.raw.end, preserving_proto_field_name=True),
         "context": None if answer.context is None else as_dict(answer.context.raw),
     }
-
-
-def _questions(asking: Asker, *, is_typed: bool) -> Iterator[str]:
-    """The lines typed or piped in, until there are no more."""
-    if is_typed:
-        with suppress(ImportError):
-            import readline  # noqa: F401 - input() edits lines with it
-        err().print(
-            f"[dim]{escape(asking.asker)} in {escape(asking.channel)}; questions and answers are stored there. "
-            "Ctrl-C ends an answer, Ctrl-D the chat.[/]"
-        )
-    while True:
-        try:
-            question = input("> " if is_typed else "")
-        except KeyboardInterrupt:
-            if not is_typed:
-                raise
-            err().print("\n[dim]Ctrl-D ends the chat[/]")
-            continue
-        except EOFError:
-            if is_typed:
-                print()
-            return
-        if question.strip():
-            yield question

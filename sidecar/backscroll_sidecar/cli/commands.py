@@ -22,6 +22,7 @@ from backscroll_sidecar.cli import (
     import_,
     quality,
     serve,
+    sessions,
     version,
 )
 from backscroll_sidecar.cli.options import spread
@@ -80,3 +81,13 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
 }
 for _name, (_command, _epilog) in COMMANDS.items():
     app.command(_name, cls=Command, epilog=_epilog)(spread(_command))
+
+_sessions = typer.Typer(
+    help=sessions.HELP,
+    epilog="Start with: backscroll sessions list",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+for _name, (_command, _epilog) in sessions.COMMANDS.items():
+    _sessions.command(_name, cls=Command, epilog=_epilog)(spread(_command))
+app.add_typer(_sessions, name="sessions")

@@ -21,6 +21,11 @@ ADVICE = {
     "CHANNEL_NOT_FOUND": "store messages in it first, for example with: backscroll import",
     "MESSAGE_NOT_FOUND": "check the message id and the channel",
     "QUESTION_MISSING": "give a question, or name the message that holds it with --trigger",
+    "SESSION_NOT_FOUND": "backscroll sessions list shows those there are; one in a space needs --space",
+    "SPACE_NOT_FOUND": "check the name of the space",
+    "SESSION_CLOSED": "it is sealed or archived: it can be read and exported, or begin another one",
+    "UNKNOWN_MODE": "modes are: {known}",
+    "NAME_TAKEN": "give one of {participant_id} and {other_id} another name than {name}",
     "STORE_READ_ONLY": "free disk space or make the database writable; contexts are still built",
 }
 NOBODY = ("Connection refused", "No such file")

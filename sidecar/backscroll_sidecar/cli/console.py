@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NoReturn
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -107,6 +107,28 @@ def progress_bars(*, quiet: bool = False) -> Progress:
         transient=True,
         disable=quiet or not console.is_terminal,
     )
+
+
+def typed_lines(greeting: str, *, is_typed: bool, keeps_blank: bool = False) -> Iterator[str]:
+    """The lines typed or piped in, until there are no more. `greeting`, with markup, is shown to who types."""
+    if is_typed:
+        with suppress(ImportError):
+            import readline  # noqa: F401 - input() edits lines with it
+        err().print(f"[dim]{greeting}[/]")
+    while True:
+        try:
+            line = input("> " if is_typed else "")
+        except KeyboardInterrupt:
+            if not is_typed:
+                raise
+            err().print("\n[dim]Ctrl-D ends the chat[/]")
+            continue
+        except EOFError:
+            if is_typed:
+                print()
+            return
+        if keeps_blank or line.strip():
+            yield line
 
 
 def os_words(error: OSError) -> str:

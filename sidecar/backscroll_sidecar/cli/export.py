@@ -56,7 +56,7 @@ def export(
             stands = client.get_channel(channel)
         with progress("exporting", stands.message_count, quiet=as_json or output is None) as told:
             try:
-                with _written(output) as file:
+                with written(output) as file:
                     done = _write(client, stands, file, told)
             except OSError as error:
                 if output is None:
@@ -177,7 +177,7 @@ def _write(
 
 
 @contextmanager
-def _written(output: Path | None) -> Iterator[IO[bytes]]:
+def written(output: Path | None) -> Iterator[IO[bytes]]:
     """The file to write to. An old one stays until the new one is whole."""
     if output is None:
         yield sys.stdout.buffer

@@ -3,9 +3,10 @@
 import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import grpc
 import pytest
@@ -36,6 +37,7 @@ class EdgeApp:
     chat: Any = None
     preferences: Any = None
     summaries: Any = None
+    rooms: Any = field(default_factory=MagicMock)
 
     async def warm_up(self) -> None:
         if self.on_warm_up is not None:
@@ -80,6 +82,7 @@ async def serving(
             chat=real.chat,
             preferences=real.preferences,
             summaries=real.summaries,
+            rooms=real.rooms,
         )
         records: list[CallRecord] = []
         running = await start_server(app, listen=[listen], observe=records.append, **options)

@@ -20,6 +20,7 @@ SERVICES = [
     "backscroll.v1.ContextService",
     "backscroll.v1.HistoryService",
     "backscroll.v1.PreferenceService",
+    "backscroll.v1.SessionService",
 ]
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -91,6 +92,7 @@ async def test_reflection_lists_every_service() -> None:
             "backscroll.v1.ContextService",
             "backscroll.v1.HistoryService",
             "backscroll.v1.PreferenceService",
+            "backscroll.v1.SessionService",
             "grpc.health.v1.Health",
             "grpc.reflection.v1alpha.ServerReflection",
         ]

@@ -10,7 +10,7 @@ from typing import Any
 from backscroll._calls.plan import BULK_TIMEOUT_S, Call, Listing, Plan, Stream
 from backscroll._encode import encode
 from backscroll._round_events import move_of
-from backscroll.errors import NotFound
+from backscroll.errors import NotFound, PermissionDenied
 from backscroll.room_events import Move
 from backscroll.room_values import (
     AnyParticipant,
@@ -77,8 +77,9 @@ def begun(core: RoomCore, timeout_s: float | None) -> Plan[None]:
     if not core.is_new:
         try:
             yield Call("GetSession", session_pb2.GetSessionRequest(session=core.ref), timeout_s)
-        except NotFound:
-            pass
+        except (NotFound, PermissionDenied) as error:
+            if isinstance(error, PermissionDenied) and error.field != "session.space":
+                raise  # one of this id in another space is another session
         else:
             core.is_there = True
             return
