@@ -132,7 +132,9 @@ def chat(
     if room.room or room.session is not None:
         from backscroll_sidecar.cli.room import Wish, talk
 
-        wish = Wish(channel, room.session, room.space, room.name, asker, profile, timeout)
+        wish = Wish(
+            channel, room.room, room.session, room.space, room.name, asker, profile, timeout
+        )
         talk(wish, once, target, as_json=as_json)
         return
     _check_no_room(channel, room)

@@ -109,12 +109,13 @@ def progress_bars(*, quiet: bool = False) -> Progress:
     )
 
 
-def typed_lines(greeting: str, *, is_typed: bool, keeps_blank: bool = False) -> Iterator[str]:
+def typed_lines(greeting: str = "", *, is_typed: bool, keeps_blank: bool = False) -> Iterator[str]:
     """The lines typed or piped in, until there are no more. `greeting`, with markup, is shown to who types."""
     if is_typed:
         with suppress(ImportError):
             import readline  # noqa: F401 - input() edits lines with it
-        err().print(f"[dim]{greeting}[/]")
+        if greeting:
+            err().print(f"[dim]{greeting}[/]")
     while True:
         try:
             line = input("> " if is_typed else "")

@@ -47,6 +47,8 @@ from backscroll_sidecar.cli.room_files import RoomFile, cats, room_file
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 NOT_READ: tuple[ResponsePartName, ...] = ("item_messages", "messages", "payloads", "text")
+OPEN_MODES = frozenset({"free_chat", "workflow"})
+"""Modes in which everybody hears everything: answers are shown while they come."""
 ENDINGS = {
     "nobody": "nobody answers",
     "deadline": "there was no time left: give more --timeout; a blank line goes on",
@@ -63,6 +65,7 @@ class Wish:
     """What was asked for on the command line."""
 
     file: str
+    is_room: bool
     session: str | None
     space: str
     name: str | None
@@ -76,13 +79,15 @@ def talk(wish: Wish, once: str | None, target: Target, *, as_json: bool) -> None
     given = room_file(Path(wish.file)) if wish.file else None
     with connected_for_talk(target) as (runner, client):
         talker = runner.run(_seated(client, wish, given, as_json=as_json))
+        if not as_json:
+            err().print(f"[dim]{talker.greeting()}[/]")
         if once is not None:
             if not runner.run(talker.say(once)):
                 raise typer.Exit(FAILURE)
             return
         is_typed = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
         failures = 0
-        for line in typed_lines(talker.greeting(), is_typed=is_typed, keeps_blank=is_typed):
+        for line in typed_lines(is_typed=is_typed, keeps_blank=is_typed):
             try:
                 failures += not runner.run(talker.say(line))
             except BackscrollError as error:
@@ -100,7 +105,7 @@ async def _seated(
     client: AsyncClient, wish: Wish, given: RoomFile | None, *, as_json: bool
 ) -> Talker:
     """Find or begin the session, and take a seat in it."""
-    begins = given or (cats() if wish.session is None else None)
+    begins = given or (cats() if wish.is_room else None)
     if begins is None:
         room = client.room(wish.session)
         if wish.space:
@@ -161,7 +166,8 @@ class Talker:
         )
         return (
             f"{escape(self._me.name)} in the session {escape(self._session.session_id)} "
-            f"({escape(self._session.mode)}) with {others}. Ctrl-C ends an answer, Ctrl-D the chat."
+            f"({escape(self._session.mode)}) with {others}. Ctrl-C ends an answer, Ctrl-D the chat; "
+            "--session goes on with it."
         )
 
     def _colour(self, id_: str) -> str:
@@ -171,7 +177,8 @@ class Talker:
     async def say(self, line: str) -> bool:
         """Say a line, or nothing, and show what comes of it; whether nobody failed."""
         heard = self._heard(line)
-        screen = Screen(out(), self._names, self._colour)
+        screen = Screen(out(), self._names, self._colour, self._may_see)
+        screen.holds = self._session.mode not in OPEN_MODES
         async with heard:
             async for event in heard:
                 if self._as_json:
@@ -187,6 +194,9 @@ class Talker:
             self._say_how_it_ended(heard)
         return heard.ended is not None and not heard.errors
 
+    def _may_see(self, message: message_pb2.Message) -> bool:
+        return not message.audience or self._me.id in message.audience
+
     def _heard(self, line: str) -> AsyncRound:
         timeout_s, profile = self._wish.timeout_s, self._wish.profile
         if not line.strip():
@@ -196,7 +206,7 @@ class Talker:
     def _announce(self, said: Sequence[message_pb2.Message], *, over: bool) -> None:
         """What the mode says, and to whom; not what is for others alone."""
         for one in said:
-            if not one.audience or self._me.id in one.audience:
+            if self._may_see(one):
                 only = " [dim](only you see this)[/]" if one.audience else ""
                 out().print(f"[bold]*[/] {escape(text_of(one))}{only}", soft_wrap=True)
         if over:
@@ -222,17 +232,30 @@ class _Answer:
 
 @dataclass(slots=True)
 class Screen:
-    """Shows one answer while it comes; those that come beside it follow when it is over."""
+    """Shows one answer while it comes; those that come beside it follow when it is over.
+
+    Where it `holds`, an answer is shown once it is known whom it is for.
+    """
 
     console: Console
     names: dict[str, str]
     colour: Callable[[str], str]
+    may_see: Callable[[message_pb2.Message], bool]
+    holds: bool = False
     _answers: dict[str, _Answer] = field(default_factory=dict)
     _on_air: str = ""
     _is_in_line: bool = False
 
     def show(self, event: RoundEvent) -> None:
         """Show an event, now or when it is its turn."""
+        if self.holds and isinstance(
+            event, TargetStarted | TargetDelta | RoundNotice | TargetEnded
+        ):
+            if isinstance(event, TargetEnded) and event.message and self.may_see(event.message):
+                self._line(event.target_id, event.text)
+                print(flush=True)
+                self._is_in_line = False
+            return
         match event:
             case TargetStarted(target):
                 self.names.setdefault(target.id, target.name or target.id)

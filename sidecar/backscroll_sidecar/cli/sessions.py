@@ -99,9 +99,11 @@ def show(
         here = "yes" if session_exchange.is_here(one) else "no"
         table.add_row(*map(escape, (one.id, one.name, kind, here, one.summary)))
     told.print(table)
+    names = {one.id: one.name for one in found.participants}
     for row in shown:
         message = row.message
-        name, only = message.author.name or message.author.id, ", ".join(message.audience)
+        name = message.author.name or names.get(message.author.id) or message.author.id
+        only = ", ".join(message.audience)
         whom = f" [dim](only {escape(only)})[/]" if only else ""
         told.print(f"[bold]{escape(name)}[/]{whom}: {escape(text_of(message))}", soft_wrap=True)
 

@@ -98,6 +98,11 @@ def context_of(
     )
 
 
+def is_heard(message: Message, participant_id: str) -> bool:
+    """Whether a message is for somebody, or by it."""
+    return not message.audience or participant_id in (*message.audience, message.author.id)
+
+
 def window_of(policy: RoomPolicy, play: Play) -> int:
     """How many of the newest messages a prompt shows."""
     return policy.window_messages or play.mode.traits.window_messages

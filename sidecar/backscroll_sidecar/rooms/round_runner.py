@@ -30,7 +30,7 @@ from backscroll_sidecar.domain import Message
 from backscroll_sidecar.errors import BackscrollError, Reason
 from backscroll_sidecar.ports import Clock, HistoryReader
 from backscroll_sidecar.rooms.preparing import Preparing, awaited_personas
-from backscroll_sidecar.rooms.prompting import Asking, context_of, window_of
+from backscroll_sidecar.rooms.prompting import Asking, context_of, is_heard, window_of
 from backscroll_sidecar.rooms.round_events import (
     Answers,
     Interrupted,
@@ -151,12 +151,12 @@ class RoundRunner:
         mode, config, state, table = run.play
         waiting = mode.waits_for(config, state, table)
         steps = run.body.steps
-        if waiting is None or not steps or not waiting.goes_on or _is_explicit(run):
+        if waiting is None or not waiting.goes_on or _is_explicit(run):
             return []
         stage = mode.stage(state)
         asked = {(one.stage, one.target_id) for one in steps}
         ids = [one for one in awaited_personas(run.play, waiting) if (stage, one) not in asked]
-        wave = steps[-1].wave + 1
+        wave = steps[-1].wave + 1 if steps else 1
         trigger = next((one.message_id for one in reversed(steps) if one.message_id), "")
         trigger = trigger or (run.body.message_ids[-1] if run.body.message_ids else "")
         return [
@@ -297,13 +297,14 @@ class RoundRunner:
                 companion=companion,
                 time_left_s=left_s,
             )
-        asking = Asking(
-            run.body.user_text,
-            run.message,
-            run.body.message_ids[:-1],
-            run.request.context,
-            run.request.layout,
-        )
+        asking = Asking("", None, (), run.request.context, run.request.layout)
+        if run.message is not None and is_heard(run.message, persona.id):
+            asking = replace(
+                asking,
+                user_text=run.body.user_text,
+                message=run.message,
+                told_ids=run.body.message_ids[:-1],
+            )
         context = context_of(
             run.session,
             run.play,
@@ -513,7 +514,10 @@ class RoundRunner:
     async def _ended(self, run: RunningRound, ending: RoundEnding) -> RoundEnded:
         steps = run.body.steps
         ids = [one.message_id for one in steps if one.message_id]
-        found = await self._reader.get_messages(run.session.key, ids) if ids else {}
+        found = {one.id: one for one in run.replies.values()}
+        if lost := [one for one in ids if one not in found]:
+            stored = await self._reader.get_messages(run.session.key, lost)
+            found |= {one: stored[one].message for one in lost if one in stored}
         failed = [
             one.target_id
             for one in steps
@@ -521,7 +525,7 @@ class RoundRunner:
         ]
         return RoundEnded(
             ending,
-            tuple(found[one].message for one in ids if one in found),
+            tuple(found[one] for one in ids if one in found),
             tuple(dict.fromkeys(failed)),
             run.session.state_version,
             run.body.coalesced_into,

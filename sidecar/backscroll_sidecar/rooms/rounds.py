@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from backscroll_sidecar.chat.service import ChatService
 from backscroll_sidecar.domain import (
     AppendOutcome,
+    AppendResult,
     Message,
     StoredMessage,
 )
@@ -120,8 +121,7 @@ class RoundService:
         session = await self._session_of(request)
         request_id = request.request_id or secrets.token_hex(16)
         check_active(session)
-        is_known = await self._find(session, request_id) is not None
-        burst = None if is_known else self._burst_of(session, request_id, request)
+        burst = await self._burst_of(session, request_id, request)
         if burst is not None and burst.leader_id != request_id:
             async for event in self._joined(session, request, request_id, burst):
                 yield event
@@ -279,12 +279,21 @@ class RoundService:
             if result.outcome not in KEPT:
                 raise _not_stored(result.outcome, result.field)
         if message is not None:
-            stored = await self._stored(run.session, message.id)
-            if stored is None:
-                raise Gone("the message was recalled or erased", field="message.id")
-            run.message = stored.message
-            run.body = replace(run.body, snapshot_seq=stored.seq)
+            await self._note_message(run, message, results[0] if rows else None)
         run.guard = NO_GUARD  # the first wave is counted
+
+    async def _note_message(
+        self, run: RunningRound, message: Message, result: AppendResult | None
+    ) -> None:
+        """Take over the message as it is stored; `result`: of storing it now."""
+        if result is not None and result.outcome is AppendOutcome.STORED and not result.warnings:
+            run.body = replace(run.body, snapshot_seq=result.seq)
+            return
+        stored = await self._stored(run.session, message.id)
+        if stored is None:
+            raise Gone("the message was recalled or erased", field="message.id")
+        run.message = stored.message
+        run.body = replace(run.body, snapshot_seq=stored.seq)
 
     def _route(self, run: RunningRound, routing: Routing, *, is_routed: bool) -> None:
         """Take over who answers."""
@@ -358,10 +367,14 @@ class RoundService:
 
     # --- bursts ------------------------------------------------------------------------------------
 
-    def _burst_of(self, session: Session, request_id: str, request: RoundRequest) -> Burst | None:
-        """The burst that a message belongs to, its own where it is the first; None: there are none."""
+    async def _burst_of(
+        self, session: Session, request_id: str, request: RoundRequest
+    ) -> Burst | None:
+        """The burst that a new message belongs to, its own where it is the first; None: there are none."""
         window_ms = session.effective_policy.burst_window_ms or 0
         if not window_ms or request.message is None or request.targets:
+            return None
+        if await self._find(session, request_id) is not None:
             return None
         return self._bursts.of(session, request_id, window_ms)
 

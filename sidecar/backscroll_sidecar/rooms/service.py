@@ -31,6 +31,7 @@ from backscroll_sidecar.ports import (
     HistoryReader,
     RecordChange,
 )
+from backscroll_sidecar.rooms.round_record import MOVE, ROUND
 from backscroll_sidecar.rooms.tables import seed_of, table_of
 from backscroll_sidecar.sessions import records
 from backscroll_sidecar.sessions.directory import SessionDirectory
@@ -53,6 +54,8 @@ from backscroll_sidecar.sessions.session import (
     Space,
     with_participants,
 )
+from backscroll_sidecar.summaries.compaction import Conversation
+from backscroll_sidecar.summaries.summary import SUMMARY
 
 MAX_CHANNEL_BYTES = 400
 """Of a channel named after its session; a longer name is replaced by its digest."""
@@ -400,10 +403,11 @@ class SessionService:
             if erase_messages:
                 erased = await self._erase_messages(session)
             at_ms = self._clock.now_ms()
-            kinds = (records.PARTICIPANT, records.STATE, records.STATE_LOG, "round", "move")
+            owned = dict.fromkeys((records.PARTICIPANT, records.STATE, records.STATE_LOG, ROUND, MOVE), session.id)
+            owned[SUMMARY] = Conversation(session.key, session_id=session.id).owner
             changes = [
-                RecordChange(session.key, kind, "", None, at_ms=at_ms, owner=session.id)
-                for kind in kinds
+                RecordChange(session.key, kind, "", None, at_ms=at_ms, owner=owner)
+                for kind, owner in owned.items()
             ]
             gone = RecordChange(
                 session.key, SESSION, session.space, None, at_ms=at_ms, owner=session.id

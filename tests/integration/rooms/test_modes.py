@@ -279,3 +279,31 @@ async def test_an_own_mode_that_cannot_be_used_stops_the_start() -> None:
 
 def test_contexts_are_typed() -> None:
     assert context_pb2
+
+
+@pytest.mark.row("N-18", "S4-34")
+async def test_a_whispered_move_is_told_to_nobody_who_is_asked_next() -> None:
+    """A person who is a wolf moves by a message: the night goes on, and no prompt holds the words."""
+
+    def answer(name: str, request) -> str:
+        todo = request.messages[0].content.split("现在要做的")[-1]
+        return "/check 小黑" if "/查验" in todo else "/vote nobody" if "/投票" in todo else "我说完了"
+
+    model = CatModel(answer)
+    async with room(model) as chat:
+        roles = {"u1": "werewolf", "white": "seer", "u2": "villager", "black": "villager", "grey": "villager"}
+        await chat.open(
+            mode="werewolf", participants=PLAYERS, role_config_json=json.dumps({"assign": roles})
+        )
+        await chat.act("start")
+        heard = await chat.say("canary 今晚就他了\n/kill Bob", ANN)
+        assert list(heard.started.user_message.audience) == ["u1"]
+        assert ("white", "ROLE_MAP") in heard.targets
+        state = await chat.state()
+        assert state["deaths"] == [{"id": "u2", "day": 1, "cause": "killed"}]
+        assert len(model.calls) >= 1
+        for place in range(len(model.calls)):
+            assert "canary" not in model.prompt(place)
+        await chat.say("我是好人", ANN)
+        for place in range(len(model.calls)):
+            assert "canary" not in model.prompt(place)

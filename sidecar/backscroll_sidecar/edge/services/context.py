@@ -72,10 +72,13 @@ class ContextServicer:
         self, request: pb.StreamChatRequest, call: Call
     ) -> AsyncIterator[pb.StreamChatResponse]:
         """Build, call the model and pass on what it says; a caller who leaves closes the model's stream."""
+        context = request.context
+        target = context.self_ids[0] if context.session_id and context.self_ids else ""
         events = self._chat.run(chat_request(request, call.tenant, call.time_left_s))
         async with aclosing(events):
             async for event in events:
                 if (said := event_to_proto(event, self._server_version)) is not None:
+                    said.target = target
                     yield said
 
     async def chat(self, request: pb.ChatRequest, call: Call) -> pb.ChatResponse:
