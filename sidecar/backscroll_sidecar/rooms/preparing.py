@@ -126,6 +126,7 @@ class Preparing:
             () if message is None else message.mentions,
             "" if message is None or message.reply is None else message.reply.user_id,
             targets,
+            AuthorKind.HUMAN if message is None else message.author.kind,
         )
         return routing_of(text, route(said, self.lookup_of(session), rules))
 
@@ -187,13 +188,9 @@ class Preparing:
         """People are never held up."""
         if message is None or message.author.kind is AuthorKind.SYSTEM:
             return NO_GUARD
-        known = session.participant(message.author.id)
-        is_person = (
-            self.lookup_of(session).is_person(message.author.id)
-            if known is not None
-            else message.author.kind is AuthorKind.HUMAN
-        )
-        return NO_GUARD if is_person else await self.guard_of(session, message.author.id)
+        author = message.author
+        is_person = self.lookup_of(session).is_person(author.id, author.kind)
+        return NO_GUARD if is_person else await self.guard_of(session, author.id)
 
     async def _rules_of(
         self, session: Session, play: Play, guard: LoopGuard, *, has_message: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from backscroll_sidecar.sessions.modes.base import Mode, Seat, Table
@@ -13,6 +14,10 @@ from backscroll_sidecar.texts import Language
 
 HAN_SHARE = 0.3
 """Of the letters in names and personas: a room with so many Chinese ones speaks Chinese."""
+
+
+TABLES = 1_024
+"""Sets of participants whose tables are kept; they are the same from round to round."""
 
 
 class Play(NamedTuple):
@@ -33,12 +38,17 @@ def play_of(session: Session, modes: Modes) -> Play:
 
 def table_of(session: Session) -> Table:
     """Those who take part now, and everything they are called."""
-    here = [one for one in session.participants if one.is_present]
+    return _table_of(session.participants, language_of(session))
+
+
+@lru_cache(maxsize=TABLES)
+def _table_of(participants: tuple[Participant, ...], language: Language) -> Table:
+    here = [one for one in participants if one.is_present]
     names: dict[str, str] = {}
     for one in here:
         for name in (*one.names(), one.id):
             names.setdefault(name_key(name), one.id)
-    return Table(tuple(map(_seat, here)), language_of(session), names)
+    return Table(tuple(map(_seat, here)), language, names)
 
 
 def language_of(session: Session) -> Language:
@@ -46,9 +56,14 @@ def language_of(session: Session) -> Language:
     tag = session.effective_policy.language.casefold()
     if tag and tag != "auto":
         return Language.ZH if tag.startswith("zh") else Language.EN
+    return _spoken_by(session.participants)
+
+
+@lru_cache(maxsize=TABLES)
+def _spoken_by(participants: tuple[Participant, ...]) -> Language:
     words = "".join(
-        one.name + one.persona for one in session.participants if one.kind is not _HUMAN
-    ) or "".join(one.name for one in session.participants)
+        one.name + one.persona for one in participants if one.kind is not _HUMAN
+    ) or "".join(one.name for one in participants)
     letters = [char for char in words if char.isalpha()]
     han = sum("\u3400" <= char <= "\u9fff" for char in letters)
     return Language.ZH if letters and han >= HAN_SHARE * len(letters) else Language.EN

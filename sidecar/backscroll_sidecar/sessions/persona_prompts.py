@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -17,6 +18,9 @@ from backscroll_sidecar.texts import Language
 
 MAX_OTHER_NAMES = 5
 """Of one colleague, besides the name that is shown."""
+
+LINES = 4_096
+"""Lines of colleagues that are kept; they are the same from round to round."""
 
 _PLACEHOLDER = re.compile(r"\{\{[ \t]*(\w+)[ \t]*\}\}")
 _LISTS = frozenset(("colleagues", "memory"))
@@ -114,12 +118,13 @@ def _filled(line: str, values: Mapping[str, str]) -> str:
 def _colleague_lines(
     persona: Participant, colleagues: Sequence[Participant], language: Language
 ) -> str:
-    words = _CHINESE if language is Language.ZH else _ENGLISH
     there = (one for one in colleagues if one.id != persona.id and one.is_present)
-    return "\n".join(_colleague_line(one, words) for one in there)
+    return "\n".join(_colleague_line(one, language) for one in there)
 
 
-def _colleague_line(one: Participant, words: _Words) -> str:
+@lru_cache(maxsize=LINES)
+def _colleague_line(one: Participant, language: Language) -> str:
+    words = _CHINESE if language is Language.ZH else _ENGLISH
     names: dict[str, str] = {}
     for name in one.names():
         names.setdefault(name_key(name), name)

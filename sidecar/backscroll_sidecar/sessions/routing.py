@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from backscroll_sidecar.domain import Mention
+from backscroll_sidecar.domain import AuthorKind, Mention
 from backscroll_sidecar.sessions.mentions import (
     Found,
     Names,
@@ -84,6 +84,7 @@ class Said(msgspec.Struct, frozen=True):
     mentions : those that the platform marked, with code points where it knows them.
     answered_id : the author of the message that it replies to; empty: it is no reply.
     targets : ids or names that the caller wants to answer, whatever the text says.
+    sender_kind : what the sender is, where it takes no part in the session.
     """
 
     text: str
@@ -91,6 +92,7 @@ class Said(msgspec.Struct, frozen=True):
     mentions: tuple[Mention, ...] = ()
     answered_id: str = ""
     targets: tuple[str, ...] = ()
+    sender_kind: AuthorKind = AuthorKind.HUMAN
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -165,10 +167,12 @@ class Lookup:
         """The participant of exactly this id."""
         return self._by_id.get(participant_id)
 
-    def is_person(self, sender_id: str) -> bool:
-        """Whether somebody is no machine. Who is not known counts as a person."""
+    def is_person(self, sender_id: str, kind: AuthorKind) -> bool:
+        """Whether somebody is no machine: a participant by what it is here, anybody else by its `kind`."""
         sender = self._by_id.get(sender_id)
-        return sender is None or sender.kind is ParticipantKind.HUMAN
+        if sender is None:
+            return kind is AuthorKind.HUMAN or kind is AuthorKind.SYSTEM
+        return sender.kind is ParticipantKind.HUMAN
 
 
 def route(said: Said, lookup: Lookup, rules: Rules) -> Routed:
@@ -177,7 +181,7 @@ def route(said: Said, lookup: Lookup, rules: Rules) -> Routed:
         return _as_told(said, lookup, rules)
     if rules.role_ids is not None:
         return _by_role(said, lookup, rules, rules.role_ids)
-    is_person = lookup.is_person(said.sender_id)
+    is_person = lookup.is_person(said.sender_id, said.sender_kind)
     limit = rules.max_targets if is_person else min(rules.max_targets, MOST_OF_A_PERSONA)
     choice = _Choice(said.sender_id, limit, rules.looped_ids)
     found = _heeded(said, lookup, is_person) if rules.heeds_mentions else []
@@ -329,7 +333,7 @@ def _default(choice: _Choice, lookup: Lookup, rules: Rules) -> Participant | Non
 
 def _as_told(said: Said, lookup: Lookup, rules: Rules) -> Routed:
     """Those whom the caller wants. The text only tells where it names them."""
-    is_person = lookup.is_person(said.sender_id)
+    is_person = lookup.is_person(said.sender_id, said.sender_kind)
     found = [one for one in _heeded(said, lookup, is_person) if one.participant_id]
     spans: dict[str, Span] = {}
     for one in found:

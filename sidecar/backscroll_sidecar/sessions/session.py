@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
@@ -17,6 +18,8 @@ DEFAULT_LOOP_LIMIT, DEFAULT_LOOP_WINDOW_S = 3, 300
 DEFAULT_MAX_TARGETS = 8
 MAX_STATE_BYTES = 64 * 1024
 """Of a mode's configuration, and of its state."""
+POLICIES = 1_024
+"""Settings of sessions over those of their spaces that are kept."""
 
 
 class AuthorVisibility(IntEnum):
@@ -60,14 +63,18 @@ class RoomPolicy(msgspec.Struct, frozen=True):
 
     def over(self, below: RoomPolicy) -> RoomPolicy:
         """Its settings; where it leaves one open, that of the other."""
-        fields = msgspec.structs.asdict(self)
-        unset = (None, "", ())
-        return RoomPolicy(
-            **{
-                name: getattr(below, name) if value in unset else value
-                for name, value in fields.items()
-            }
-        )
+        return _over(self, below)
+
+
+@lru_cache(maxsize=POLICIES)
+def _over(policy: RoomPolicy, below: RoomPolicy) -> RoomPolicy:
+    unset = (None, "", ())
+    return RoomPolicy(
+        **{
+            name: getattr(below, name) if value in unset else value
+            for name, value in msgspec.structs.asdict(policy).items()
+        }
+    )
 
 
 class ForkOrigin(msgspec.Struct, frozen=True):

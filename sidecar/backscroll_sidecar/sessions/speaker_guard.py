@@ -15,6 +15,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import regex
@@ -26,6 +27,9 @@ MAX_HELD_BLANKS = 32
 """White space held back before the next text; it goes where the next line is somebody else's."""
 MAX_EXTRA = 32
 """Marks, blanks and the time that a line's beginning may have besides the longest label."""
+
+LABELS = 1_024
+"""Personas whose labels are kept; they are the same from answer to answer."""
 
 _BREAKS = "\n\r\v\f\x85\u2028\u2029"
 _UNSEEN = "\u200b-\u200f\u2060\ufeff"
@@ -60,7 +64,7 @@ class SpeakerGuard:
     """
 
     def __init__(self, own_names: Sequence[str], others: Mapping[str, str]) -> None:
-        self._labels = _Labels(own_names, others)
+        self._labels = _labels_of(tuple(own_names), tuple(others.items()))
         self.start_anew()
 
     @property
@@ -294,6 +298,11 @@ class _Labels:
             return None
         tail = label[len(name) :].replace(f"<{user_id}>", "")
         return whose, "*" in tail or "_" in tail
+
+
+@lru_cache(maxsize=LABELS)
+def _labels_of(own_names: tuple[str, ...], others: tuple[tuple[str, str], ...]) -> _Labels:
+    return _Labels(own_names, dict(others))
 
 
 def _starts(line: str) -> Iterator[_Start]:

@@ -21,6 +21,7 @@ def test_the_table_is_whole():
         "long-ago-text", "lived-in-10k", "lived-in-cut-10k", "summary-10k", "steady-10k", "explain-10k",
         "cold-10k", "classic-c64", "balanced-c64", "vector-c64",
         "rooms-1m", "vector-1m", "long-ago-1m", "append-50-graph",
+        "round", "route",
         "kernel-1m", "kernel-python", "kernel-numpy", "assembly",
         "semantic-10k", "semantic-30k", "semantic-100k", "semantic-filtered",
         "append-50", "append-50-rate", "append-single-normal", "append-single-full",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_sidecar.domain import Mention
+from backscroll_sidecar.domain import AuthorKind, Mention
 from backscroll_sidecar.sessions.modes.base import Unaddressed
 from backscroll_sidecar.sessions.participants import (
     Participant,
@@ -193,6 +193,15 @@ def test_a_bot_is_heard_as_a_persona_is() -> None:
     assert answers(routed("hi @opus", sender_id="weather")) == ""
     assert answers(routed("@weather", sender_id="weather", unaddressed=Unaddressed.ALL)) == ""
     assert answers(routed("hi @opus", sender_id="a stranger")) == "opus:mention"
+    told = {
+        kind: answers(route(Said("hi @opus", "a stranger", sender_kind=kind), FEW, SILENT))
+        for kind in AuthorKind
+    }
+    assert told == {
+        AuthorKind.HUMAN: "opus:mention",
+        AuthorKind.BOT: "",
+        AuthorKind.SYSTEM: "opus:mention",
+    }
     unplaced = Said("hi", "weather", (Mention("opus"),))
     assert answers(route(unplaced, FEW, SILENT)) == ""
     assert (
