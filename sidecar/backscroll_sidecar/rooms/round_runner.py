@@ -1,4 +1,4 @@
-"""Asks the personas of a round, wave by wave, tells what they say, and keeps how it ended."""
+"""Asks the personas of a round, wave by wave, and keeps how it ended."""
 
 from __future__ import annotations
 
@@ -16,17 +16,11 @@ from msgspec.structs import replace
 from backscroll_sidecar.chat.events import (
     ChatEnd,
     ChatError,
-    ChatEvent,
     ContextBuilt,
-    Delta,
     EndReason,
-    Notice,
-    TakenBack,
-    ToolCalled,
 )
 from backscroll_sidecar.chat.service import ChatService
 from backscroll_sidecar.chat.turns import ChatRequest
-from backscroll_sidecar.domain import Message
 from backscroll_sidecar.errors import BackscrollError, Reason
 from backscroll_sidecar.ports import Clock, HistoryReader
 from backscroll_sidecar.rooms.preparing import Preparing, awaited_personas
@@ -34,20 +28,16 @@ from backscroll_sidecar.rooms.prompting import Asking, context_of, is_heard, win
 from backscroll_sidecar.rooms.round_events import (
     Answers,
     Interrupted,
-    LoopSuppressed,
     RoundEnded,
     RoundEnding,
     RoundEvent,
-    RoundStarted,
     Routing,
-    StateChanged,
-    TargetDelta,
     TargetEnded,
     TargetStarted,
-    TargetToolCall,
     Told,
 )
-from backscroll_sidecar.rooms.round_record import OVER, Change, Step, StepStatus
+from backscroll_sidecar.rooms.round_record import OVER, Step, StepStatus
+from backscroll_sidecar.rooms.round_telling import RoundTelling, end_of, told_of
 from backscroll_sidecar.rooms.running_round import RunningRound, StepCompanion
 from backscroll_sidecar.rooms.service import SessionRef, SessionService
 from backscroll_sidecar.rooms.tables import play_of
@@ -83,7 +73,7 @@ class RoundRunner:
         self._reader = reader
         self._chat = chat
         self._summaries = summaries
-        self._clock = clock
+        self._telling = RoundTelling(preparing, reader, clock)
 
     async def events(
         self, run: RunningRound, ends_s: float | None, given: dict[int, Answers]
@@ -98,22 +88,22 @@ class RoundRunner:
     async def _told(
         self, run: RunningRound, ends_s: float | None, given: dict[int, Answers]
     ) -> AsyncGenerator[tuple[str, Told]]:
-        yield "", self._started(run)
+        yield "", self._telling.started(run)
         if run.body.change is not None:
-            yield "", await self._changed(run, run.body.change)
-        for one in await self._suppressed(run):
+            yield "", await self._telling.changed(run, run.body.change)
+        for one in await self._telling.suppressed(run):
             yield "", one
         if run.body.ending:
-            async for target_id, told in self._replayed(run, range(len(run.body.steps))):
+            async for target_id, told in self._telling.replayed(run, range(len(run.body.steps))):
                 yield target_id, told
-            yield "", await self._ended(run, RoundEnding(run.body.ending))
+            yield "", await self._telling.ended(run, RoundEnding(run.body.ending))
             return
         over = [
             place
             for place, step in enumerate(run.body.steps)
             if step.status in OVER or (step.status is StepStatus.INTERRUPTED and place not in given)
         ]
-        async for target_id, told in self._replayed(run, over):
+        async for target_id, told in self._telling.replayed(run, over):
             yield target_id, told
         ending: RoundEnding | None = None
         wave = list(given)
@@ -261,7 +251,7 @@ class RoundRunner:
                     elif isinstance(event, ChatEnd):
                         for told in await self._answer_ended(run, place, event, error):
                             yield told
-                    elif (one := _told_of(event)) is not None:
+                    elif (one := told_of(event)) is not None:
                         yield one
         except BackscrollError as failed:
             if not is_started:
@@ -328,27 +318,27 @@ class RoundRunner:
         step = run.step(place)
         is_kept = bool(end.reply_message_id) or step.status is StepStatus.SILENT
         if end.reason is EndReason.TOOL_CALLS and step.status is StepStatus.INTERRUPTED:
-            ended = self._end_of(StepStatus.INTERRUPTED, None, end, error)
+            ended = end_of(StepStatus.INTERRUPTED, None, end, error)
             return ended, Interrupted(step.interrupt_id, step.calls, step.expires_at_ms)
         if step.status in OVER and (is_kept or not step.message_id):
-            message = await self._reply(run, end.reply_message_id)
+            message = await self._telling.reply(run, end.reply_message_id)
             if message is not None:
                 run.replies[place] = message
-            ended = self._end_of(step.status, message, end, error, step.foreign_id)
+            ended = end_of(step.status, message, end, error, step.foreign_id)
             if step.change is None:
                 return (ended,)
-            return ended, await self._changed(run, step.change, run.said.get(place, ()))
+            return ended, await self._telling.changed(run, step.change, run.said.get(place, ()))
         if step.status in OVER:  # the commit failed: nothing of it is there
             await self._read_again(run)
             error = error or ChatError("the reply could not be stored", Reason.INTERNAL.value)
         elif end.reason is EndReason.DEADLINE:
             run.put_step(place, replace(step, status=StepStatus.PARTIAL))
-            message = await self._reply(run, end.reply_message_id)
-            return (self._end_of(StepStatus.PARTIAL, message, end, error),)
+            message = await self._telling.reply(run, end.reply_message_id)
+            return (end_of(StepStatus.PARTIAL, message, end, error),)
         error = error or ChatError("the model gave no whole answer", end.reason.value)
-        message = await self._reply(run, end.reply_message_id)
+        message = await self._telling.reply(run, end.reply_message_id)
         failed = self._failed(run, place, error)
-        told = self._end_of(StepStatus.FAILED, message, end, failed.error)
+        told = end_of(StepStatus.FAILED, message, end, failed.error)
         return (told,)
 
     def _failed(self, run: RunningRound, place: int, error: ChatError) -> TargetEnded:
@@ -366,36 +356,11 @@ class RoundRunner:
         )
         return TargetEnded(StepStatus.FAILED, error=error)
 
-    def _end_of(
-        self,
-        status: StepStatus,
-        message: Message | None,
-        end: ChatEnd,
-        error: ChatError | None,
-        foreign_id: str = "",
-    ) -> TargetEnded:
-        return TargetEnded(
-            status,
-            message,
-            error,
-            end.reason,
-            end.prompt_tokens,
-            end.completion_tokens,
-            foreign_id,
-        )
-
     async def _read_again(self, run: RunningRound) -> None:
         """Go on from what the store has: a commit that failed took the state along."""
         ref = SessionRef(run.session.id, run.session.space)
         run.session = await self._sessions.get(run.session.key.tenant, ref)
         run.play = play_of(run.session, self._sessions.modes)
-
-    async def _reply(self, run: RunningRound, message_id: str) -> Message | None:
-        if not message_id:
-            return None
-        found = await self._reader.get_messages(run.session.key, [message_id])
-        stored = found.get(message_id)
-        return None if stored is None else stored.message
 
     def _nothing_said(self, session: Session) -> Callable[[str], bool]:
         names = self._preparing.lookup_of(session).names
@@ -410,76 +375,6 @@ class RoundRunner:
 
         return says_nothing
 
-    # --- what is told ------------------------------------------------------------------------------
-
-    def _started(self, run: RunningRound) -> RoundStarted:
-        body = run.body
-        policy = run.session.effective_policy
-        first = [one for one in body.steps if not one.depth]
-        routing = Routing(
-            tuple(Target(one.target_id, one.reason, one.start, one.end) for one in first),
-            body.ignored,
-            body.clean_text,
-            body.user_text,
-            policy.unaddressed or run.play.mode.traits.unaddressed,
-        )
-        return RoundStarted(
-            run.session, body.request_id, run.message, routing, body.snapshot_seq, run.is_resumed
-        )
-
-    async def _changed(
-        self, run: RunningRound, change: Change, said: Sequence[Message] = ()
-    ) -> StateChanged:
-        if not said and change.announcement_ids:
-            found = await self._reader.get_messages(run.session.key, change.announcement_ids)
-            said = [found[one].message for one in change.announcement_ids if one in found]
-        return StateChanged(
-            change.state_version,
-            change.event,
-            run.session.mode_state_json,
-            tuple(said),
-            run.play.mode.is_over(run.play.state),
-        )
-
-    async def _suppressed(self, run: RunningRound) -> Sequence[LoopSuppressed]:
-        looped = [one for one in run.body.ignored if one.reason is IgnoredReason.LOOP]
-        if not looped or run.message is None:
-            return ()
-        sender_id = run.message.author.id
-        guard = await self._preparing.guard_of(run.session, sender_id)
-        now_ms = self._clock.now_ms()
-        ids = dict.fromkeys(one.participant_id for one in looped)
-        return [LoopSuppressed(sender_id, one, guard.retry_after_ms(one, now_ms)) for one in ids]
-
-    async def _replayed(
-        self, run: RunningRound, places: Sequence[int]
-    ) -> AsyncGenerator[tuple[str, Told]]:
-        """What is stored of some answers, told again."""
-        for place in places:
-            step = run.step(place)
-            if step.status is StepStatus.PENDING:
-                continue
-            persona = run.session.participant(step.target_id)
-            name = step.target_id if persona is None else persona.name
-            target = Target(step.target_id, step.reason, step.start, step.end)
-            yield step.target_id, TargetStarted(target, name, place + 1)
-            message = await self._reply(run, step.message_id)
-            if message is not None:
-                run.replies[place] = message
-                yield step.target_id, TargetDelta(message.text, is_whole=True)
-            error = None
-            if step.error_reason:
-                error = ChatError(step.error_message, step.error_reason)
-            yield (
-                step.target_id,
-                TargetEnded(step.status, message, error, foreign_id=step.foreign_id),
-            )
-            if step.status is StepStatus.INTERRUPTED:
-                told = Interrupted(step.interrupt_id, step.calls, step.expires_at_ms)
-                yield step.target_id, told
-            if step.change is not None:
-                yield "", await self._changed(run, step.change)
-
     async def _finish(self, run: RunningRound, ending: RoundEnding) -> RoundEnded:
         """The last commit: how the round ended. One that may go on stays open."""
         is_open = ending in (RoundEnding.DEADLINE, RoundEnding.INTERRUPTED)
@@ -490,7 +385,7 @@ class RoundRunner:
         except BackscrollError as error:
             log.warning("the end of a round was not stored", error=error.reason.value)
         self._summarise(run)
-        return await self._ended(run, ending)
+        return await self._telling.ended(run, ending)
 
     def _summarise(self, run: RunningRound) -> None:
         """Have the session summarised, where its settings or its mode say when."""
@@ -510,40 +405,6 @@ class RoundRunner:
                 must_gain=False,
             )
             self._summaries.compact_if_due(conversation, settings)
-
-    async def _ended(self, run: RunningRound, ending: RoundEnding) -> RoundEnded:
-        steps = run.body.steps
-        ids = [one.message_id for one in steps if one.message_id]
-        found = {one.id: one for one in run.replies.values()}
-        if lost := [one for one in ids if one not in found]:
-            stored = await self._reader.get_messages(run.session.key, lost)
-            found |= {one: stored[one].message for one in lost if one in stored}
-        failed = [
-            one.target_id
-            for one in steps
-            if one.status in (StepStatus.FAILED, StepStatus.PARTIAL, StepStatus.PENDING)
-        ]
-        return RoundEnded(
-            ending,
-            tuple(found[one] for one in ids if one in found),
-            tuple(dict.fromkeys(failed)),
-            run.session.state_version,
-            run.body.coalesced_into,
-        )
-
-
-def _told_of(event: ChatEvent) -> Told | None:
-    """What a round tells of an event of its turn."""
-    match event:
-        case Delta(text):
-            return TargetDelta(text)
-        case TakenBack():
-            return TargetDelta("", is_whole=True)
-        case ToolCalled(call):
-            return TargetToolCall(call)
-        case Notice():
-            return event
-    return None
 
 
 def _with(request: ChatRequest, **fields: Any) -> ChatRequest:  # noqa: ANN401
