@@ -12,7 +12,6 @@ from collections.abc import (
     Callable,
     Coroutine,
     Iterable,
-    Mapping,
     Sequence,
 )
 from types import TracebackType
@@ -29,6 +28,7 @@ from backscroll._calls import (
     Importer,
     Listing,
     Plan,
+    RoomCore,
     Stream,
     deadline_s,
 )
@@ -43,7 +43,6 @@ from backscroll._channel import (
 )
 from backscroll._room_aio import AsyncRoom, Carriers
 from backscroll.errors import BackscrollError, error_from
-from backscroll.room_values import AnyParticipant, AnyPolicy
 from backscroll.v1 import history_pb2
 
 P = ParamSpec("P")
@@ -88,6 +87,15 @@ def _conversing(
         return self._converse(describe(*args, **kwargs))
 
     _calls.present(method, describe, "AsyncIterator[{}]")
+    return method
+
+
+def _rooming(describe: Callable[P, RoomCore]) -> Callable[Concatenate[AsyncClient, P], AsyncRoom]:
+    def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> AsyncRoom:
+        by = Carriers(self._carry_out, self._list, self._stream, self._converse)
+        return AsyncRoom(describe(*args, **kwargs), by)
+
+    _calls.present(method, describe, "AsyncRoom")
     return method
 
 
@@ -151,6 +159,7 @@ class AsyncClient:
     pin_message = _awaiting(_calls.pin_message)
     recall_message = _awaiting(_calls.recall_message)
     alias_message = _awaiting(_calls.alias_message)
+    room = _rooming(_calls.room)
     search = _awaiting(_calls.search)
     set_preference = _awaiting(_calls.set_preference)
     compact = _awaiting(_calls.compact)
@@ -165,65 +174,6 @@ class AsyncClient:
     list_spaces = _listing(_calls.list_spaces)
     modes = _awaiting(_calls.modes)
     put_space = _awaiting(_calls.put_space)
-
-    def room(
-        self,
-        session_id: str | None = None,
-        *,
-        personas: AnyParticipant | Sequence[AnyParticipant] = (),
-        mode: str = "",
-        role_config: Mapping[str, Any] | str | None = None,
-        policy: AnyPolicy | None = None,
-        space: str = "",
-        project_id: str = "",
-        owner_id: str = "",
-        channel: str = "",
-        title: str = "",
-        aliases: Sequence[str] = (),
-    ) -> AsyncRoom:
-        """A session in which people and personas talk: one that is there, or that begins with the first call.
-
-        Nothing is sent yet. Where the session is there, what it begins with is passed over: `add` and `update` of the
-        room change it. An id alone is of a session that must be there.
-
-        Parameters
-        ----------
-        session_id
-            Its id, or one of its aliases. None: a new one, whose id is made up.
-        personas
-            Who takes part at the beginning: `Persona`, `Participant`, or people's ids.
-        mode, role_config
-            What is played, and its configuration: a dict, or JSON. "": that of the space, else "free_chat".
-        policy
-            Its settings: a `RoomPolicy`, or a dict.
-        space, project_id, owner_id
-            The space it is in, and whose it is. Where it is there, it must be in it, or in none.
-        channel
-            Where its messages are. "": in one of its own.
-        title, aliases
-            Its title, and other ids it is found by.
-
-        Examples
-        --------
-        >>> room = client.room("cats", personas=[Persona("tom", "Tom"), Persona("kit", "Kit")])
-        >>> [one.name for one in room.session().participants]
-        ['Tom', 'Kit']
-        """
-        core = _calls.room_core(
-            session_id,
-            personas=personas,
-            mode=mode,
-            role_config=role_config,
-            policy=policy,
-            space=space,
-            project_id=project_id,
-            owner_id=owner_id,
-            channel=channel,
-            title=title,
-            aliases=aliases,
-        )
-        by = Carriers(self._carry_out, self._list, self._stream, self._converse)
-        return AsyncRoom(core, by)
 
     async def import_messages(
         self,

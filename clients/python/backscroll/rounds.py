@@ -144,6 +144,11 @@ class RoundView:
         return self._log.interrupts
 
     @property
+    def started(self) -> RoundStarted | None:
+        """The first event; None until it came."""
+        return self._log.started
+
+    @property
     def ended(self) -> RoundEnded | None:
         """The last event; None until it came."""
         return self._log.ended

@@ -176,6 +176,8 @@ class Talker:
 
     async def say(self, line: str) -> bool:
         """Say a line, or nothing, and show what comes of it; whether nobody failed."""
+        if not line.strip() and self._session.mode == "free_chat":
+            return True  # nobody's turn
         heard = self._heard(line)
         screen = Screen(out(), self._names, self._colour, self._may_see)
         screen.holds = self._session.mode not in OPEN_MODES

@@ -20,9 +20,11 @@ from backscroll import (
     NotImplementedByServer,
     Overloaded,
     PermissionDenied,
+    Refused,
     Unauthenticated,
     Unavailable,
 )
+from backscroll.v1 import session_pb2
 
 Code = grpc.StatusCode
 
@@ -49,6 +51,14 @@ BY_REASON = {
     "UNAUTHENTICATED": (Code.UNAUTHENTICATED, Unauthenticated),
     "DEADLINE": (Code.DEADLINE_EXCEEDED, DeadlineExceeded),
     "INTERNAL": (Code.INTERNAL, InternalError),
+    "SESSION_NOT_FOUND": (Code.NOT_FOUND, NotFound),
+    "SPACE_NOT_FOUND": (Code.NOT_FOUND, NotFound),
+    "ROUND_NOT_FOUND": (Code.NOT_FOUND, NotFound),
+    "INTERRUPT_NOT_FOUND": (Code.NOT_FOUND, NotFound),
+    "UNKNOWN_MODE": (Code.INVALID_ARGUMENT, InvalidRequest),
+    "NAME_TAKEN": (Code.INVALID_ARGUMENT, InvalidRequest),
+    "ACTION_REFUSED": (Code.FAILED_PRECONDITION, Refused),
+    "SESSION_CLOSED": (Code.FAILED_PRECONDITION, Refused),
 }
 
 
@@ -75,7 +85,7 @@ def test_every_reason_has_its_class(client, fake, fakes, reason):
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        *{code: kind for code, kind in BY_REASON.values() if kind is not Gone}.items(),
+        *{code: kind for code, kind in BY_REASON.values() if kind not in {Gone, Refused}}.items(),
         (Code.FAILED_PRECONDITION, Conflict),
         (Code.ALREADY_EXISTS, Conflict),
         (Code.OUT_OF_RANGE, InvalidRequest),
@@ -226,8 +236,39 @@ CALLS = {
     "ImportMessages": lambda client: client.import_messages(
         [Message("n", "a", "t", channel="room")]
     ),
+    "PutSpace": lambda client: client.put_space("cafe"),
+    "GetSpace": lambda client: client.get_space("cafe"),
+    "ListSpaces": lambda client: client.list_spaces(),
+    "DeleteSpace": lambda client: client.delete_space("cafe"),
+    "CreateSession": lambda client: client.room().session(),
+    "GetSession": lambda client: client.room("s").session(),
+    "ListSessions": lambda client: client.list_sessions(),
+    "ForkSession": lambda client: client.room("s").fork(),
+    "PutParticipants": lambda client: client.room("s").add("u"),
+    "RemoveParticipants": lambda client: client.room("s").remove("u"),
+    "RouteMessage": lambda client: client.room("s").route("x", "u"),
+    "PrepareRound": lambda client: client.room("s").prepare("x", "u"),
+    "StartRound": lambda client: client.room("s").ask("x", "u"),
+    "ResumeRound": lambda client: client.room("s").resume("r"),
+    "Act": lambda client: client.room("s").act("start"),
+    "ListStates": lambda client: client.room("s").states(),
+    "ListModes": lambda client: client.modes(),
+    "ExportSession": lambda client: client.room("s").export(),
+    "ImportSession": lambda client: client.import_session(['{"session": {"sessionId": "t"}}']),
+    "UpdateSession": lambda client: client.room("s").update(title="x"),
+    "DeleteSession": lambda client: client.room("s").delete(),
 }
 ONCE = {"DeletePreference", "Erase", "ImportMessages"}
+ONCE |= {"ImportSession", "UpdateSession", "DeleteSession"}
+
+
+def begin(fake):
+    """A message, a space, a session and a round to ask for."""
+    fake.append("room", Message("m", "ann", "x").to_proto())
+    session = session_pb2.Session(session_id="s", mode="free_chat")
+    fake.sessions.spaces["cafe"] = session_pb2.Space(slug="cafe")
+    fake.sessions.sessions["s"], fake.sessions.told["s"] = session, []
+    fake.sessions.rounds["r"] = (session_pb2.StartRoundRequest(), {})
 
 
 def test_the_table_of_retries_is_complete():
@@ -238,10 +279,10 @@ def test_the_table_of_retries_is_complete():
 
 @pytest.mark.parametrize("rpc", sorted(set(CALLS) - ONCE))
 def test_a_server_that_is_away_twice_is_asked_a_third_time(client, fake, fakes, rpc):
-    fake.append("room", Message("m", "ann", "x").to_proto())
+    begin(fake)
     fake.fail(rpc, fakes.status_of(Code.UNAVAILABLE, "restarting", "STORE_UNAVAILABLE"), times=2)
     CALLS[rpc](client)
-    assert [seen.attempt for seen in fake.seen] == [1, 2, 3]
+    assert [seen.attempt for seen in fake.seen if seen.rpc == rpc] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("rpc", sorted(ONCE))

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 
 CATS = [Persona("black", "小黑", "一只黑猫"), Persona("white", "小白"), Persona("grey", "小灰")]
 NODES = {"coder": "black", "reviewer": "white", "tester": "grey"}
+KEPT = ("id", "mode", "mode_state", "role_config", "title", "project_id")
 AT = "2026-11-20T10:00:0{}.000Z"
 
 
@@ -69,22 +70,12 @@ def as_read(root):
     read = [read_session(one) for one in find_sessions(root)]
     return {
         (one.meta.thread_slug, one.meta.id): (
-            replace_times(one.meta),
+            {name: getattr(one.meta, name) for name in KEPT},
             [(message.id, message.text, message.author.id, message.role, message.sent_at_ms,
               message.reply, message.audience) for message in one.messages],
         )
         for one in read
     }  # fmt: skip
-
-
-def replace_times(meta):
-    from msgspec.structs import asdict
-
-    kept = asdict(meta)
-    return {
-        name: kept[name]
-        for name in ("id", "mode", "mode_state", "role_config", "title", "project_id")
-    }
 
 
 @pytest.mark.row("S4-32")
@@ -127,7 +118,8 @@ def test_an_imported_session_goes_on_where_it_stood(served, commands, tmp_path):
     commands.run("sessions", "import-folders", str(tmp_path))
     room = served.room("w1", space="alpha")
     heard = room.ask("接着做", "u1")
-    assert list(heard.route.reasons) == ["white", "grey"] or heard.route.ids[0] == "white"
+    assert heard.route.ids[0] == "white"
+    assert "小黑" not in heard.replies
     assert heard.state["status"] == "done"
 
 
@@ -173,13 +165,11 @@ def test_a_session_goes_out_and_in_as_json_lines(served, commands, tmp_path, suf
     room.ask("写一个排序函数", "u1")
     path = tmp_path / f"one.{suffix}"
     done = commands.json("sessions", "export", "one", "--out", str(path))
-    assert (
-        done == {"session": "one", "file": str(path), "messages": 4 + 0 * len(suffix)}
-        or done["messages"] >= 4
-    )
+    assert (done["session"], done["file"]) == ("one", str(path))
     opened = gzip.open if suffix.endswith("gz") else open
     with opened(path, "rt", encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
+    assert done["messages"] == len(lines) - 1 >= 4  # the task, and an answer of each
     assert [list(one) for one in lines] == [["session"], *[["message"]] * (len(lines) - 1)]
 
     taken = commands.json("sessions", "import", str(path), "--id", "two")

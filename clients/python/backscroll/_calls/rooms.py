@@ -34,7 +34,7 @@ class RoomCore:
     is_there: bool = False
 
 
-def room_core(
+def room(
     session_id: str | None = None,
     *,
     personas: AnyParticipant | Sequence[AnyParticipant] = (),
@@ -48,7 +48,34 @@ def room_core(
     title: str = "",
     aliases: Sequence[str] = (),
 ) -> RoomCore:
-    """What a room is made of."""
+    """A session in which people and personas talk: one that is there, or that begins with the first call.
+
+    Nothing is sent yet. Where the session is there, what it begins with is passed over: `add` and `update` of the
+    room change it. An id alone is of a session that must be there.
+
+    Parameters
+    ----------
+    session_id
+        Its id, or one of its aliases. None: a new one, whose id is made up.
+    personas
+        Who takes part at the beginning: `Persona`, `Participant`, or people's ids.
+    mode, role_config
+        What is played, and its configuration: a dict, or JSON. "": that of the space, else "free_chat".
+    policy
+        Its settings: a `RoomPolicy`, or a dict.
+    space, project_id, owner_id
+        The space it is in, and whose it is. Where it is there, it must be in it, or in none.
+    channel
+        Where its messages are. "": in one of its own.
+    title, aliases
+        Its title, and other ids it is found by.
+
+    Examples
+    --------
+    >>> room = client.room("cats", personas=[Persona("tom", "Tom"), Persona("kit", "Kit")])
+    >>> [one.name for one in room.session().participants]
+    ['Tom', 'Kit']
+    """
     given = encode(
         session_pb2.Session,
         session_id=session_id or uuid.uuid4().hex,
