@@ -43,7 +43,10 @@ class Companion(Protocol):
         """All of the answer so far was none."""
 
     def with_reply(self, text: str, message_id: str, at_ms: int, *, is_whole: bool) -> WithReply:
-        """What is kept with the reply. Called once a model call that ends the turn, before its commit."""
+        """What is kept with the reply, asked for before each try to commit it."""
+
+    async def renew(self) -> bool:
+        """A record that goes with the reply has changed meanwhile: read it again. Whether that was done."""
 
     def with_calls(self, calls: Sequence[ToolCallPart]) -> Sequence[RecordChange]:
         """What is kept with a turn that waits for the results of these calls."""
@@ -71,6 +74,10 @@ class Alone:
     def with_reply(self, text: str, message_id: str, at_ms: int, *, is_whole: bool) -> WithReply:  # noqa: ARG002
         """Nothing."""
         return NO_ADDITIONS
+
+    async def renew(self) -> bool:
+        """Nothing to read."""
+        return False
 
     def with_calls(self, calls: Sequence[ToolCallPart]) -> Sequence[RecordChange]:  # noqa: ARG002
         """Nothing."""

@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -29,7 +29,7 @@ from backscroll_sidecar.concurrency.deadline import reserve_s
 from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
-from backscroll_sidecar.domain import Message, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, Message, StoredMessage
 from backscroll_sidecar.errors import (
     BackscrollError,
     BudgetTooSmall,
@@ -47,6 +47,8 @@ SMALLER_SHARE = 0.6
 """Of the tokens that were too many for a model, so many are sent behind its refusal."""
 COMMIT_S = 0.02
 """What most commits take, also on a slow disk. Of short deadlines it gets more than half the reserve."""
+SETTLE_S = 10.0
+"""What is waited for the commits of a turn whose caller has left."""
 
 
 COMPACTION_S = 20.0
@@ -126,6 +128,7 @@ class ChatService:
             saving: list[asyncio.Task[Any]] = []
             if question is not None:
                 saving.append(self._turn_writer.spawn(self._save_question(context, question)))
+            self_name = request.self_name or await self._builder.opening.name_of_bot(context)
             context = replace(
                 context,
                 own_question_id=question.id if question else context.own_question_id,
@@ -144,7 +147,7 @@ class ChatService:
                 return
             turn = turn_begun(
                 request, context, built, self._settings, turn_id=turn_id, trigger=trigger,
-                question=question, now_ms=self._clock.now_ms(), since=since,
+                question=question, now_ms=self._clock.now_ms(), since=since, self_name=self_name,
             )  # fmt: skip
         except BaseException:
             release()
@@ -321,7 +324,7 @@ class ChatService:
         asked = request.new_turn_id or asked_id(request, context)
         if not asked:
             return lambda: None
-        name = ("question", *context.key, asked, self_id_of(context))
+        name = _question_name(context.key, asked, self_id_of(context))
         try:
             async with asyncio.timeout_at(limits and limits.model_s):
                 while name in self._held:
@@ -329,6 +332,17 @@ class ChatService:
         except TimeoutError:
             raise DeadlineExceeded("another call answered this question all the while") from None
         return self._hold(name)
+
+    async def settled(self, key: ChannelKey, new_turn_id: str, self_id: str) -> None:
+        """Wait until what a turn stores is stored, for at most `SETTLE_S`; its caller has left."""
+        for name in (
+            _question_name(key, new_turn_id, self_id),
+            ("turn", key.tenant, new_turn_id),
+        ):
+            held = self._held.get(name)
+            if held is not None:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(held.wait(), SETTLE_S)
 
     def _hold(self, name: tuple[str, ...]) -> Callable[[], None]:
         """Hold `name`. The result lets go of this hold, once."""
@@ -358,6 +372,10 @@ class ChatService:
     async def drain(self) -> None:
         """Wait for what turns still have to store."""
         await self._turn_writer.drain()
+
+
+def _question_name(key: ChannelKey, asked: str, self_id: str) -> tuple[str, ...]:
+    return ("question", *key, asked, self_id)
 
 
 def _said_before(turn: Turn, ended: EndReason, texts: Texts) -> Iterator[ChatEvent]:

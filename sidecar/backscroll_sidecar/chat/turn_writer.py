@@ -15,12 +15,15 @@ from backscroll_sidecar.chat.turn_events import TurnEvents
 from backscroll_sidecar.chat.turn_store import TurnStore
 from backscroll_sidecar.chat.turns import ModelReply, Turn
 from backscroll_sidecar.errors import BackscrollError, Conflict, Reason, StoreUnavailable
-from backscroll_sidecar.ports import Clock, RecordChange
+from backscroll_sidecar.ports import VERSION_FIELD, Clock, RecordChange
 
 log = structlog.get_logger(__name__)
 
 NOT_STORED = "the turn could not be stored"
 NOT_STORED_YET = "the turn was not stored before the caller's time was up; it still may be"
+
+COMMIT_TRIES = 8
+"""Of a reply, while records that go with it change."""
 
 
 class TimeLimits(NamedTuple):
@@ -146,7 +149,28 @@ class TurnWriter:
     async def _end(
         self, turn: Turn, reply: ModelReply, ending: Ending, companion: Companion
     ) -> WriteOutcome:
-        """Store the reply and, with it, the turn that is over, and what the companion keeps of it."""
+        """Store the reply and, with it, the turn that is over, and what the companion keeps of it.
+
+        What somebody else changed meanwhile is read again, and then all of it is tried anew.
+        """
+        for left in reversed(range(COMMIT_TRIES)):
+            try:
+                return await self._try_to_end(turn, reply, ending, companion)
+            except Conflict as changed:
+                if not left or not await self._renewed(companion):
+                    return WriteOutcome(failure=changed)
+        raise AssertionError("unreachable")
+
+    async def _renewed(self, companion: Companion) -> bool:
+        try:
+            return await companion.renew()
+        except BackscrollError:
+            return False
+
+    async def _try_to_end(
+        self, turn: Turn, reply: ModelReply, ending: Ending, companion: Companion
+    ) -> WriteOutcome:
+        """Raises `Conflict` where a record is of another version than it was."""
         text, is_whole = reply.text, ending.is_whole
         message_id, at_ms = self._turn_store.name_reply(turn, is_partial=not is_whole)
         more = companion.with_reply(text, message_id, at_ms, is_whole=is_whole)
@@ -170,6 +194,8 @@ class TurnWriter:
                 await self._turn_store.keep(ended, more.records, more.messages)
             return WriteOutcome(is_kept=is_whole)
         except Conflict as taken:
+            if taken.field == VERSION_FIELD:
+                raise
             return await self._answered_before(ended, taken)
         except BackscrollError as failed:
             return WriteOutcome(failure=failed)

@@ -7,6 +7,7 @@ in `tests/contract`, is run on every implementation.
 from __future__ import annotations
 
 from backscroll_sidecar.ports.changes import (
+    VERSION_FIELD,
     AliasChange,
     AppendChange,
     Applied,

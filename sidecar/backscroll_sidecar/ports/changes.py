@@ -114,6 +114,10 @@ class EventsChange(msgspec.Struct, frozen=True):
     turn: TurnMark | None = None
 
 
+VERSION_FIELD = "version"
+"""The field of a conflict about `RecordChange.if_version`."""
+
+
 class RecordChange(msgspec.Struct, frozen=True):
     """Keep a record, or replace the one of the same key, kind, owner and id; with `body` None: delete it.
 
@@ -144,7 +148,7 @@ class RecordChange(msgspec.Struct, frozen=True):
     after
         The id of a record of the same key, kind and owner without which this one is refused with `Gone`.
     if_version
-        The version that the one it replaces must have, else it is refused with CONFLICT; 0: there must be none. None:
+        The version that the one it replaces must have, else it is refused with CONFLICT of `VERSION_FIELD`; 0: there must be none. None:
         whatever there is. Not for deletions without an id.
     """
 

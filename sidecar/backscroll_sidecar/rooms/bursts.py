@@ -14,6 +14,7 @@ class Burst:
         self.leader_id = leader_id
         self.message_ids: list[str] = []
         """Of those that joined the first one."""
+        self._led: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._closed = asyncio.Event()
         self._settled = asyncio.Event()
         self._joining = 0
@@ -21,6 +22,15 @@ class Burst:
     def close(self) -> None:
         """Nobody joins any more."""
         self._closed.set()
+
+    def lead(self, *, is_stored: bool) -> None:
+        """The first message is stored, or it never will be. Only the first word counts."""
+        if not self._led.done():
+            self._led.set_result(is_stored)
+
+    async def is_led(self) -> bool:
+        """Whether there is a round to join, once that is known."""
+        return await asyncio.shield(self._led)
 
     async def gathered(self) -> None:
         """Wait until it is closed, and what has joined is stored."""

@@ -25,12 +25,14 @@ class LoopGuard(msgspec.Struct, frozen=True):
     ----------
     times_ms : by persona, ascending.
     limit, window_ms : so often in so long and no more.
+    versions : of the counters, by persona.
     """
 
     sender_id: str
     times_ms: Mapping[str, tuple[int, ...]]
     limit: int
     window_ms: int
+    versions: Mapping[str, int] = {}
 
     @classmethod
     def of(
@@ -43,7 +45,8 @@ class LoopGuard(msgspec.Struct, frozen=True):
             id_: tuple(at_ms for at_ms in some if at_ms > now_ms - window_ms)
             for id_, some in times.items()
         }
-        return cls(sender_id, lately, policy.loop_limit or DEFAULT_LOOP_LIMIT, window_ms)
+        limit = policy.loop_limit or DEFAULT_LOOP_LIMIT
+        return cls(sender_id, lately, limit, window_ms, {one.id: one.version for one in stored})
 
     @property
     def looped_ids(self) -> frozenset[str]:
@@ -60,7 +63,7 @@ class LoopGuard(msgspec.Struct, frozen=True):
     def counted(
         self, session: Session, target_ids: Sequence[str], now_ms: int
     ) -> list[RecordChange]:
-        """The counters behind one more answer of each of these."""
+        """The counters behind one more answer of each of these; refused where one was counted meanwhile."""
         return [
             RecordChange(
                 session.key,
@@ -71,6 +74,7 @@ class LoopGuard(msgspec.Struct, frozen=True):
                 now_ms,
                 now_ms + self.window_ms,
                 owner=self.sender_id,
+                if_version=self.versions.get(target_id, 0),
             )
             for target_id in target_ids
         ]

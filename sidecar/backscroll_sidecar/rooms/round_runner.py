@@ -23,7 +23,7 @@ from backscroll_sidecar.chat.service import ChatService
 from backscroll_sidecar.chat.turns import ChatRequest
 from backscroll_sidecar.errors import BackscrollError, Reason
 from backscroll_sidecar.ports import Clock, HistoryReader
-from backscroll_sidecar.rooms.preparing import Preparing, awaited_personas
+from backscroll_sidecar.rooms.preparing import Preparing, awaited_personas, is_parallel
 from backscroll_sidecar.rooms.prompting import Asking, context_of, is_heard, window_of
 from backscroll_sidecar.rooms.round_events import (
     Answers,
@@ -110,7 +110,10 @@ class RoundRunner:
         while ending is None:
             wave = wave or run.pending
             if not wave:
+                told_before = len(run.body.ignored)
                 ending = await self._go_on(run)
+                for suppressed in await self._telling.suppressed(run, told_before):
+                    yield "", suppressed
                 continue
             async with aclosing(self._wave(run, wave, ends_s, given)) as events:
                 async for target_id, told in events:
@@ -138,19 +141,24 @@ class RoundRunner:
 
     def _next_of_mode(self, run: RunningRound) -> list[Step]:
         """Whom the mode waits for now, and who was not asked in this part of the play."""
-        mode, config, state, table = run.play
-        waiting = mode.waits_for(config, state, table)
+        waiting = run.play.waiting()
         steps = run.body.steps
         if waiting is None or not waiting.goes_on or _is_explicit(run):
             return []
-        stage = mode.stage(state)
+        stage = run.play.mode.stage(run.play.state)
         asked = {(one.stage, one.target_id) for one in steps}
         ids = [one for one in awaited_personas(run.play, waiting) if (stage, one) not in asked]
         wave = steps[-1].wave + 1 if steps else 1
         trigger = next((one.message_id for one in reversed(steps) if one.message_id), "")
         trigger = trigger or (run.body.message_ids[-1] if run.body.message_ids else "")
+        is_at_once = is_parallel(run.play, run.session.effective_policy)
         return [
-            run.new_step(len(steps) + place, Target(one, RouteReason.ROLE_MAP), wave, trigger)
+            run.new_step(
+                len(steps) + place,
+                Target(one, RouteReason.ROLE_MAP),
+                wave if is_at_once else wave + place,
+                trigger,
+            )
             for place, one in enumerate(ids)
         ]
 
@@ -166,15 +174,17 @@ class RoundRunner:
             reply = run.replies.get(place)
             if step.wave != last or step.depth >= most or reply is None:
                 continue
-            routing = await self._preparing.routed_onward(run.session, run.play, reply)
+            taken = [one.target_id for one in more]
+            routing = await self._preparing.routed_onward(run.session, run.play, reply, taken)
             run.body = replace(run.body, ignored=(*run.body.ignored, *_loops(routing)))
-            if routing.targets:
-                run.guard = await self._preparing.guard_of(run.session, step.target_id)
+            guard = await self._preparing.guard_of(run.session, step.target_id)
+            first = len(steps) + len(more)
+            run.guards |= {first + number: guard for number in range(len(routing.targets))}
             more += [
                 run.new_step(
-                    len(steps) + len(more) + number,
+                    first + number,
                     Target(one.id, RouteReason.ONWARD),
-                    last + 1 + number,
+                    last + 1 + len(more) + number,
                     reply.id,
                     step.depth + 1,
                 )
@@ -199,9 +209,11 @@ class RoundRunner:
                     async for one in events:
                         await queue.put((target_id, one))
             finally:
-                await queue.put(_DONE)
+                if not is_left:
+                    await queue.put(_DONE)
 
         tasks = [asyncio.create_task(ask(place)) for place in places]
+        is_left = False
         try:
             left = len(tasks)
             while left:
@@ -211,21 +223,15 @@ class RoundRunner:
                 else:
                     yield one
         finally:
+            is_left = True
             for task in tasks:
                 task.cancel()
-            while not all(task.done() for task in tasks):
-                while not queue.empty():
-                    queue.get_nowait()
-                await asyncio.sleep(0)
-            for task in tasks:
-                if not task.cancelled() and task.exception() is not None:
-                    log.error("a round's answer failed", error=type(task.exception()).__name__)
+            await asyncio.wait(tasks)
 
     async def _asked(
         self, run: RunningRound, place: int, ends_s: float | None, given: Answers | None
     ) -> AsyncGenerator[Told]:
         """One persona's answer. What fails costs only itself."""
-        run.begin_step(place)
         step = run.step(place)
         persona = run.session.participant(step.target_id)
         target = Target(step.target_id, step.reason, step.start, step.end)
@@ -239,6 +245,7 @@ class RoundRunner:
         error: ChatError | None = None
         is_started = False
         try:
+            run.begin_step(place)
             request = await self._chat_request(run, place, persona, ends_s, given)
             async with aclosing(self._chat.run(request)) as events:
                 async for event in events:
@@ -253,10 +260,13 @@ class RoundRunner:
                             yield told
                     elif (one := told_of(event)) is not None:
                         yield one
-        except BackscrollError as failed:
+        except Exception as failed:  # noqa: BLE001 - a mode of somebody's own may raise anything
             if not is_started:
                 yield started
-            yield self._failed(run, place, ChatError(failed.message, failed.reason.value))
+            yield self._failed(run, place, _error_of(failed))
+        except (GeneratorExit, asyncio.CancelledError):
+            await self._chat.settled(run.session.key, step.turn_id, step.target_id)
+            raise
 
     def _companion(self, run: RunningRound, place: int, persona: Participant) -> StepCompanion:
         own = [*persona.names(), persona.id]
@@ -267,7 +277,7 @@ class RoundRunner:
             for name in (*one.names(), one.id)
         }
         guard = SpeakerGuard(own, others)
-        return StepCompanion(run, place, guard, self._nothing_said(run.session))
+        return StepCompanion(run, place, guard, self._nothing_said(run.session), self._read_again)
 
     async def _chat_request(
         self,
@@ -301,12 +311,15 @@ class RoundRunner:
             persona,
             asking,
             in_snapshot=step.wave == 0,
-            task_messages=await self._preparing.task_messages(run.session, run.play),
+            task_messages=await self._preparing.task_messages(
+                run.session, run.play, persona, run.request.context, asking.asker
+            ),
         )
         return _with(
             run.request.call,
             context=replace(context, time_left_s=left_s),
             new_turn_id=step.turn_id,
+            self_name=persona.name,
             companion=companion,
             time_left_s=left_s,
         )
@@ -357,10 +370,12 @@ class RoundRunner:
         return TargetEnded(StepStatus.FAILED, error=error)
 
     async def _read_again(self, run: RunningRound) -> None:
-        """Go on from what the store has: a commit that failed took the state along."""
+        """Go on from what the store has: somebody else changed it, or a commit that failed took the state along."""
         ref = SessionRef(run.session.id, run.session.space)
         run.session = await self._sessions.get(run.session.key.tenant, ref)
         run.play = play_of(run.session, self._sessions.modes)
+        for place, guard in run.guards.items():
+            run.guards[place] = await self._preparing.guard_of(run.session, guard.sender_id)
 
     def _nothing_said(self, session: Session) -> Callable[[str], bool]:
         names = self._preparing.lookup_of(session).names
@@ -410,6 +425,13 @@ class RoundRunner:
 def _with(request: ChatRequest, **fields: Any) -> ChatRequest:  # noqa: ANN401
     """The request with other fields."""
     return dataclasses.replace(request, **fields)
+
+
+def _error_of(failed: Exception) -> ChatError:
+    if isinstance(failed, BackscrollError):
+        return ChatError(failed.message, failed.reason.value)
+    log.error("a persona could not be asked", error=type(failed).__name__, exc_info=failed)
+    return ChatError("the persona could not be asked", Reason.INTERNAL.value)
 
 
 def _is_explicit(run: RunningRound) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -25,7 +25,7 @@ from backscroll_sidecar.rooms.tables import Play
 from backscroll_sidecar.sessions import records
 from backscroll_sidecar.sessions.modes.base import ActionRefused, Outcome
 from backscroll_sidecar.sessions.modes.registry import encoded
-from backscroll_sidecar.sessions.routing import Target
+from backscroll_sidecar.sessions.routing import RouteReason, Target
 from backscroll_sidecar.sessions.session import Session
 from backscroll_sidecar.sessions.speaker_guard import SpeakerGuard
 
@@ -43,7 +43,6 @@ class RunningRound:
         body: RoundBody,
         request: RoundRequest,
         message: Message | None,
-        guard: LoopGuard,
         clock: Clock,
         *,
         is_resumed: bool,
@@ -53,7 +52,8 @@ class RunningRound:
         self.body = body
         self.request = request
         self.message = message
-        self.guard = guard
+        self.guards: dict[int, LoopGuard] = {}
+        """Of steps that answer a persona: they are counted with the answer."""
         self.is_resumed = is_resumed
         self.audiences: dict[int, tuple[str, ...]] = {}
         self.replies: dict[int, Message] = {}
@@ -121,12 +121,21 @@ class RunningRound:
     def begin_step(self, place: int) -> None:
         """A persona is about to be asked: whom it speaks to is decided now."""
         play, step = self.play, self.step(place)
-        audience = tuple(play.mode.audience_of(play.config, play.state, play.table, step.target_id))
-        if not audience and self.message is not None and self.message.audience:
-            heard = {*self.message.audience, self.message.author.id, step.target_id}
-            audience = tuple(sorted(heard))
-        self.audiences[place] = audience
+        self.audiences[place] = play.audience_of(step.target_id) or self._hearers_of(step)
         self.put_step(place, replace(step, stage=play.mode.stage(play.state)))
+
+    def _hearers_of(self, step: Step) -> tuple[str, ...]:
+        """Who hears an answer to a whisper. What a mode asks for behind a move answers nobody."""
+        replies = {one.id: one for one in self.replies.values()}
+        asked = replies.get(step.trigger_id)
+        if self.message is not None and step.trigger_id in self.body.message_ids:
+            asked = self.message
+        is_of_mode = step.reason is RouteReason.ROLE_MAP and (
+            asked is not self.message or self.body.change is not None
+        )
+        if asked is None or not asked.audience or is_of_mode:
+            return ()
+        return tuple(sorted({*asked.audience, asked.author.id, step.target_id}))
 
     def with_reply(
         self,
@@ -160,9 +169,8 @@ class RunningRound:
             step = replace(step, change=change)
         self.said[place] = said
         self.put_step(place, step)
-        counters: list[RecordChange] = []
-        if self.guard.sender_id:
-            counters = self.guard.counted(self.session, [step.target_id], at_ms)
+        guard = self.guards.get(place)
+        counters = guard.counted(self.session, [step.target_id], at_ms) if guard else []
         return WithReply(said, (self.record(), *states, *counters), audience, is_silent)
 
     def _outcome(self, step: Step, text: str, message_id: str) -> Outcome | None:
@@ -210,7 +218,7 @@ class RunningRound:
             replace(
                 step,
                 status=StepStatus.INTERRUPTED,
-                interrupt_id=interrupt_id_of(step.turn_id, open_),
+                interrupt_id=interrupt_id_of(step.turn_id, len(step.answered), open_),
                 expires_at_ms=self._clock.now_ms() + INTERRUPT_LIFETIME_MS,
                 calls=open_,
             ),
@@ -227,7 +235,9 @@ class StepCompanion:
         place: int,
         guard: SpeakerGuard,
         says_nothing: Callable[[str], bool],
+        read_again: Callable[[RunningRound], Awaitable[None]],
     ) -> None:
+        self._read_again = read_again
         self._run = run
         self._place = place
         self._guard = guard
@@ -256,6 +266,10 @@ class StepCompanion:
             foreign_id=self._guard.foreign_id,
             is_silent=self._says_nothing(text),
         )
+
+    async def renew(self) -> bool:
+        await self._read_again(self._run)
+        return True
 
     def with_calls(self, calls: Sequence[ToolCallPart]) -> Sequence[RecordChange]:
         return self._run.with_calls(self._place, calls)

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from backscroll_sidecar.sessions.modes.base import Mode, Seat, Table
+from backscroll_sidecar.errors import FailedPrecondition, Reason
+from backscroll_sidecar.sessions.modes.base import (
+    Action,
+    ActionRefused,
+    MemoryLine,
+    Mode,
+    Outcome,
+    Seat,
+    Table,
+    Waiting,
+)
 from backscroll_sidecar.sessions.modes.registry import Modes, config_of, state_of
 from backscroll_sidecar.sessions.participants import Participant, ParticipantKind, name_key
 from backscroll_sidecar.sessions.session import Session
@@ -20,13 +31,40 @@ TABLES = 1_024
 """Sets of participants whose tables are kept; they are the same from round to round."""
 
 
+_T = TypeVar("_T")
+
+
 class Play(NamedTuple):
-    """A mode with everything its functions take."""
+    """A mode with everything its functions take. Its methods raise `FailedPrecondition` where the rules forbid it."""
 
     mode: Mode
     config: Any
     state: Any
     table: Table
+
+    def waiting(self) -> Waiting | None:
+        """Whom the mode waits for; None: for nobody in particular."""
+        return self._by_the_rules(self.mode.waits_for)
+
+    def memory(self) -> Sequence[MemoryLine]:
+        """What is remembered of the state."""
+        return self._by_the_rules(self.mode.memory)
+
+    def audience_of(self, sender_id: str) -> tuple[str, ...]:
+        """Whom the mode lets hear somebody now; empty: everybody."""
+        return tuple(self._by_the_rules(self.mode.audience_of, sender_id))
+
+    def applied(self, action: Action) -> Outcome:
+        """What a move leads to."""
+        return self._by_the_rules(self.mode.apply, action)
+
+    def _by_the_rules(self, function: Callable[..., _T], *given: Any) -> _T:  # noqa: ANN401
+        try:
+            return function(self.config, self.state, self.table, *given)
+        except ActionRefused as refused:
+            raise FailedPrecondition(
+                refused.message, field=refused.field, reason=Reason.ACTION_REFUSED
+            ) from refused
 
 
 def play_of(session: Session, modes: Modes) -> Play:

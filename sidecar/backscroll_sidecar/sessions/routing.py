@@ -65,13 +65,17 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Ignored(msgspec.Struct, frozen=True):
-    """A mention, or a wish, that leads to nobody. `participant_id` is empty where nobody is known by it."""
+    """A mention, or a wish, that leads to nobody. `participant_id` is empty where nobody is known by it.
+
+    `sender_id` is whoever named a persona that may not answer it now.
+    """
 
     text: str
     reason: IgnoredReason
     participant_id: str = ""
     start: int = 0
     end: int = 0
+    sender_id: str = ""
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -224,7 +228,7 @@ class _Choice:
         elif not _may_answer(one):
             self.ignore(text, IgnoredReason.UNAVAILABLE, one.id, span)
         elif one.id in self.looped_ids:
-            self.ignore(text, IgnoredReason.LOOP, one.id, span)
+            self.ignore(text, IgnoredReason.LOOP, one.id, span, self.sender_id)
         else:
             self._add_within_limit(one, reason, text, span)
 
@@ -234,11 +238,16 @@ class _Choice:
             self._add_within_limit(one, reason, one.name, (0, 0))
 
     def ignore(
-        self, text: str, reason: IgnoredReason, participant_id: str = "", span: Span = (0, 0)
+        self,
+        text: str,
+        reason: IgnoredReason,
+        participant_id: str = "",
+        span: Span = (0, 0),
+        sender_id: str = "",
     ) -> None:
         """Say, once for each whom it is about, why a name leads to nobody."""
         key = participant_id or name_key(text), reason
-        self.ignored.setdefault(key, Ignored(text, reason, participant_id, *span))
+        self.ignored.setdefault(key, Ignored(text, reason, participant_id, *span, sender_id))
 
     def _add_within_limit(
         self, one: Participant, reason: RouteReason, text: str, span: Span

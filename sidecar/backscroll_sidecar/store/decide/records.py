@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.errors import BackscrollError, Conflict, Gone, NotFound, Reason
-from backscroll_sidecar.ports import Applied, RecordChange
+from backscroll_sidecar.ports import VERSION_FIELD, Applied, RecordChange
 from backscroll_sidecar.store.facts import (
     Facts,
     MessageRow,
@@ -61,7 +61,7 @@ class Records:
                 return missing_message(named, self._rows, self._erased)
         name = (*scope_of(change), change.id)
         if change.if_version is not None and change.if_version != self._version(name, change.at_ms):
-            return Conflict("it was changed meanwhile: read it again", field="version")
+            return Conflict("it was changed meanwhile: read it again", field=VERSION_FIELD)
         if change.body is None:
             return None
         live = self._live(change)
