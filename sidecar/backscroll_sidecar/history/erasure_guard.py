@@ -50,14 +50,17 @@ class ErasureGuard:
             case RecordChange() if change.turn is not None:
                 return not self._lost(change.key, change.turn.since, change.named_ids)
             case AppendChange() if change.records:
-                since = [one.turn.since for one in change.records if one.turn is not None]
-                names = [name for one in change.records for name in one.named_ids]
-                if change.turn is not None and self._lost(change.key, change.turn.since):
-                    return False
-                return not since or not self._lost(change.key, min(since), names)
+                return not self._undoes(change)
             case AppendChange() | EventsChange() if change.turn is not None:
                 return not self._lost(change.key, change.turn.since)
         return True
+
+    def _undoes(self, change: AppendChange) -> bool:
+        """Whether it, or one of its records, would bring back what is lost: each by its own names and turn."""
+        if change.turn is not None and self._lost(change.key, change.turn.since):
+            return True
+        marks = [(one.turn or change.turn, one.named_ids) for one in change.records]
+        return any(mark and self._lost(change.key, mark.since, names) for mark, names in marks)
 
     def publish(self) -> None:
         """Everything noted so far is committed and published."""

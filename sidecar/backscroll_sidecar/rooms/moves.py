@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from backscroll_sidecar.domain import Message, StoredMessage
 from backscroll_sidecar.errors import Conflict
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.ports import Clock, HistoryReader, RecordChange
-from backscroll_sidecar.rooms.preparing import Preparing, applied
+from backscroll_sidecar.rooms.preparing import Preparing
 from backscroll_sidecar.rooms.prompting import Asking, context_of, window_of
 from backscroll_sidecar.rooms.round_events import RoundRequest, Routing, StateChanged
 from backscroll_sidecar.rooms.round_record import MOVE, ROUND_LIFETIME_MS, round_id
@@ -106,13 +107,14 @@ class Moves:
             message = replace(message, channel=session.key.channel, session_id=session.id)
         prepared = await self._preparing.prepare(session, message, request.targets)
         play, routing = prepared.after, prepared.routing
-        tasks = await self._task_messages(session, play, message)
         asking = Asking(routing.user_text, message, (), request.context, request.layout)
+        told = [await self._task_messages(session, play, one, asking) for one in routing.targets]
         contexts = [
-            await self._context(session, play, one, asking, tasks) for one in routing.targets
+            await self._context(session, play, one, asking, tasks)
+            for one, tasks in zip(routing.targets, told, strict=True)
         ]
         prompt = ""
-        if tasks is not None:
+        if told and (tasks := told[0]) is not None:
             prompt = task_prompt([one.text for one in tasks], play.table.language)
         return PreparedRound(
             session,
@@ -124,14 +126,20 @@ class Moves:
         )
 
     async def _task_messages(
-        self, session: Session, play: Play, message: Message | None
+        self, session: Session, play: Play, target: Target, asking: Asking
     ) -> Sequence[Message] | None:
-        """What was said of the task, and what is said now."""
+        """What a target may see that was said of the task, and what is said now."""
         begins = play.mode.task_begins_with(play.state)
         if begins is None:
             return None
-        is_new = message is not None and begins == message.id
-        before = () if is_new else (await self._preparing.task_messages(session, play) or ())
+        message, persona = asking.message, session.participant(target.id)
+        assert persona is not None
+        before: Sequence[Message] = ()
+        if message is None or begins != message.id:
+            found = await self._preparing.task_messages(
+                session, play, persona, asking.template, asking.asker
+            )
+            before = found or ()
         now = () if message is None or message.id in {one.id for one in before} else (message,)
         return (*before, *now)
 
@@ -196,7 +204,7 @@ class Moves:
         async with self._sessions.locked(tenant, ref.session_id):
             session = await self._sessions.get(tenant, ref)
             check_active(session)
-            digest = msgspec.json.encode([action.name, action.actor_id, action.argument]).decode()
+            digest = _digest(action)
             if request_id and (kept := await self._kept(session, request_id)) is not None:
                 if kept.digest != digest:
                     raise Conflict("another move has this request_id", field="request_id")
@@ -204,7 +212,7 @@ class Moves:
             if expected_state_version not in (None, session.state_version):
                 raise stale_state(session)
             play = play_of(session, self._sessions.modes)
-            outcome = applied(play, action)
+            outcome = play.applied(action)
             state_json = encoded(outcome.state)
             at_ms = self._clock.now_ms()
             changes, log_id = records.state_changes(
@@ -219,7 +227,11 @@ class Moves:
             version = session.state_version + 1
             ids = tuple(one.id for one in said)
             kept_move = KeptMove(digest, version, outcome.event, state_json, ids)
-            moves = (_move_change(session, request_id, kept_move, at_ms),) if request_id else ()
+            moves = (
+                (_move_change(session, request_id, kept_move, action.actor_id, at_ms),)
+                if request_id
+                else ()
+            )
             await self._history.append(session.key, said, records=(*changes, *moves))
             after = play._replace(state=outcome.state)
             told = StateChanged(
@@ -252,17 +264,25 @@ class Moves:
 
 def waited_for(play: Play) -> tuple[str, ...]:
     """Whom a mode waits for; nobody where it leaves that to the text."""
-    waiting = play.mode.waits_for(play.config, play.state, play.table)
+    waiting = play.waiting()
     return () if waiting is None else waiting.ids
 
 
-def _move_change(session: Session, request_id: str, move: KeptMove, at_ms: int) -> RecordChange:
+def _digest(action: Action) -> str:
+    """What tells a move from another one under its request id."""
+    said = msgspec.json.encode([action.name, action.actor_id, action.argument])
+    return hashlib.blake2b(said, digest_size=12).hexdigest()
+
+
+def _move_change(
+    session: Session, request_id: str, move: KeptMove, actor_id: str, at_ms: int
+) -> RecordChange:
     return RecordChange(
         session.key,
         MOVE,
         request_id,
         msgspec.json.encode(move),
-        records.people_in(move.mode_state_json, session.participants),
+        records.people_of(move.mode_state_json, session.participants, actor_id),
         at_ms,
         at_ms + ROUND_LIFETIME_MS,
         owner=session.id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import OrderedDict
 from collections.abc import Sequence
 
@@ -9,16 +10,17 @@ import msgspec
 from msgspec.structs import replace
 
 from backscroll_sidecar.context.builder import ContextBuilder
-from backscroll_sidecar.domain import AuthorKind, Message
-from backscroll_sidecar.errors import FailedPrecondition, Reason
+from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.context.viewers import viewer_of
+from backscroll_sidecar.context.visibility import withheld
+from backscroll_sidecar.domain import Author, AuthorKind, Message
 from backscroll_sidecar.ports import Clock, HistoryReader
 from backscroll_sidecar.rooms.loop_guard import LoopGuard
 from backscroll_sidecar.rooms.round_events import Routing
-from backscroll_sidecar.rooms.round_record import LOOP, ROUND, StepStatus, round_of
+from backscroll_sidecar.rooms.round_record import LOOP, ROUND, RoundBody, StepStatus, round_of
 from backscroll_sidecar.rooms.tables import Play, play_of
 from backscroll_sidecar.sessions.modes.base import (
     Action,
-    ActionRefused,
     Outcome,
     Traits,
     Unaddressed,
@@ -31,6 +33,7 @@ from backscroll_sidecar.sessions.routing import (
     IgnoredReason,
     Lookup,
     Routed,
+    RouteReason,
     Rules,
     Said,
     route,
@@ -102,12 +105,10 @@ class Preparing:
         after = before
         audience: tuple[str, ...] = ()
         if message is not None:
-            audience = message.audience or tuple(
-                before.mode.audience_of(before.config, before.state, before.table, sender_id)
-            )
-            action = _action_of(before, message)
+            audience = message.audience or before.audience_of(sender_id)
+            action = action_of(before, message)
         if action is not None:
-            outcome = applied(before, action)
+            outcome = before.applied(action)
             after = before._replace(state=outcome.state)
         guard = await self._guard_of(session, message)
         rules = await self._rules_of(session, after, guard, has_message=message is not None)
@@ -130,8 +131,10 @@ class Preparing:
         )
         return routing_of(text, route(said, self.lookup_of(session), rules))
 
-    async def routed_onward(self, session: Session, play: Play, reply: Message) -> Routing:
-        """To whom an answer of a persona hands on."""
+    async def routed_onward(
+        self, session: Session, play: Play, reply: Message, taken: Sequence[str]
+    ) -> Routing:
+        """To whom an answer of a persona hands on; those who are `taken` are asked already."""
         guard = await self._guard_of(session, reply)
         rules = replace(
             await self._rules_of(session, play, guard, has_message=True),
@@ -139,7 +142,38 @@ class Preparing:
             role_ids=None,
             heeds_mentions=True,
         )
-        return self._route(session, reply, (), rules)
+        routing = self._route(session, reply, (), rules)
+        if reply.audience:
+            routing = _heard_by(routing, reply.audience)
+        left = tuple(one for one in routing.targets if one.id not in taken)
+        return dataclasses.replace(routing, targets=left)
+
+    async def with_texts(self, session: Session, body: RoundBody) -> RoundBody:
+        """The round of a record with the texts of its messages, as they are now."""
+        ids = body.message_ids
+        found = await self._reader.get_messages(session.key, ids)
+        said = [found[one].message for one in ids if one in found]
+        traits = play_of(session, self._modes).mode.traits
+        first = [one for one in body.steps if not one.depth]
+        is_role = any(one.reason is RouteReason.ROLE_MAP for one in first)
+        rules = Rules(
+            Unaddressed.NOBODY,
+            traits.heeds_mentions,
+            () if is_role else None,
+            max_targets=max(1, len(session.participants)),
+            looped_ids=frozenset(
+                one.participant_id for one in body.ignored if one.reason is IgnoredReason.LOOP
+            ),
+        )
+        explicit = tuple(one.target_id for one in first if one.reason is RouteReason.EXPLICIT)
+        routings = [self._route(session, one, explicit, rules) for one in said]
+        if len(routings) == 1:
+            clean, shown = routings[0].clean_text, routings[0].user_text
+        else:
+            clean = shown = joined_text(
+                [one.author for one in said], [one.user_text for one in routings]
+            )
+        return replace(body, clean_text=clean, user_text=shown)
 
     async def answered_author(self, session: Session, message: Message) -> Message:
         """The message, saying who wrote what it replies to."""
@@ -152,15 +186,34 @@ class Preparing:
             return message
         return replace(message, reply=replace(reply, user_id=parent.message.author.id))
 
-    async def task_messages(self, session: Session, play: Play) -> Sequence[Message] | None:
-        """What people said of the task since it began, in order; None: the mode has none."""
+    async def task_messages(
+        self,
+        session: Session,
+        play: Play,
+        persona: Participant,
+        template: BuildRequest,
+        asker: Author | None,
+    ) -> Sequence[Message] | None:
+        """What people said of the task since it began, as far as a persona may see it, in order.
+
+        None: the mode has no task. Nothing, where the message is gone that began it.
+
+        Parameters
+        ----------
+        template : what the request says of the prompts.
+        asker : who says something now; None: nobody.
+        """
         begins = play.mode.task_begins_with(play.state)
         if begins is None:
             return None
         view = await self._builder.opening.views.view(session.key)
         if view is None:
             return ()
-        first = max(0, view.row_of(begins)) if begins else 0
+        first = view.row_of(begins) if begins else 0
+        if first < 0:
+            return ()
+        eyes = replace(template, viewer_id=persona.id, self_ids=(persona.id,), asker=asker)
+        view = withheld(view, viewer_of(eyes, session))
         of_session = [
             session_id == session.id and not audience for session_id, audience in view.scopes
         ]
@@ -196,7 +249,7 @@ class Preparing:
         self, session: Session, play: Play, guard: LoopGuard, *, has_message: bool
     ) -> Rules:
         policy, traits = session.effective_policy, play.mode.traits
-        waiting = play.mode.waits_for(play.config, play.state, play.table)
+        waiting = play.waiting()
         unaddressed = policy.unaddressed or traits.unaddressed
         last_answered: tuple[str, ...] = ()
         failing: frozenset[str] = frozenset()
@@ -230,16 +283,6 @@ class Preparing:
         )
 
 
-def applied(play: Play, action: Action) -> Outcome:
-    """What a move leads to. Raises `FailedPrecondition` where the rules forbid it."""
-    try:
-        return play.mode.apply(play.config, play.state, play.table, action)
-    except ActionRefused as refused:
-        raise FailedPrecondition(
-            refused.message, field=refused.field, reason=Reason.ACTION_REFUSED
-        ) from refused
-
-
 def awaited_personas(play: Play, waiting: Waiting) -> tuple[str, ...]:
     """The personas among those whom the mode waits for: the first one only, unless all are asked at once."""
     personas = {one.id for one in play.table.seats if one.is_persona}
@@ -251,7 +294,7 @@ def is_parallel(play: Play, policy: RoomPolicy) -> bool:
     """Whether those who answer one message do so at once."""
     if policy.sequential is not None:
         return not policy.sequential
-    waiting = play.mode.waits_for(play.config, play.state, play.table)
+    waiting = play.waiting()
     return play.mode.traits.in_parallel if waiting is None else waiting.in_parallel
 
 
@@ -267,6 +310,16 @@ def routing_of(text: str, routed: Routed) -> Routing:
     )
 
 
+def joined_text(authors: Sequence[Author], texts: Sequence[str]) -> str:
+    """What several messages say together; with names where more than one person wrote them."""
+    if len({author.id for author in authors}) > 1:
+        texts = [
+            f"{author.name or author.id}: {text}"
+            for author, text in zip(authors, texts, strict=True)
+        ]
+    return "\n".join(texts)
+
+
 def _role_ids(
     play: Play, waiting: Waiting | None, traits: Traits, *, has_message: bool
 ) -> tuple[str, ...] | None:
@@ -276,7 +329,8 @@ def _role_ids(
     return None if not ids and traits.heeds_mentions and has_message else ids
 
 
-def _action_of(play: Play, message: Message) -> Action | None:
+def action_of(play: Play, message: Message) -> Action | None:
+    """The move that a message makes; None: it is talk."""
     sender_id = message.author.id
     if not sender_id:
         return None

@@ -41,6 +41,11 @@ class Asking(msgspec.Struct, frozen=True):
     template: BuildRequest
     layout: Layout | None
 
+    @property
+    def asker(self) -> Author | None:
+        """Who wrote the message."""
+        return None if self.message is None else self.message.author
+
 
 def context_of(
     session: Session,
@@ -61,7 +66,7 @@ def context_of(
     policy, language = session.effective_policy, play.table.language
     message, template = asking.message, asking.template
     question, told = asking.user_text, asking.told_ids
-    asker = None if message is None else message.author
+    asker = asking.asker
     if task_messages is not None:  # several people may have said it
         asker, in_snapshot = None, False
         question = task_prompt([one.text for one in task_messages], language) or question
@@ -131,7 +136,7 @@ def system_text(session: Session, play: Play, persona: Participant) -> str:
 
 def memory_of(play: Play, viewer_id: str) -> Sequence[MemoryLine]:
     """What a viewer may be shown of the state: the one place where that is decided."""
-    lines = play.mode.memory(play.config, play.state, play.table)
+    lines = play.memory()
     return [one for one in lines if not one.audience or viewer_id in one.audience]
 
 

@@ -1,4 +1,7 @@
-"""A round as it is written down: who was asked, what became of it. Values and bytes; no text but the question's."""
+"""A round as it is written down: who was asked, what became of it. Values and bytes.
+
+The texts of its messages are not written down: they are made again from the messages.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import hashlib
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.ports import RecordChange, StoredRecord, about_message, about_text
+from backscroll_sidecar.ports import RecordChange, StoredRecord, about_message
 from backscroll_sidecar.sessions.routing import Ignored, RouteReason
 from backscroll_sidecar.sessions.session import Session
 from backscroll_sidecar.turn_ids import mark_of
@@ -90,6 +94,7 @@ class RoundBody(msgspec.Struct, frozen=True, omit_defaults=True):
     ----------
     digest : of the request, so that another one under its id is told from a retry.
     message_ids : what was said, in order: several where a burst became one round; none: nothing.
+    clean_text, user_text : what was said, as it is routed and as prompts have it; not kept.
     snapshot_seq : what came later is not seen by the first wave.
     ending : how it ended; empty: it has not.
     coalesced_into : the request id of the round that answers instead.
@@ -116,14 +121,13 @@ _DECODER = msgspec.json.Decoder(RoundBody)
 
 
 def round_change(session: Session, body: RoundBody, at_ms: int) -> RecordChange:
-    """Keep a round. It goes with the messages that it answers."""
-    named = [name for id_ in body.message_ids for name in (about_message(id_), about_text(id_))]
+    """Keep a round, without the texts of its messages. It goes with them."""
     return RecordChange(
         session.key,
         ROUND,
         body.request_id,
-        msgspec.json.encode(body),
-        tuple(named),
+        msgspec.json.encode(replace(body, clean_text="", user_text="")),
+        tuple(map(about_message, body.message_ids)),
         at_ms,
         at_ms + ROUND_LIFETIME_MS,
         owner=session.id,
@@ -148,7 +152,7 @@ def turn_id_of(session: Session, request_id: str, step: int) -> str:
     return made + mark_of(name)
 
 
-def interrupt_id_of(turn_id: str, calls: tuple[ToolCallPart, ...]) -> str:
-    """The id of an interrupt: of a turn and the calls that it waits for."""
-    name = "\0".join((turn_id, *(call.id for call in calls)))
+def interrupt_id_of(turn_id: str, number: int, calls: tuple[ToolCallPart, ...]) -> str:
+    """The id of an interrupt: of a turn, how often it waited before, and the calls that it waits for."""
+    name = "\0".join((turn_id, str(number), *(call.id for call in calls)))
     return hashlib.blake2b(name.encode(), digest_size=12).hexdigest()

@@ -32,6 +32,8 @@ from backscroll_sidecar.rooms.round_events import (
 )
 from backscroll_sidecar.rooms.round_record import Change, StepStatus
 from backscroll_sidecar.rooms.running_round import RunningRound
+from backscroll_sidecar.sessions.modes.registry import state_of
+from backscroll_sidecar.sessions.records import STATE_LOG, log_key, logged_state_of
 from backscroll_sidecar.sessions.routing import IgnoredReason, Target
 
 
@@ -62,28 +64,48 @@ class RoundTelling:
     async def changed(
         self, run: RunningRound, change: Change, said: Sequence[Message] = ()
     ) -> StateChanged:
-        """The state of its mode has changed; what the mode said of it is read where it is not given."""
+        """The state of its mode has changed; what the mode said of it is read where it is not given.
+
+        A state that is no longer kept is told as empty.
+        """
         if not said and change.announcement_ids:
             found = await self._reader.get_messages(run.session.key, change.announcement_ids)
             said = [found[one].message for one in change.announcement_ids if one in found]
-        return StateChanged(
-            change.state_version,
-            change.event,
-            run.session.mode_state_json,
-            tuple(said),
-            run.play.mode.is_over(run.play.state),
-        )
+        state_json = await self._state_of(run, change.state_version)
+        mode = run.play.mode
+        is_over = bool(state_json) and mode.is_over(state_of(mode, state_json))
+        return StateChanged(change.state_version, change.event, state_json, tuple(said), is_over)
 
-    async def suppressed(self, run: RunningRound) -> Sequence[LoopSuppressed]:
-        """Personas that may not answer, for they and the sender have answered each other too often."""
-        looped = [one for one in run.body.ignored if one.reason is IgnoredReason.LOOP]
-        if not looped or run.message is None:
-            return ()
-        sender_id = run.message.author.id
-        guard = await self._preparing.guard_of(run.session, sender_id)
+    async def _state_of(self, run: RunningRound, version: int) -> str:
+        """The state of this version; empty: it is not kept, or of another mode."""
+        session = run.session
+        if version == session.state_version:
+            return session.mode_state_json
+        stored = await self._reader.record(
+            session.key, STATE_LOG, session.id, log_key(version), self._clock.now_ms()
+        )
+        if stored is None:
+            return ""
+        logged = logged_state_of(stored)
+        return logged.mode_state_json if logged.mode == session.mode else ""
+
+    async def suppressed(self, run: RunningRound, since: int = 0) -> Sequence[LoopSuppressed]:
+        """Personas that may not answer somebody, for the two have answered each other too often.
+
+        `since` : of the round's `ignored`, those before are told already.
+        """
+        looped = dict.fromkeys(
+            (one.sender_id, one.participant_id)
+            for one in run.body.ignored[since:]
+            if one.reason is IgnoredReason.LOOP
+        )
         now_ms = self._clock.now_ms()
-        ids = dict.fromkeys(one.participant_id for one in looped)
-        return [LoopSuppressed(sender_id, one, guard.retry_after_ms(one, now_ms)) for one in ids]
+        told: list[LoopSuppressed] = []
+        for sender_id, persona_id in looped:
+            guard = await self._preparing.guard_of(run.session, sender_id)
+            after_ms = guard.retry_after_ms(persona_id, now_ms)
+            told.append(LoopSuppressed(sender_id, persona_id, after_ms))
+        return told
 
     async def replayed(
         self, run: RunningRound, places: Sequence[int]

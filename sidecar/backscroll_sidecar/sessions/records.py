@@ -75,7 +75,7 @@ class LoggedState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _BODY = msgspec.json.Decoder(SessionBody)
-_PARTICIPANT = msgspec.json.Decoder(Participant)
+_PARTICIPANT = msgspec.json.Decoder(Participant | None)
 _STATE = msgspec.json.Decoder(StateBody)
 _LOGGED = msgspec.json.Decoder(LoggedState)
 _SPACE = msgspec.json.Decoder(Space)
@@ -115,6 +115,19 @@ def participant_change(session: Session, one: Participant, at_ms: int) -> Record
         one.id,
         msgspec.json.encode(one),
         (about_user(one.id),),
+        at_ms,
+        owner=session.id,
+    )
+
+
+def forgotten_change(session: Session, participant_id: str, at_ms: int) -> RecordChange:
+    """Keep nothing of a participant but that it took part, until it is erased."""
+    return RecordChange(
+        session.key,
+        PARTICIPANT,
+        participant_id,
+        b"null",
+        (about_user(participant_id),),
         at_ms,
         owner=session.id,
     )
@@ -161,9 +174,9 @@ def state_changes(
     logged = RecordChange(
         session.key,
         STATE_LOG,
-        _log_key(version),
+        log_key(version),
         msgspec.json.encode(entry),
-        named,
+        people_of(mode_state_json + config, session.participants, actor_id),
         at_ms,
         owner=session.id,
     )
@@ -172,7 +185,7 @@ def state_changes(
         old = RecordChange(
             session.key,
             STATE_LOG,
-            _log_key(version - KEPT_STATES),
+            log_key(version - KEPT_STATES),
             None,
             at_ms=at_ms,
             owner=session.id,
@@ -181,7 +194,8 @@ def state_changes(
     return changes, log_id
 
 
-def _log_key(version: int) -> str:
+def log_key(version: int) -> str:
+    """The id of the entry of a version in the log."""
     return f"{version:012}"
 
 
@@ -192,6 +206,14 @@ def people_in(mode_state_json: str, participants: Iterable[Participant]) -> tupl
         for one in participants
         if msgspec.json.encode(one.id).decode() in mode_state_json
     )
+
+
+def people_of(
+    mode_state_json: str, participants: Iterable[Participant], actor_id: str
+) -> tuple[str, ...]:
+    """Names of those whom a move is of: the participants that the state behind it tells of, and who made it."""
+    actor = (about_user(actor_id),) if actor_id else ()
+    return tuple(dict.fromkeys((*people_in(mode_state_json, participants), *actor)))
 
 
 def space_change(tenant: str, space: Space, at_ms: int) -> RecordChange:
@@ -210,6 +232,7 @@ def session_of(
     """A session of its records. Without a state its `state_version` is 0."""
     body = _BODY.decode(stored.body)
     standing = None if state is None else _STATE.decode(state.body)
+    people = [(one.id, _PARTICIPANT.decode(one.body)) for one in participants]
     return Session(
         ChannelKey(tenant, stored.channel),
         stored.owner,
@@ -226,13 +249,14 @@ def session_of(
         body.status,
         body.policy,
         RoomPolicy() if space is None else space.policy,
-        tuple([_PARTICIPANT.decode(one.body) for one in participants]),
+        tuple([one for _, one in people if one is not None]),
         body.forked_from,
         stored.created_at_ms,
         stored.updated_at_ms,
         stored.version,
         "" if standing is None else standing.log_id,
         body.made_of,
+        tuple([id_ for id_, one in people if one is None]),
     )
 
 
