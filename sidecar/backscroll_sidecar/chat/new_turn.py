@@ -95,6 +95,7 @@ def turn_begun(
     question: Message | None,
     now_ms: int,
     since: int,
+    self_name: str = "",
 ) -> Turn:
     """The turn that begins with this context, in the thread of the request or of its question.
 
@@ -103,6 +104,7 @@ def turn_begun(
     trigger : the stored message that is the question, if there is one.
     question : the question that is stored now, if there is one.
     since : where the turn stands among its channel's erasures.
+    self_name : the name of the reply's author.
     """
     asked = trigger.message if trigger else question
     after_ms = trigger.rank_time_ms if trigger else 0
@@ -134,6 +136,7 @@ def turn_begun(
         context_id=built.context_id,
         language=built.language,
         has_summary=built.summary is not None,
+        self_name=self_name,
     )
 
 

@@ -16,8 +16,6 @@ from backscroll_sidecar.domain import (
     MAX_TEXT_BYTES,
     AppendOutcome,
     AppendResult,
-    Author,
-    AuthorKind,
     ChannelKey,
     Message,
     MessageState,
@@ -222,7 +220,7 @@ class TurnStore:
             Message(
                 turn.result_id(place),
                 turn.key.channel,
-                Author(turn.self_id, kind=AuthorKind.BOT),
+                turn.author,
                 (cut_result(one, most, mark),),
                 turn.after_ms,
                 Role.TOOL,
@@ -368,7 +366,7 @@ def _line(
     return Message(
         message_id,
         turn.key.channel,
-        Author(turn.self_id, kind=AuthorKind.BOT),
+        turn.author,
         tuple(parts),
         at_ms,
         Role.ASSISTANT,

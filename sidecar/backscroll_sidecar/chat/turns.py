@@ -15,6 +15,8 @@ from backscroll_sidecar.chat.companion import ALONE, Companion
 from backscroll_sidecar.chat.events import EndReason
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import (
+    Author,
+    AuthorKind,
     ChannelKey,
     NeutralMessage,
     Part,
@@ -59,6 +61,7 @@ class ChatRequest:
     """One StreamChat or Chat call, checked by the edge. `context` is None when `turn_id` continues a turn.
 
     `new_turn_id` is the id that a new turn gets: then it is the caller's to know whether it was answered before.
+    `self_name` is the name of the reply's author, where the caller knows it.
     """
 
     tenant: str
@@ -73,6 +76,7 @@ class ChatRequest:
     tool_results: tuple[ToolResultPart, ...] = ()
     question_message_id: str = ""
     new_turn_id: str = ""
+    self_name: str = ""
     companion: Companion = ALONE
     time_left_s: float | None = None
 
@@ -90,6 +94,7 @@ class Turn(msgspec.Struct, frozen=True):
     budget, reserve, tokenizer : those of the context; no budget: none is kept.
     since : for `TurnMark`, in this process only: whoever finds a turn sets it anew.
     thread_id, session_id : of what the turn stores.
+    self_name : the name of the author of what it stores; empty: none is known.
     has_summary : a summary is among what the model was sent.
     after_ms : rank time of its newest row, which what it stores must exceed; while it is continued, its calls' time.
     """
@@ -124,6 +129,7 @@ class Turn(msgspec.Struct, frozen=True):
     context_id: str = ""
     language: Language = Language.EN
     has_summary: bool = False
+    self_name: str = ""
 
     @property
     def named_ids(self) -> tuple[str, ...]:
@@ -135,6 +141,11 @@ class Turn(msgspec.Struct, frozen=True):
         ids = sorted({*shown, self.question_message_id} - {""})
         any_retraction = (ANY_RETRACTION,) if self.has_summary else ()
         return (ANY_ERASURE, *any_retraction, *map(about_message, ids))
+
+    @property
+    def author(self) -> Author:
+        """Of what it stores."""
+        return Author(self.self_id, self.self_name, AuthorKind.BOT)
 
     @property
     def calls(self) -> tuple[ToolCallPart, ...]:

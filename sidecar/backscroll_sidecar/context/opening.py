@@ -28,7 +28,12 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     StoredSystemRows,
 )
-from backscroll_sidecar.errors import InvalidRequest, StoreUnavailable, unknown_channel
+from backscroll_sidecar.errors import (
+    BackscrollError,
+    InvalidRequest,
+    StoreUnavailable,
+    unknown_channel,
+)
 from backscroll_sidecar.ports import Clock, HistoryReader
 from backscroll_sidecar.sessions.session import Session
 from backscroll_sidecar.strategies import StrategyQuery
@@ -97,8 +102,11 @@ class StoredPreferences(Protocol):
 class StoredSessions(Protocol):
     """Where a build gets the session that it is for from."""
 
-    async def find(self, tenant: str, session_id: str) -> Session | None:
-        """The session of this id or alias; None: there is none. Raises `StoreUnavailable`."""
+    async def find(self, tenant: str, session_id: str, channel: str = "") -> Session | None:
+        """The session of this id or alias, that of the channel first; None: there is none.
+
+        Raises `StoreUnavailable`, and `InvalidRequest` where several could be meant.
+        """
 
 
 class Opening:
@@ -130,7 +138,7 @@ class Opening:
         Raises
         ------
         InvalidRequest
-            It names another channel than its session has.
+            It names another channel than its session has, or an id that sessions of several spaces have.
         StoreUnavailable
             The session cannot be read: what may be shown is not known.
         """
@@ -138,7 +146,8 @@ class Opening:
         if request.session_id and self._sessions is not None:
             tenant = request.key.tenant
             try:
-                session = await deadline.bound(self._sessions.find(tenant, request.session_id))
+                found = self._sessions.find(tenant, request.session_id, request.key.channel)
+                session = await deadline.bound(found)
             except TimeoutError as error:
                 raise StoreUnavailable("the session cannot be read now") from error
         if session is not None:
@@ -147,6 +156,18 @@ class Opening:
             request = replace(request, key=session.key, session_id=session.id)
         viewer = viewer_of(request, session)
         return request if viewer is request.viewer else replace(request, viewer=viewer)
+
+    async def name_of_bot(self, request: BuildRequest) -> str:
+        """The name that the bot has in the session of the request; empty: none that is known."""
+        if not request.session_id or not request.self_ids or self._sessions is None:
+            return ""
+        try:
+            session = await self._sessions.find(request.key.tenant, request.session_id)
+        except BackscrollError as error:
+            log.warning("the session cannot be read", reason=error.reason.value)
+            return ""
+        bot = None if session is None else session.participant(request.self_ids[0])
+        return "" if bot is None else bot.name
 
     async def open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
         """The channel as of now; an empty one, with the reason, when it cannot be had.
