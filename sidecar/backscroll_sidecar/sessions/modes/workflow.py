@@ -29,7 +29,6 @@ from backscroll_sidecar.texts import Language
 
 NODES = ("coder", "reviewer", "tester")
 _REJECT = re.compile(r"\s*[/／](?:reject(?![a-z0-9])|打回|退回)", re.IGNORECASE)
-_APPROVE = re.compile(r"\s*[/／](?:approve(?![a-z0-9])|通过)", re.IGNORECASE)
 
 
 class Advance(StrEnum):
@@ -281,15 +280,6 @@ def task_prompt(messages: Sequence[str], language: Language) -> str:
     if len(said) > 1:
         lines += [texts.follow_ups, *(f"{i}. {one}" for i, one in enumerate(said[1:], 1))]
     return "\n".join(lines)
-
-
-def without_verdict(text: str) -> str:
-    """An answer without the word that sends the work back or on."""
-    for verdict in (_REJECT, _APPROVE):
-        found = verdict.match(text)
-        if found is not None:
-            return text[found.end() :].lstrip(" \t:：").lstrip("\n")
-    return text
 
 
 def _texts(table: Table) -> WorkflowTexts:
