@@ -46,6 +46,7 @@ from backscroll_sidecar.rooms.preparing import (
     Preparing,
     is_parallel,
 )
+    joined_text,
 from backscroll_sidecar.rooms.round_events import (
     Answers,
     RoundEnded,
@@ -435,20 +436,15 @@ class RoundService:
         for routing in named:
             for target in routing.targets:
                 targets.setdefault(target.id, target)
-        texts = [one.user_text for one in routings]
-        authors = [one.message.author for one in stored]
-        if len({author.id for author in authors}) > 1:
-            texts = [
-                f"{author.name or author.id}: {text}"
-                for author, text in zip(authors, texts, strict=True)
-            ]
         run.message = stored[-1].message
         run.body = replace(
             run.body,
             message_ids=tuple(one.message.id for one in stored),
             snapshot_seq=stored[-1].seq,
         )
-        text = "\n".join(texts)
+        text = joined_text(
+            [one.message.author for one in stored], [one.user_text for one in routings]
+        )
         ignored = tuple(one for routing in routings for one in routing.ignored)
         merged = Routing(tuple(targets.values()), ignored, text, text, routings[-1].policy)
         self._route(run, merged, is_routed=True)
@@ -495,6 +491,7 @@ class RoundService:
 def _answered(run: RunningRound, answers: Sequence[Answers]) -> dict[int, Answers]:
     """The results of tools by the place of the step that waits for them; those that were taken already are left out."""
     given: dict[int, Answers] = {}
+            body = await self._preparing.with_texts(session, body)
     for number, one in enumerate(answers):
         digest = hashlib.blake2b(
             msgspec.json.encode([msgspec.structs.asdict(each) for each in one.results]),
