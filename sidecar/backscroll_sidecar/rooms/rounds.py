@@ -45,8 +45,8 @@ from backscroll_sidecar.rooms.preparing import (
     Prepared,
     Preparing,
     is_parallel,
-)
     joined_text,
+)
 from backscroll_sidecar.rooms.round_events import (
     Answers,
     RoundEnded,
@@ -462,6 +462,7 @@ class RoundService:
             if stored is None:
                 raise Gone("the message was recalled or erased", field="request_id")
             message = stored.message
+            body = await self._preparing.with_texts(session, body)
         play = play_of(session, self._sessions.modes)
         run = RunningRound(
             session, play, body, request, message, NO_GUARD, self._clock, is_resumed=True
@@ -491,7 +492,6 @@ class RoundService:
 def _answered(run: RunningRound, answers: Sequence[Answers]) -> dict[int, Answers]:
     """The results of tools by the place of the step that waits for them; those that were taken already are left out."""
     given: dict[int, Answers] = {}
-            body = await self._preparing.with_texts(session, body)
     for number, one in enumerate(answers):
         digest = hashlib.blake2b(
             msgspec.json.encode([msgspec.structs.asdict(each) for each in one.results]),
