@@ -162,7 +162,9 @@ class Opening:
         if not request.session_id or not request.self_ids or self._sessions is None:
             return ""
         try:
-            session = await self._sessions.find(request.key.tenant, request.session_id)
+            session = await self._sessions.find(
+                request.key.tenant, request.session_id, request.key.channel
+            )
         except BackscrollError as error:
             log.warning("the session cannot be read", reason=error.reason.value)
             return ""

@@ -11,7 +11,10 @@ _NO_POLICY = RoomPolicy()
 
 
 def viewer_of(request: BuildRequest, session: Session | None) -> Viewer:
-    """The viewer that the request names, else the first of the bot's ids; in a session as that participant."""
+    """The viewer that the request names, else the first of the bot's ids; in a session as that participant.
+
+    Whom the session has forgotten sees nothing of it.
+    """
     id_ = request.viewer_id or next(iter(request.self_ids), "")
     if not id_ and session is None and request.author_visibility is None:
         return EVERYTHING
@@ -23,6 +26,8 @@ def viewer_of(request: BuildRequest, session: Session | None) -> Viewer:
     if participant is not None:
         observe = participant.observe
         presences = participant.presences if observe is not Observe.ALL else ()
+    elif session is not None and id_ in session.forgotten_ids:
+        observe = Observe.NONE
     allowed: frozenset[str] = frozenset()
     if visibility is not AuthorVisibility.ALL:
         listed = request.allowed_author_ids or policy.allowed_author_ids

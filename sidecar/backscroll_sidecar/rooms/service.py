@@ -403,7 +403,9 @@ class SessionService:
             if erase_messages:
                 erased = await self._erase_messages(session)
             at_ms = self._clock.now_ms()
-            owned = dict.fromkeys((records.PARTICIPANT, records.STATE, records.STATE_LOG, ROUND, MOVE), session.id)
+            owned = dict.fromkeys(
+                (records.PARTICIPANT, records.STATE, records.STATE_LOG, ROUND, MOVE), session.id
+            )
             owned[SUMMARY] = Conversation(session.key, session_id=session.id).owner
             changes = [
                 RecordChange(session.key, kind, "", None, at_ms=at_ms, owner=owner)
@@ -482,17 +484,7 @@ class SessionService:
             at_ms = self._clock.now_ms()
             leaving = [one for one in session.participants if one.id in ids]
             if forget:
-                changes = [
-                    RecordChange(
-                        session.key,
-                        records.PARTICIPANT,
-                        one.id,
-                        None,
-                        at_ms=at_ms,
-                        owner=session.id,
-                    )
-                    for one in leaving
-                ]
+                changes = [records.forgotten_change(session, one.id, at_ms) for one in leaving]
                 await self.keep(session.key, changes)
                 return tuple(one for one in session.participants if one.id not in ids)
             left = [_left(one, last_seq, left_at_ms) for one in leaving if one.is_present]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import InvalidRequest, NotAllowed, NotFound, Reason
@@ -12,7 +13,16 @@ from backscroll_sidecar.sessions import records
 from backscroll_sidecar.sessions.session import Session, Space
 
 REMEMBERED = 4_096
-"""Sessions, and ids that are none: some 2 kB each."""
+"""Sessions, and ids that are none: some 2 kB each. As many aliases."""
+T = TypeVar("T")
+
+
+class Aliased(NamedTuple):
+    """Whose an alias is."""
+
+    session_id: str
+    channel: str
+    space: str
 
 
 class SessionDirectory:
@@ -25,16 +35,29 @@ class SessionDirectory:
         self._reader = reader
         self._clock = clock
         self._known: OrderedDict[tuple[str, str], tuple[Session, ...]] = OrderedDict()
-        """By tenant and id or alias: all that have it, those whose own id it is first."""
+        """By tenant and id: all that have it as their own."""
+        self._aliased: OrderedDict[tuple[str, str], tuple[Aliased, ...]] = OrderedDict()
+        """By tenant and alias: whose it is."""
         self._changes = 0
 
-    async def find(self, tenant: str, session_id: str) -> Session | None:
-        """The session of this id or alias, in whatever space; None: there is none, or there are several."""
+    async def find(self, tenant: str, session_id: str, channel: str = "") -> Session | None:
+        """The session of this id or alias in the channel, else in whatever one; None: there is none.
+
+        Raises
+        ------
+        InvalidRequest
+            Several have it, and neither the channel nor a missing space tells which one is meant.
+        """
         found = await self.of_id(tenant, session_id)
-        own = [one for one in found if one.id == session_id] or found
-        homeless = [one for one in own if not one.space]
-        chosen = homeless or own
-        return chosen[0] if len(chosen) == 1 else None
+        here = [one for one in found if one.key.channel == channel]
+        for some in (here, found):
+            own = [one for one in some if one.id == session_id] or some
+            chosen = [one for one in own if not one.space] or own
+            if len(chosen) == 1:
+                return chosen[0]
+            if chosen:
+                raise InvalidRequest("several spaces have a session of this id", field="session_id")
+        return None
 
     async def resolve(self, tenant: str, session_id: str, space: str = "") -> Session:
         """The session that a call means. An id wins over an alias, the space that is named over none.
@@ -70,31 +93,57 @@ class SessionDirectory:
 
     async def of_id(self, tenant: str, session_id: str) -> tuple[Session, ...]:
         """All sessions of this id or alias, those whose own id it is first."""
-        known = self._known.get((tenant, session_id))
+        name = (tenant, session_id)
+        own = await self._kept(self._known, name, self.read)
+        aliased = await self._kept(self._aliased, name, self._read_aliased)
+        if not aliased:
+            return own
+        return (*own, *await self._of_aliases(tenant, session_id, aliased))
+
+    async def _of_aliases(
+        self, tenant: str, alias: str, aliased: Iterable[Aliased]
+    ) -> list[Session]:
+        found = []
+        for one in aliased:
+            if one.session_id == alias:
+                continue
+            of_owner = await self._kept(self._known, (tenant, one.session_id), self.read)
+            found += [
+                session
+                for session in of_owner
+                if (session.key.channel, session.space) == (one.channel, one.space)
+            ]
+        return found
+
+    async def _kept(
+        self,
+        kept: OrderedDict[tuple[str, str], tuple[T, ...]],
+        name: tuple[str, str],
+        read: Callable[[str, str], Awaitable[tuple[T, ...]]],
+    ) -> tuple[T, ...]:
+        """What is kept of a name, else what is read."""
+        known = kept.get(name)
         if known is not None:
-            self._known.move_to_end((tenant, session_id))
+            kept.move_to_end(name)
             return known
         changes = self._changes
-        found = await self.read(tenant, session_id)
+        found = await read(*name)
         if changes == self._changes:  # else what was read may be older than what was answered
-            self._known[tenant, session_id] = found
-            if len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
+            kept[name] = found
+            if len(kept) > REMEMBERED:
+                kept.popitem(last=False)
         return found
 
     async def read(self, tenant: str, session_id: str) -> tuple[Session, ...]:
-        """The same from the store."""
+        """The sessions whose own id it is, from the store."""
         now_ms = self._clock.now_ms()
-        stored = list(await self._reader.records_of_owner(tenant, SESSION, session_id, now_ms))
-        for alias in await self._reader.records_of_owner(tenant, records.ALIAS, session_id, now_ms):
-            owner = alias.body.decode()
-            if owner == session_id:
-                continue
-            of_owner = await self._reader.records_of_owner(tenant, SESSION, owner, now_ms)
-            stored += [
-                one for one in of_owner if (one.channel, one.id) == (alias.channel, alias.id)
-            ]
+        stored = await self._reader.records_of_owner(tenant, SESSION, session_id, now_ms)
         return tuple([await self.whole(tenant, one) for one in stored])
+
+    async def _read_aliased(self, tenant: str, alias: str) -> tuple[Aliased, ...]:
+        now_ms = self._clock.now_ms()
+        stored = await self._reader.records_of_owner(tenant, records.ALIAS, alias, now_ms)
+        return tuple([Aliased(one.body.decode(), one.channel, one.id) for one in stored])
 
     async def whole(self, tenant: str, stored: StoredRecord) -> Session:
         """A session of its record, with its participants and its state."""
@@ -122,13 +171,14 @@ class SessionDirectory:
             return
         self._changes += 1
         if applied.is_erasure or any(one.kind == records.SPACE for one in changed):
-            for name in [name for name in self._known if name[0] == key.tenant]:
-                del self._known[name]
+            _forget_tenant(self._known, key.tenant)
+            _forget_tenant(self._aliased, key.tenant)
             return
         for one in changed:
-            self._forget(key.tenant, one.owner)
+            self._known.pop((key.tenant, one.owner), None)
+            self._aliased.pop((key.tenant, one.owner), None)
 
-    def _forget(self, tenant: str, session_id: str) -> None:
-        for session in self._known.pop((tenant, session_id), ()):
-            for alias in session.aliases:
-                self._known.pop((tenant, alias), None)
+
+def _forget_tenant(kept: OrderedDict[tuple[str, str], Any], tenant: str) -> None:
+    for name in [name for name in kept if name[0] == tenant]:
+        del kept[name]

@@ -108,6 +108,7 @@ class Session(msgspec.Struct, frozen=True):
     version : of its record: it grows with every change of it.
     log_id : of its state in the log of states.
     made_of : a digest of the request that made it.
+    forgotten_ids : of those who took part and were forgotten.
     """
 
     key: ChannelKey
@@ -132,6 +133,7 @@ class Session(msgspec.Struct, frozen=True):
     version: int = 1
     log_id: str = ""
     made_of: str = ""
+    forgotten_ids: tuple[str, ...] = ()
 
     @property
     def effective_policy(self) -> RoomPolicy:

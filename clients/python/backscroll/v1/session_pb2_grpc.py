@@ -241,7 +241,8 @@ class SessionServiceServicer(object):
 
     def RemoveParticipants(self, request, context):
         """RemoveParticipants lets participants leave: what is said from now on is not for them. One who comes back by PutParticipants
-        sees what was said in both stays and not what was said between. With forget they are no participants any more.
+        sees what was said in both stays and not what was said between. With forget they are no participants any more, and as viewers
+        see nothing of the session.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -75,7 +75,8 @@ class SessionServiceStub:
     """
     RemoveParticipants: _grpc.UnaryUnaryMultiCallable[_session_pb2.RemoveParticipantsRequest, _session_pb2.RemoveParticipantsResponse]
     """RemoveParticipants lets participants leave: what is said from now on is not for them. One who comes back by PutParticipants
-    sees what was said in both stays and not what was said between. With forget they are no participants any more.
+    sees what was said in both stays and not what was said between. With forget they are no participants any more, and as viewers
+    see nothing of the session.
     """
     RouteMessage: _grpc.UnaryUnaryMultiCallable[_session_pb2.RouteMessageRequest, _session_pb2.RouteMessageResponse]
     """RouteMessage says who would answer a message, and why. It stores nothing."""
@@ -158,7 +159,8 @@ class SessionServiceAsyncStub(SessionServiceStub):
     """
     RemoveParticipants: _aio.UnaryUnaryMultiCallable[_session_pb2.RemoveParticipantsRequest, _session_pb2.RemoveParticipantsResponse]  # type: ignore[assignment]
     """RemoveParticipants lets participants leave: what is said from now on is not for them. One who comes back by PutParticipants
-    sees what was said in both stays and not what was said between. With forget they are no participants any more.
+    sees what was said in both stays and not what was said between. With forget they are no participants any more, and as viewers
+    see nothing of the session.
     """
     RouteMessage: _aio.UnaryUnaryMultiCallable[_session_pb2.RouteMessageRequest, _session_pb2.RouteMessageResponse]  # type: ignore[assignment]
     """RouteMessage says who would answer a message, and why. It stores nothing."""
@@ -310,7 +312,8 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_session_pb2.RemoveParticipantsResponse, _abc.Awaitable[_session_pb2.RemoveParticipantsResponse]]:
         """RemoveParticipants lets participants leave: what is said from now on is not for them. One who comes back by PutParticipants
-        sees what was said in both stays and not what was said between. With forget they are no participants any more.
+        sees what was said in both stays and not what was said between. With forget they are no participants any more, and as viewers
+        see nothing of the session.
         """
 
     @_abc_1.abstractmethod
