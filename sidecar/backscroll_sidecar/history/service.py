@@ -113,12 +113,13 @@ class HistoryService(HistoryReads):
         A message that can never be stored is refused alone, by code and field. `turn` is set on what a turn writes.
         `restores_erased` stores again what went because the whole channel was erased. `rank_times_ms` ranks what comes
         from another server, one a message, where it stood there and its own time cannot be right; 0: as it arrives.
-        `records` are kept in the same transaction, if every message is stored or a duplicate.
+        `records` are kept in the same transaction, if every message is stored or a duplicate; where one of them can
+        never be stored, nothing is.
 
         Raises
         ------
         InvalidRequest
-            The batch as a whole: over 1,000 items or 4 MiB, or no channel.
+            The batch as a whole: over 1,000 items or 4 MiB, or no channel; or records come with what cannot be stored.
         Overloaded, StoreUnavailable, StoreReadOnly
             Nothing of the batch was stored.
         DeadlineExceeded
@@ -136,7 +137,7 @@ class HistoryService(HistoryReads):
         checked = await self.ingest.check(key, messages, received_at_ms, rank_times_ms)
         accepted = [one for one in checked if type(one) is Accepted]
         if records and len(accepted) < len(checked):
-            records = ()
+            raise _cannot_be_stored(next(one for one in checked if isinstance(one, Refused)))
         if not accepted and not records:
             return merge_results(checked, ())
         analyses = await self.ingest.analyse(key, accepted)
@@ -340,3 +341,12 @@ class HistoryService(HistoryReads):
         change = EraseChange(key, tuple(message_ids), user_id, self._clock.now_ms())
         applied = await self._writer.submit(change, deadline_s)
         return applied.receipt or EraseReceipt({})
+
+
+def _cannot_be_stored(refused: Refused) -> InvalidRequest:
+    """The error of a message that what comes with it cannot be kept without."""
+    return InvalidRequest(
+        f"{refused.field} cannot be stored: {refused.code}",
+        field=f"message.{refused.field}",
+        reason=_REASONS.get(refused.code),
+    )

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuiltContext
-from backscroll_sidecar.domain import Message, StoredMessage
+from backscroll_sidecar.domain import AppendOutcome, Message, StoredMessage
 from backscroll_sidecar.errors import Conflict
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.ports import Clock, HistoryReader, RecordChange
@@ -33,6 +33,8 @@ from backscroll_sidecar.sessions.modes.registry import encoded
 from backscroll_sidecar.sessions.modes.workflow import task_prompt
 from backscroll_sidecar.sessions.routing import Target
 from backscroll_sidecar.sessions.session import Session
+
+KEPT = (AppendOutcome.STORED, AppendOutcome.DUPLICATE)
 
 
 class KeptMove(msgspec.Struct, frozen=True):
@@ -232,7 +234,9 @@ class Moves:
                 if request_id
                 else ()
             )
-            await self._history.append(session.key, said, records=(*changes, *moves))
+            results = await self._history.append(session.key, said, records=(*changes, *moves))
+            if any(one.outcome not in KEPT for one in results):
+                raise Conflict("an announcement's id is taken: the move is not made")
             after = play._replace(state=outcome.state)
             told = StateChanged(
                 version, outcome.event, state_json, said, play.mode.is_over(outcome.state)
