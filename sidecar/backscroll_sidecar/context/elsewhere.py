@@ -83,7 +83,7 @@ async def with_elsewhere(
             query, request.semantic_scope, in_stays=request.visible_since_membership
         )
         hits = await deadline.bound(looking, SOURCE_SHARE)
-        seen = [one for one in hits.hits if request.viewer.may_see(one.stored.message)]
+        seen = [one for one in hits.hits if request.viewer.may_see(one.stored)]
         hits = hits._replace(hits=seen)
         if skips_system:
             shown = [one for one in hits.hits if one.stored.message.role is not Role.SYSTEM]

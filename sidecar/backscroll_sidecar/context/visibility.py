@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import WITHHELD, ChannelView
-from backscroll_sidecar.domain import Message, Role, SearchScope
+from backscroll_sidecar.domain import Role, SearchScope, StoredMessage
 from backscroll_sidecar.sessions.participants import Observe, Presence
 from backscroll_sidecar.sessions.session import AuthorVisibility
 
@@ -62,13 +62,33 @@ class Viewer(msgspec.Struct, frozen=True):
         )
         return not is_plain or self.visibility is not AuthorVisibility.ALL
 
-    def may_see(self, message: Message) -> bool:
+    def may_see(self, stored: StoredMessage) -> bool:
         """Whether a message of another channel may be shown."""
+        message = stored.message
         is_meant = not message.audience or self.id in (*message.audience, message.author.id)
         is_allowed = (
             self.visibility is AuthorVisibility.ALL or message.author.id in self.allowed_ids
         )
-        return is_meant and is_allowed and self.observe is not Observe.NONE
+        return is_meant and is_allowed and self._observes(stored)
+
+    def _observes(self, stored: StoredMessage) -> bool:
+        """Whether it was there, by the clock: arrival in its own channel tells nothing of others."""
+        if self.observe is Observe.ALL or self.observe is Observe.NONE:
+            return self.observe is Observe.ALL
+        is_there = not self.presences or any(
+            one.is_by_clock_at(stored.rank_time_ms) for one in self.presences
+        )
+        return is_there and (self.observe is not Observe.ADDRESSED or self._is_addressed(stored))
+
+    def _is_addressed(self, stored: StoredMessage) -> bool:
+        message = stored.message
+        reply = message.reply
+        return self.id != "" and self.id in (
+            message.author.id,
+            "" if reply is None else reply.user_id,
+            *message.audience,
+            *stored.analysis.mention_ids,
+        )
 
 
 EVERYTHING = Viewer()

@@ -54,6 +54,14 @@ class Presence(msgspec.Struct, frozen=True):
         """Whether it has ended."""
         return self.until_seq is not None or self.left_at_ms is not None
 
+    def is_by_clock_at(self, time_ms: int) -> bool:
+        """Whether this time is within it, as far as it is bounded by the clock; else there is no telling: no."""
+        is_after = (
+            self.after_seq is None if self.joined_at_ms is None else time_ms >= self.joined_at_ms
+        )
+        is_before = self.until_seq is None if self.left_at_ms is None else time_ms < self.left_at_ms
+        return is_after and is_before
+
 
 class Participant(msgspec.Struct, frozen=True):
     """Somebody who takes part in a session.
