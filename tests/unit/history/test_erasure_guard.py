@@ -35,6 +35,10 @@ def reply(since: int) -> AppendChange:
     return AppendChange(ROOM, (), (), (), 0, TurnMark(since))
 
 
+def together(since: int, *records: RecordChange) -> AppendChange:
+    return AppendChange(ROOM, (), (), (), 0, TurnMark(since), records=records)
+
+
 @pytest.mark.parametrize(
     ("before", "change", "admitted"),
     [
@@ -49,6 +53,10 @@ def reply(since: int) -> AppendChange:
         ([recall("m5"), erase()], keep(1, "m1"), False),
         ([erase()], keep(None, "m9"), True),
         ([erase()], AppendChange(ROOM, (), (), (), 0), True),
+        ([recall("m1")], together(1, keep(1, "m1"), keep(0, "m2")), True),
+        ([recall("m1")], together(1, keep(0, "m1"), keep(1, "m2")), False),
+        ([recall("m1")], together(0, keep(0, "m2"), keep(None, "m1")), False),
+        ([recall("m1")], together(1, keep(1, "m2"), keep(None, "m1")), True),
     ],
 )
 def test_what_is_admitted(before: list[Change], change: Change, *, admitted: bool) -> None:
