@@ -56,7 +56,7 @@ class TargetContext(NamedTuple):
 
 
 class PreparedRound(NamedTuple):
-    """All that a round would go by."""
+    """All that a round would go by. `task_prompt` is the first target's: each sees of a task what it may see."""
 
     session: Session
     lookup: Mapping[str, str]
