@@ -30,6 +30,7 @@ from backscroll_sidecar.ports import (
     Clock,
     HistoryReader,
     RecordChange,
+    StoredRecord,
 )
 from backscroll_sidecar.rooms.round_record import MOVE, ROUND
 from backscroll_sidecar.rooms.tables import seed_of, table_of
@@ -71,7 +72,10 @@ class SessionRef(msgspec.Struct, frozen=True):
 
 
 class SessionDraft(msgspec.Struct, frozen=True):
-    """What a session is to begin with; empty and None: the space's, else the usual."""
+    """What a session is to begin with; empty and None: the space's, else the usual.
+
+    `is_complete`: its participants are all there are, and none of the space's are added.
+    """
 
     id: str = ""
     space: str = ""
@@ -86,6 +90,9 @@ class SessionDraft(msgspec.Struct, frozen=True):
     policy: RoomPolicy = RoomPolicy()
     participants: tuple[Participant, ...] = ()
     status: SessionStatus = SessionStatus.ACTIVE
+    mode_state_json: str = ""
+    forked_from: ForkOrigin | None = None
+    is_complete: bool = False
 
 
 class SessionEdit(msgspec.Struct, frozen=True):
@@ -217,7 +224,7 @@ class SessionService:
         owner_id: str = "",
         include_archived: bool = False,
     ) -> tuple[Sequence[Session], tuple[int, int] | None]:
-        """Sessions without participants and state, the newest first; and where the next page begins, None: nowhere."""
+        """Sessions without participants, the newest first; and where the next page begins, None: nowhere."""
         found: list[Session] = []
         while len(found) < limit:
             page = await self._reader.updated_records(
@@ -230,7 +237,7 @@ class SessionService:
                 id=space,
             )
             for place, stored in enumerate(page):
-                session = records.session_of(tenant, stored, (), None, None)
+                session = await self._listed(tenant, stored)
                 before = (stored.updated_at_ms, stored.number)
                 is_listed = include_archived or session.status is not SessionStatus.ARCHIVED
                 if is_listed and owner_id in ("", session.owner_id):
@@ -240,6 +247,13 @@ class SessionService:
             if len(page) <= limit:
                 return found, None
         return found, before
+
+    async def _listed(self, tenant: str, stored: StoredRecord) -> Session:
+        key = ChannelKey(tenant, stored.channel)
+        state = await self._reader.record(
+            key, records.STATE, stored.owner, "", self._clock.now_ms()
+        )
+        return records.session_of(tenant, stored, (), state, None)
 
     async def create(
         self, tenant: str, draft: SessionDraft, deadline_s: float | None = None
@@ -256,14 +270,14 @@ class SessionService:
         made_of = hashlib.blake2b(msgspec.json.encode(draft), digest_size=12).hexdigest()
         id_ = draft.id or secrets.token_hex(16)
         async with self.locked(tenant, id_):
-            known = [one for one in await self._directory.of_id(tenant, id_) if one.id == id_]
-            same = next((one for one in known if one.space == draft.space), None)
+            known = await self._directory.of_id(tenant, id_)
+            same = await self.own(tenant, id_, draft.space)
             if same is not None:
                 if same.made_of != made_of:
                     raise Conflict("another session has this id", field="session.session_id")
                 return same, False
             session = await self._draft_of(tenant, id_, draft)
-            if any(one.key == session.key for one in known):
+            if any((one.id, one.key) == (id_, session.key) for one in known):
                 raise Conflict(
                     "the channel has a session of this id in another space",
                     field="session.session_id",
@@ -278,12 +292,12 @@ class SessionService:
             states, log_id = records.state_changes(
                 replace(session, state_version=0),
                 session.mode_state_json,
-                event="begun",
+                event=records.BEGUN,
                 actor_id="",
                 at_ms=at_ms,
             )
             await self.keep(session.key, (*changes, *states), deadline_s)
-            await self._tell_members(session, session.participants)
+            await self.tell_members(session, session.participants)
             return replace(session, log_id=log_id, made_of=made_of), True
 
     async def _draft_of(self, tenant: str, id_: str, draft: SessionDraft) -> Session:
@@ -293,7 +307,9 @@ class SessionService:
         config_json = draft.role_config_json
         if not config_json and mode_name == space.mode:
             config_json = space.role_config_json
-        participants = with_participants(space.participants, draft.participants)
+        participants = draft.participants
+        if not draft.is_complete:
+            participants = with_participants(space.participants, participants)
         check_names(participants)
         now_ms = self._clock.now_ms()
         session = Session(
@@ -311,28 +327,36 @@ class SessionService:
             policy=draft.policy,
             space_policy=space.policy,
             participants=participants,
+            forked_from=draft.forked_from,
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
         )
         if draft.project_id and space.project_id and draft.project_id != space.project_id:
             raise NotAllowed("the space has another project_id", field="session.project_id")
-        return replace(session, mode_state_json=self.first_state(session))
+        state_json = self.first_state(session, draft.mode_state_json)
+        return replace(session, mode_state_json=state_json)
 
-    async def note_origin(self, session: Session, origin: ForkOrigin) -> Session:
-        """Note of what session another one was forked."""
-        forked = replace(session, forked_from=origin)
-        change = records.session_change(forked, session.made_of, self._clock.now_ms(), None)
-        await self.keep(session.key, (change,))
-        return forked
+    async def drafted(self, tenant: str, draft: SessionDraft) -> Session:
+        """The session that `create` would begin; nothing is kept. Raises what that raises."""
+        session = await self._draft_of(tenant, draft.id, draft)
+        await self._check_aliases(session, session.aliases)
+        return session
+
+    async def own(self, tenant: str, session_id: str, space: str) -> Session | None:
+        """The session of this space that has the id as its own; None: there is none."""
+        found = await self._directory.of_id(tenant, session_id)
+        return next((one for one in found if (one.id, one.space) == (session_id, space)), None)
 
     def know_tenants(self, tenants: Iterable[str]) -> None:
         """All tenants there are: a session of another one is refused by name."""
         self._tenants = tuple(tenants)
 
-    def first_state(self, session: Session) -> str:
-        """The state that its mode begins with. Raises `InvalidRequest`."""
+    def first_state(self, session: Session, given_json: str = "") -> str:
+        """The state that its mode begins with: the one given, else the mode's own. Raises `InvalidRequest`."""
         mode = self.modes.find(session.mode)
         config = config_of(mode, session.role_config_json)
+        if given_json:
+            return checked_state(encoded(state_of(mode, given_json)))
         return checked_state(encoded(begun(mode, config, table_of(session), seed_of(session))))
 
     async def update(
@@ -380,7 +404,7 @@ class SessionService:
             after = replace(session, mode=mode, role_config_json=config or "{}")
             first = self.first_state(after)
             made, _ = records.state_changes(
-                after, first, event="mode_begun", actor_id="", at_ms=at_ms
+                after, first, event=records.MODE_BEGUN, actor_id="", at_ms=at_ms
             )
             return made
         if edit.mode_state_json is None:
@@ -464,7 +488,7 @@ class SessionService:
                 session.key,
                 [records.participant_change(session, one, at_ms) for one in changed],
             )
-            await self._tell_members(session, changed)
+            await self.tell_members(session, changed)
             return after
 
     async def remove_participants(
@@ -493,7 +517,7 @@ class SessionService:
             )
             return with_participants(session.participants, left)
 
-    async def _tell_members(self, session: Session, participants: Sequence[Participant]) -> None:
+    async def tell_members(self, session: Session, participants: Sequence[Participant]) -> None:
         """Let the history know them, so that a text that names one of them is found to do so."""
         members = [
             Member(
@@ -512,16 +536,19 @@ class SessionService:
         self, tenant: str, ref: SessionRef, limit: int, before: int | None
     ) -> tuple[Sequence[records.LoggedState], int | None]:
         """The log of states, the newest first; and where the next page begins, None: nowhere."""
-        session = await self.get(tenant, ref)
-        now_ms = self._clock.now_ms()
-        stored = await self._reader.newest_records(
-            session.key, records.STATE_LOG, session.id, now_ms, records.KEPT_STATES + 1
-        )
-        entries = [records.logged_state_of(one) for one in stored]
+        entries = await self.log_of(await self.get(tenant, ref))
         if before is not None:
             entries = [one for one in entries if one.state_version < before]
         page = entries[:limit]
         return page, page[-1].state_version if len(entries) > limit else None
+
+    async def log_of(self, session: Session) -> Sequence[records.LoggedState]:
+        """All of the log of states, the newest first."""
+        now_ms = self._clock.now_ms()
+        stored = await self._reader.newest_records(
+            session.key, records.STATE_LOG, session.id, now_ms, records.KEPT_STATES + 1
+        )
+        return [records.logged_state_of(one) for one in stored]
 
     async def keep(
         self, key: ChannelKey, changes: Sequence[RecordChange], deadline_s: float | None = None

@@ -35,6 +35,9 @@ STATE_LOG = "session_state_log"
 ALIAS = "session_alias"
 KINDS = frozenset({SESSION, SPACE, PARTICIPANT, STATE, STATE_LOG, ALIAS})
 KEPT_STATES = 1_000
+BEGUN, MODE_BEGUN = "begun", "mode_begun"
+BEGINNINGS = frozenset({BEGUN, MODE_BEGUN})
+"""Events that begin a mode."""
 
 
 class SessionBody(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -61,7 +64,10 @@ class StateBody(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class LoggedState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An entry of the log of states: what led to it, and which one it came from."""
+    """An entry of the log of states: what led to it, and which one it came from.
+
+    `role_config_json` is only in those that began a mode.
+    """
 
     id: str
     previous_id: str = ""
@@ -72,6 +78,7 @@ class LoggedState(msgspec.Struct, frozen=True, omit_defaults=True):
     at_ms: int = 0
     mode_state_json: str = "{}"
     request_id: str = ""
+    role_config_json: str = ""
 
 
 _BODY = msgspec.json.Decoder(SessionBody)
@@ -158,7 +165,16 @@ def state_changes(
     mode, config = session.mode, session.role_config_json
     body = StateBody(mode, config, mode_state_json, log_id)
     entry = LoggedState(
-        log_id, session.log_id, version, mode, event, actor_id, at_ms, mode_state_json, request_id
+        log_id,
+        session.log_id,
+        version,
+        mode,
+        event,
+        actor_id,
+        at_ms,
+        mode_state_json,
+        request_id,
+        config if event in BEGINNINGS else "",
     )
     named = people_in(mode_state_json + config, session.participants)
     state = RecordChange(

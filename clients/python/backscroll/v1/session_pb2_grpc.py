@@ -225,7 +225,8 @@ class SessionServiceServicer(object):
 
     def ForkSession(self, request, context):
         """ForkSession begins a session with what another one held: participants, mode, state, and copies of its messages up to one of
-        them, in a channel of its own.
+        them, in a channel of its own. Everybody sees the messages that they saw before; who joined later joins now. The state is the
+        one that held at that message; where that is not kept any more the mode begins anew.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -306,15 +307,18 @@ class SessionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ExportSession(self, request, context):
-        """ExportSession streams a session as JSON Lines: the session, its participants, then its messages in order of arrival.
+        """ExportSession streams a session as JSON Lines: the session with its participants and its state, then its messages in order
+        of arrival.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ImportSession(self, request_iterator, context):
-        """ImportSession takes what ExportSession gave, into the channel and under the id that it says, or others. Messages that are there
-        stay. Safe to repeat.
+        """ImportSession takes what ExportSession gave, into the channel and under the id that it says, or others: first the messages,
+        then the session, whose presences are put into the sequences that its messages got. A session that is there stays as it is,
+        and so do its messages: it gets those that are missing. So it is safe to repeat. Fails with CONFLICT where the session that is
+        there has another owner_id or is in another channel than the request names.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -67,7 +67,8 @@ class SessionServiceStub:
     """
     ForkSession: _grpc.UnaryUnaryMultiCallable[_session_pb2.ForkSessionRequest, _session_pb2.ForkSessionResponse]
     """ForkSession begins a session with what another one held: participants, mode, state, and copies of its messages up to one of
-    them, in a channel of its own.
+    them, in a channel of its own. Everybody sees the messages that they saw before; who joined later joins now. The state is the
+    one that held at that message; where that is not kept any more the mode begins anew.
     """
     PutParticipants: _grpc.UnaryUnaryMultiCallable[_session_pb2.PutParticipantsRequest, _session_pb2.PutParticipantsResponse]
     """PutParticipants adds participants or replaces those of the same id. Who is new joins now. Fails with NAME_TAKEN: the error
@@ -106,10 +107,14 @@ class SessionServiceStub:
     ListModes: _grpc.UnaryUnaryMultiCallable[_session_pb2.ListModesRequest, _session_pb2.ListModesResponse]
     """ListModes lists the modes that the server knows, with the schemas of their configuration and state."""
     ExportSession: _grpc.UnaryStreamMultiCallable[_session_pb2.ExportSessionRequest, _session_pb2.ExportSessionResponse]
-    """ExportSession streams a session as JSON Lines: the session, its participants, then its messages in order of arrival."""
+    """ExportSession streams a session as JSON Lines: the session with its participants and its state, then its messages in order
+    of arrival.
+    """
     ImportSession: _grpc.StreamUnaryMultiCallable[_session_pb2.ImportSessionRequest, _session_pb2.ImportSessionResponse]
-    """ImportSession takes what ExportSession gave, into the channel and under the id that it says, or others. Messages that are there
-    stay. Safe to repeat.
+    """ImportSession takes what ExportSession gave, into the channel and under the id that it says, or others: first the messages,
+    then the session, whose presences are put into the sequences that its messages got. A session that is there stays as it is,
+    and so do its messages: it gets those that are missing. So it is safe to repeat. Fails with CONFLICT where the session that is
+    there has another owner_id or is in another channel than the request names.
     """
 
 @_typing.type_check_only
@@ -151,7 +156,8 @@ class SessionServiceAsyncStub(SessionServiceStub):
     """
     ForkSession: _aio.UnaryUnaryMultiCallable[_session_pb2.ForkSessionRequest, _session_pb2.ForkSessionResponse]  # type: ignore[assignment]
     """ForkSession begins a session with what another one held: participants, mode, state, and copies of its messages up to one of
-    them, in a channel of its own.
+    them, in a channel of its own. Everybody sees the messages that they saw before; who joined later joins now. The state is the
+    one that held at that message; where that is not kept any more the mode begins anew.
     """
     PutParticipants: _aio.UnaryUnaryMultiCallable[_session_pb2.PutParticipantsRequest, _session_pb2.PutParticipantsResponse]  # type: ignore[assignment]
     """PutParticipants adds participants or replaces those of the same id. Who is new joins now. Fails with NAME_TAKEN: the error
@@ -190,10 +196,14 @@ class SessionServiceAsyncStub(SessionServiceStub):
     ListModes: _aio.UnaryUnaryMultiCallable[_session_pb2.ListModesRequest, _session_pb2.ListModesResponse]  # type: ignore[assignment]
     """ListModes lists the modes that the server knows, with the schemas of their configuration and state."""
     ExportSession: _aio.UnaryStreamMultiCallable[_session_pb2.ExportSessionRequest, _session_pb2.ExportSessionResponse]  # type: ignore[assignment]
-    """ExportSession streams a session as JSON Lines: the session, its participants, then its messages in order of arrival."""
+    """ExportSession streams a session as JSON Lines: the session with its participants and its state, then its messages in order
+    of arrival.
+    """
     ImportSession: _aio.StreamUnaryMultiCallable[_session_pb2.ImportSessionRequest, _session_pb2.ImportSessionResponse]  # type: ignore[assignment]
-    """ImportSession takes what ExportSession gave, into the channel and under the id that it says, or others. Messages that are there
-    stay. Safe to repeat.
+    """ImportSession takes what ExportSession gave, into the channel and under the id that it says, or others: first the messages,
+    then the session, whose presences are put into the sequences that its messages got. A session that is there stays as it is,
+    and so do its messages: it gets those that are missing. So it is safe to repeat. Fails with CONFLICT where the session that is
+    there has another owner_id or is in another channel than the request names.
     """
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -292,7 +302,8 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_session_pb2.ForkSessionResponse, _abc.Awaitable[_session_pb2.ForkSessionResponse]]:
         """ForkSession begins a session with what another one held: participants, mode, state, and copies of its messages up to one of
-        them, in a channel of its own.
+        them, in a channel of its own. Everybody sees the messages that they saw before; who joined later joins now. The state is the
+        one that held at that message; where that is not kept any more the mode begins anew.
         """
 
     @_abc_1.abstractmethod
@@ -391,7 +402,9 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_pb2.ExportSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_session_pb2.ExportSessionResponse], _abc.AsyncIterator[_session_pb2.ExportSessionResponse]]:
-        """ExportSession streams a session as JSON Lines: the session, its participants, then its messages in order of arrival."""
+        """ExportSession streams a session as JSON Lines: the session with its participants and its state, then its messages in order
+        of arrival.
+        """
 
     @_abc_1.abstractmethod
     def ImportSession(
@@ -399,8 +412,10 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_session_pb2.ImportSessionRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_session_pb2.ImportSessionResponse, _abc.Awaitable[_session_pb2.ImportSessionResponse]]:
-        """ImportSession takes what ExportSession gave, into the channel and under the id that it says, or others. Messages that are there
-        stay. Safe to repeat.
+        """ImportSession takes what ExportSession gave, into the channel and under the id that it says, or others: first the messages,
+        then the session, whose presences are put into the sequences that its messages got. A session that is there stays as it is,
+        and so do its messages: it gets those that are missing. So it is safe to repeat. Fails with CONFLICT where the session that is
+        there has another owner_id or is in another channel than the request names.
         """
 
 def add_SessionServiceServicer_to_server(servicer: SessionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

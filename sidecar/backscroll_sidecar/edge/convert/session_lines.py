@@ -1,9 +1,12 @@
-"""Sessions as JSON Lines: one line with the session, then one a message. Each is an object in protobuf's JSON form."""
+"""Sessions as JSON Lines: one line with the session, then one a message. Each is an object in protobuf's JSON form.
+
+A message has its sequence beside its fields: when somebody took part is told by sequences.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, MutableMapping, Sequence
 
 from google.protobuf import json_format
 
@@ -26,7 +29,7 @@ async def session_lines(
     """Runs of lines: the session with its participants and its state, then its messages."""
     lines, size = [_line("session", session_to_proto(session))], 0
     async for one in messages:
-        line = _line("message", _exported(one))
+        line = _line("message", _exported(one), sequence=str(one.seq))
         lines.append(line)
         size += len(line)
         if len(lines) >= LINES_AT_ONCE or size >= BYTES_AT_ONCE:
@@ -46,17 +49,27 @@ def session_in(line: str) -> pb.Session:
     return session
 
 
-def batch_of_lines(lines: Iterable[str], first: int, session: Session) -> Batch:
-    """The messages among some lines, as those of this session; `first`: the number of the first line."""
+def batch_of_lines(
+    lines: Iterable[str], first: int, session: Session, sequences: MutableMapping[str, int]
+) -> Batch:
+    """The messages that some lines are, as those of this session.
+
+    Parameters
+    ----------
+    first : the number of the first line.
+    sequences : those of the messages are added, by their ids.
+    """
     messages = []
     for number, line in enumerate(lines, first):
         if not line.strip():
             continue
         kind, value = _read(line, number)
         if kind != "message":
-            continue
+            raise invalid(f"lines[{number}]", "is no message")
         message = message_pb2.Message()
         _parse(value, message, number)
+        if (sequence := _sequence(value, number)) is not None:
+            sequences[message.id] = sequence
         message.channel, message.session_id = session.key.channel, session.id
         messages.append(message)
     return Batch(session.key.channel, messages)
@@ -72,8 +85,8 @@ def _exported(stored: StoredMessage) -> message_pb2.Message:
     return message
 
 
-def _line(kind: str, message: pb.Session | message_pb2.Message) -> str:
-    value = json_format.MessageToDict(message)
+def _line(kind: str, message: pb.Session | message_pb2.Message, **more: str) -> str:
+    value = json_format.MessageToDict(message) | more
     return json.dumps({kind: value}, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -83,6 +96,17 @@ def _read(line: str, number: int) -> tuple[str, object]:
     except (ValueError, AttributeError, TypeError, RecursionError):
         raise invalid(f"lines[{number}]", "is no JSON object with one field") from None
     return kind, value
+
+
+def _sequence(value: object, number: int) -> int | None:
+    """Where a message stood; None: it is not told."""
+    told = value.get("sequence") if isinstance(value, dict) else None
+    if told is None:
+        return None
+    try:
+        return int(told)
+    except (ValueError, TypeError):
+        raise invalid(f"lines[{number}]", "cannot be read: sequence is no number") from None
 
 
 def _parse(value: object, message: pb.Session | message_pb2.Message, number: int) -> None:

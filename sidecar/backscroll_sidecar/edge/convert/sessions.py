@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from backscroll.v1 import session_pb2 as pb
 from backscroll_sidecar.edge import limits
 from backscroll_sidecar.edge.convert.context import read_language
@@ -229,6 +231,15 @@ def draft_of(given: pb.Session) -> SessionDraft:
     )
 
 
+def draft_of_export(given: pb.Session) -> SessionDraft:
+    """The same of a session that was exported: with its state, and all its participants."""
+    return replace(
+        draft_of(given),
+        mode_state_json=config_text(given.mode_state_json, "session.mode_state_json"),
+        is_complete=bool(given.participants),
+    )
+
+
 def edit_of(request: pb.UpdateSessionRequest) -> SessionEdit:
     """What is to change of a session."""
 
@@ -257,7 +268,10 @@ def edit_of(request: pb.UpdateSessionRequest) -> SessionEdit:
 
 
 def session_to_proto(session: Session, *, whole: bool = True) -> pb.Session:
-    """A session; `whole`: with its participants and its mode's state."""
+    """A session; `whole`: with its participants and its mode's state.
+
+    Without them it still has its mode and how that is set.
+    """
     out = pb.Session(
         session_id=session.id,
         aliases=session.aliases,
@@ -271,12 +285,13 @@ def session_to_proto(session: Session, *, whole: bool = True) -> pb.Session:
         created_at_ms=session.created_at_ms,
         updated_at_ms=session.updated_at_ms,
         parent_id=session.parent_id,
+        mode=session.mode,
+        role_config_json=session.role_config_json,
     )
     if session.forked_from is not None:
         out.forked_from.session_id = session.forked_from.session_id
         out.forked_from.message_id = session.forked_from.message_id
     if whole:
-        out.mode, out.role_config_json = session.mode, session.role_config_json
         out.mode_state_json = session.mode_state_json
         out.state_version = session.state_version
         out.participants.extend(map(participant_to_proto, session.participants))

@@ -38,8 +38,8 @@ from backscroll_sidecar.edge.convert.session_lines import (
     session_lines,
 )
 from backscroll_sidecar.edge.convert.sessions import (
-    config_text,
     draft_of,
+    draft_of_export,
     edit_of,
     mode_to_proto,
     participant_to_proto,
@@ -51,7 +51,6 @@ from backscroll_sidecar.edge.convert.sessions import (
     state_to_proto,
 )
 from backscroll_sidecar.edge.limits import MAX_TEXT_BYTES
-from backscroll_sidecar.history.importing import import_batches
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rooms.rooms import Rooms
 from backscroll_sidecar.sessions.modes.base import Action
@@ -333,19 +332,19 @@ class SessionServicer:
             given.channel = first.channel
         if first.HasField("space"):
             given.space = first.space
-        session = await self._exports.begin(
-            call.tenant, draft_of(given), config_text(given.mode_state_json, "mode_state_json")
-        )
+        incoming = await self._exports.begin(call.tenant, draft_of_export(given), first.channel)
+        session, sequences = incoming.session, incoming.sequences
 
         async def batches() -> AsyncIterator[Batch]:
             number = 1
-            yield batch_of_lines(first.lines[1:], number, session)
+            yield batch_of_lines(first.lines[1:], number, session, sequences)
             number = len(first.lines)
             async for request in requests:
-                yield batch_of_lines(request.lines, number, session)
+                yield batch_of_lines(request.lines, number, session, sequences)
                 number += len(request.lines)
 
         source = ImportSource(batches())
-        report = await import_batches(call.tenant, source.messages(), self._history)
+        report = await self._exports.take(call.tenant, source.messages())
+        session = await incoming.finish()
         messages = import_to_proto(report, source.refused_count, source.problems(report))
         return pb.ImportSessionResponse(session=session_to_proto(session), messages=messages)
