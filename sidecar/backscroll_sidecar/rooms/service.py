@@ -269,7 +269,7 @@ class SessionService:
         """
         made_of = hashlib.blake2b(msgspec.json.encode(draft), digest_size=12).hexdigest()
         id_ = draft.id or secrets.token_hex(16)
-        async with self.locked(tenant, id_):
+        async with self._lock(tenant, id_):
             known = await self._directory.of_id(tenant, id_)
             same = await self.own(tenant, id_, draft.space)
             if same is not None:
@@ -282,7 +282,6 @@ class SessionService:
                     "the channel has a session of this id in another space",
                     field="session.session_id",
                 )
-            await self._check_aliases(session, session.aliases)
             at_ms = session.created_at_ms
             changes = [records.session_change(session, made_of, at_ms, 0)]
             changes += [records.alias_change(session, one, at_ms) for one in session.aliases]
@@ -296,7 +295,9 @@ class SessionService:
                 actor_id="",
                 at_ms=at_ms,
             )
-            await self.keep(session.key, (*changes, *states), deadline_s)
+            async with self._naming(tenant, session.aliases):
+                await self._check_aliases(session, session.aliases)
+                await self.keep(session.key, (*changes, *states), deadline_s)
             await self.tell_members(session, session.participants)
             return replace(session, log_id=log_id, made_of=made_of), True
 
@@ -318,7 +319,7 @@ class SessionService:
             draft.space,
             draft.project_id or space.project_id,
             draft.owner_id,
-            draft.aliases,
+            tuple(dict.fromkeys(draft.aliases)),
             draft.title,
             draft.parent_id,
             mode_name,
@@ -369,7 +370,7 @@ class SessionService:
         Conflict
             The session has another state than expected, or an alias is taken.
         """
-        async with self.locked(tenant, ref.session_id):
+        async with self.locked(tenant, ref.session_id, ref.space):
             session = await self.get(tenant, ref)
             expected = edit.expected_state_version
             if expected is not None and expected != session.state_version:
@@ -380,8 +381,9 @@ class SessionService:
                 for name in ("title", "status", "policy")
                 if (value := getattr(edit, name)) is not None
             }
-            more = tuple(one for one in edit.add_aliases if one not in session.aliases)
-            await self._check_aliases(session, more)
+            more = tuple(
+                one for one in dict.fromkeys(edit.add_aliases) if one not in session.aliases
+            )
             after = replace(session, aliases=(*session.aliases, *more), **fields)
             changes: list[RecordChange] = []
             if fields or more:
@@ -390,7 +392,8 @@ class SessionService:
                 )
             changes += [records.alias_change(session, one, at_ms) for one in more]
             changes += self._new_state(after, edit, at_ms)
-            if changes:
+            async with self._naming(tenant, more):
+                await self._check_aliases(after, more)
                 await self.keep(session.key, changes, deadline_s)
         return await self.fresh(tenant, ref)
 
@@ -418,7 +421,7 @@ class SessionService:
         self, tenant: str, ref: SessionRef, *, erase_messages: bool
     ) -> tuple[bool, int]:
         """Delete a session; whether it was there, and how many messages were erased."""
-        async with self.locked(tenant, ref.session_id):
+        async with self.locked(tenant, ref.session_id, ref.space):
             try:
                 session = await self.get(tenant, ref)
             except NotFound:
@@ -466,7 +469,7 @@ class SessionService:
         self, tenant: str, ref: SessionRef, given: Sequence[Participant]
     ) -> tuple[Participant, ...]:
         """Add participants or replace those of the same id; who is new, or back, takes part from now on."""
-        async with self.locked(tenant, ref.session_id):
+        async with self.locked(tenant, ref.session_id, ref.space):
             session = await self.get(tenant, ref)
             info = await self._reader.channel_info(session.key)
             here = Presence(after_seq=info.last_seq if info else 0)
@@ -484,10 +487,11 @@ class SessionService:
             after = with_participants(session.participants, changed)
             check_names(after)
             at_ms = self._clock.now_ms()
-            await self.keep(
-                session.key,
-                [records.participant_change(session, one, at_ms) for one in changed],
-            )
+            changes = [records.participant_change(session, one, at_ms) for one in changed]
+            if changes:  # whoever changed the session meanwhile may have given one of the names
+                made_of, version = session.made_of, session.version
+                changes.append(records.session_change(session, made_of, at_ms, version))
+            await self.keep(session.key, changes)
             await self.tell_members(session, changed)
             return after
 
@@ -501,7 +505,7 @@ class SessionService:
         forget: bool = False,
     ) -> tuple[Participant, ...]:
         """Let participants leave; those who are none, or have left, are no error."""
-        async with self.locked(tenant, ref.session_id):
+        async with self.locked(tenant, ref.session_id, ref.space):
             session = await self.get(tenant, ref)
             info = await self._reader.channel_info(session.key)
             last_seq = info.last_seq if info else 0
@@ -559,12 +563,26 @@ class SessionService:
             await self._writer.submit(change, deadline_s)
 
     @asynccontextmanager
-    async def locked(self, tenant: str, session_id: str) -> AsyncIterator[None]:
-        """Only one at a time changes a session."""
-        name = (tenant, session_id)
-        lock = self._locks.setdefault(name, asyncio.Lock())
-        async with lock:
+    async def locked(self, tenant: str, session_id: str, space: str = "") -> AsyncIterator[None]:
+        """Only one at a time changes a session, by whichever of its names it is called."""
+        try:
+            id_ = (await self._directory.resolve(tenant, session_id, space)).id
+        except (NotFound, NotAllowed, InvalidRequest):  # `get` says what is wrong
+            id_ = session_id
+        async with self._lock(tenant, id_):
             yield
+
+    @asynccontextmanager
+    async def _naming(self, tenant: str, aliases: Sequence[str]) -> AsyncIterator[None]:
+        """Only one at a time gives out aliases: records of two channels do not stand in each other's way."""
+        if not aliases:
+            yield
+            return
+        async with self._lock(tenant):
+            yield
+
+    def _lock(self, *name: str) -> asyncio.Lock:
+        return self._locks.setdefault(name, asyncio.Lock())
 
     async def _check_aliases(self, session: Session, aliases: Sequence[str]) -> None:
         if len(session.aliases) > MAX_ALIASES:

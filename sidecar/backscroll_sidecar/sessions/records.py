@@ -141,9 +141,15 @@ def forgotten_change(session: Session, participant_id: str, at_ms: int) -> Recor
 
 
 def alias_change(session: Session, alias: str, at_ms: int) -> RecordChange:
-    """Keep another id of a session."""
+    """Keep another id of a session, which its channel and space do not have yet."""
     return RecordChange(
-        session.key, ALIAS, session.space, session.id.encode(), at_ms=at_ms, owner=alias
+        session.key,
+        ALIAS,
+        session.space,
+        session.id.encode(),
+        at_ms=at_ms,
+        owner=alias,
+        if_version=0,
     )
 
 

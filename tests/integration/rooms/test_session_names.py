@@ -1,10 +1,12 @@
 """Which session a name means: ids that several spaces have, aliases, and what is kept of them while they change."""
 
+import asyncio
 import json
 
 import pytest
 
 from backscroll import Message
+from backscroll.errors import error_from
 from backscroll.v1 import session_pb2 as pb
 from tests.integration.rooms.room import CATS, Room, human, room, text_of
 
@@ -81,13 +83,13 @@ async def test_a_session_read_by_its_alias_is_never_an_old_one() -> None:
 
 async def test_an_alias_leads_to_a_session_from_the_moment_it_has_it() -> None:
     async with room() as chat:
-        await chat.open(session_id="s", title="first")
+        await chat.open(session_id="s", title="first", aliases=["twice", "twice"])
         alias = pb.SessionRef(session_id="late")
         lost = chat.stub.GetSession(pb.GetSessionRequest(session=alias))
         assert (await chat.refused(lost))[1] == "SESSION_NOT_FOUND"
         for title in ("second", "third"):
             await chat.stub.UpdateSession(
-                pb.UpdateSessionRequest(session=chat.ref, title=title, add_aliases=["late"])
+                pb.UpdateSessionRequest(session=chat.ref, title=title, add_aliases=["late", "late"])
             )
             found = await chat.stub.GetSession(pb.GetSessionRequest(session=alias))
             assert found.session.title == title
@@ -115,3 +117,63 @@ async def test_who_is_forgotten_sees_no_more_than_before() -> None:
         message = Message("n", "u1", "back", session_id=made.session_id)
         await chat.client.append(made.channel, message)
         assert await seen(chat, "grey") == ["back"]
+
+
+async def test_two_callers_at_once_never_give_one_name_twice() -> None:
+    """By an id and by an alias: it is one session."""
+    async with room() as chat:
+        made = await chat.open(session_id="s", aliases=["old"], participants=CATS[:1])
+        calls = [
+            put(chat, pb.SessionRef(session_id=name), human(f"u{number}", "Ann"))
+            for number in range(4)
+            for name in ("s", "old")
+        ]
+        done = await asyncio.gather(*calls, return_exceptions=True)
+        refused = [error_from(one).reason for one in done if one is not None]
+        assert refused == ["NAME_TAKEN"] * 6
+        people = (await chat.session()).participants
+        assert [one.name for one in people] == [made.participants[0].name, "Ann"]
+
+
+async def test_moves_at_once_by_two_names_are_made_one_after_the_other() -> None:
+    async with room() as chat:
+        await chat.open(session_id="s", aliases=["old"])
+        titles = [
+            chat.stub.UpdateSession(
+                pb.UpdateSessionRequest(
+                    session=pb.SessionRef(session_id=name), add_aliases=[f"{name}-{number}"]
+                )
+            )
+            for number in range(4)
+            for name in ("s", "old")
+        ]
+        await asyncio.gather(*titles)
+        assert len((await chat.session()).aliases) == 9
+
+
+async def test_two_sessions_begun_at_once_never_have_one_alias() -> None:
+    async with room() as chat:
+        await chat.open(session_id="first")
+        calls = [
+            chat.stub.CreateSession(
+                pb.CreateSessionRequest(session=pb.Session(session_id=f"s{number}", aliases=["a"]))
+            )
+            for number in range(5)
+        ]
+        calls.append(
+            chat.stub.UpdateSession(pb.UpdateSessionRequest(session=chat.ref, add_aliases=["a"]))
+        )
+        done = await asyncio.gather(*calls, return_exceptions=True)
+        refused = [error_from(one) for one in done if isinstance(one, Exception)]
+        assert [(one.reason, one.field) for one in refused] == [("CONFLICT", "session.aliases")] * 5
+        alias = pb.SessionRef(session_id="a")
+        assert (await chat.stub.GetSession(pb.GetSessionRequest(session=alias))).session.session_id
+
+
+async def test_a_session_has_so_many_aliases_at_most() -> None:
+    async with room() as chat:
+        await chat.open(aliases=[f"a{number}" for number in range(50)])
+        more = chat.stub.UpdateSession(
+            pb.UpdateSessionRequest(session=chat.ref, add_aliases=["one-more"])
+        )
+        assert await chat.refused(more) == ("INVALID_ARGUMENT", "TOO_LARGE", "session.aliases")
