@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, NamedTuple, Protocol
 
 from backscroll_sidecar.domain import Message, ToolCallPart
 from backscroll_sidecar.ports import RecordChange
@@ -45,8 +46,11 @@ class Companion(Protocol):
     def with_reply(self, text: str, message_id: str, at_ms: int, *, is_whole: bool) -> WithReply:
         """What is kept with the reply, asked for before each try to commit it."""
 
+    def committing(self) -> AbstractAsyncContextManager[Any]:
+        """Held while a reply is committed: what goes with it is of the moment of `with_reply`."""
+
     async def renew(self) -> bool:
-        """A record that goes with the reply has changed meanwhile: read it again. Whether that was done."""
+        """What goes with the reply was not kept, or has changed meanwhile: read it again. Whether that was done."""
 
     def with_calls(self, calls: Sequence[ToolCallPart]) -> Sequence[RecordChange]:
         """What is kept with a turn that waits for the results of these calls."""
@@ -74,6 +78,10 @@ class Alone:
     def with_reply(self, text: str, message_id: str, at_ms: int, *, is_whole: bool) -> WithReply:  # noqa: ARG002
         """Nothing."""
         return NO_ADDITIONS
+
+    def committing(self) -> AbstractAsyncContextManager[Any]:
+        """Nothing to hold."""
+        return nullcontext()
 
     async def renew(self) -> bool:
         """Nothing to read."""

@@ -153,13 +153,19 @@ class TurnWriter:
 
         What somebody else changed meanwhile is read again, and then all of it is tried anew.
         """
-        for left in reversed(range(COMMIT_TRIES)):
-            try:
-                return await self._try_to_end(turn, reply, ending, companion)
-            except Conflict as changed:
-                if not left or not await self._renewed(companion):
-                    return WriteOutcome(failure=changed)
-        raise AssertionError("unreachable")
+        outcome = WriteOutcome()
+        async with companion.committing():
+            for _ in range(COMMIT_TRIES):
+                try:
+                    outcome = await self._try_to_end(turn, reply, ending, companion)
+                except Conflict as changed:
+                    outcome = WriteOutcome(failure=changed)
+                    if await self._renewed(companion):
+                        continue
+                break
+            if outcome.failure is not None:
+                await self._renewed(companion)
+        return outcome
 
     async def _renewed(self, companion: Companion) -> bool:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import structlog
@@ -28,9 +29,14 @@ class Chooser:
         self._model = model
 
     async def choose(
-        self, personas: Sequence[Participant], text: str, model: str, language: Language
+        self,
+        personas: Sequence[Participant],
+        text: str,
+        model: str,
+        language: Language,
+        time_left_s: float | None,
     ) -> str | None:
-        """The id of one of them; None: there are none."""
+        """The id of one of them; None: there are none. It takes half of the time that is left, at most."""
         if len(personas) < 2:
             return personas[0].id if personas else None
         names = "\n".join(f"- {one.name}: {one.summary or one.persona[:200]}" for one in personas)
@@ -44,11 +50,15 @@ class Chooser:
             max_output_tokens=CHOICE_TOKENS,
             timeout_s=CHOICE_S,
         )
+        limit_s = CHOICE_S if time_left_s is None else min(CHOICE_S, time_left_s / 2)
+        said = ""
         try:
-            said = await self._said(request)
+            async with asyncio.timeout(limit_s):
+                said = await self._said(request)
         except ModelError as error:
             log.warning("nobody could be chosen", fault=error.fault.value)
-            said = ""
+        except TimeoutError:
+            log.warning("nobody could be chosen", fault="timeout")
         return chosen_of(personas, said)
 
     async def _said(self, request: ModelRequest) -> str:

@@ -99,6 +99,7 @@ class RoundBody(msgspec.Struct, frozen=True, omit_defaults=True):
     ending : how it ended; empty: it has not.
     coalesced_into : the request id of the round that answers instead.
     is_routed : whether it is known who answers.
+    session_began_ms : when its session was created; one of the same id that came later has other rounds.
     settings : what the request said of prompts and models, for who reads it again.
     """
 
@@ -114,6 +115,7 @@ class RoundBody(msgspec.Struct, frozen=True, omit_defaults=True):
     ending: str = ""
     coalesced_into: str = ""
     is_routed: bool = True
+    session_began_ms: int = 0
     settings: bytes = b""
 
 

@@ -73,6 +73,7 @@ class RoundRunner:
         self._reader = reader
         self._chat = chat
         self._summaries = summaries
+        self._clock = clock
         self._telling = RoundTelling(preparing, reader, clock)
 
     async def events(
@@ -98,6 +99,7 @@ class RoundRunner:
                 yield target_id, told
             yield "", await self._telling.ended(run, RoundEnding(run.body.ending))
             return
+        self._give_up(run)
         over = [
             place
             for place, step in enumerate(run.body.steps)
@@ -106,7 +108,7 @@ class RoundRunner:
         async for target_id, told in self._telling.replayed(run, over):
             yield target_id, told
         ending: RoundEnding | None = None
-        wave = list(given)
+        wave = [one for one in given if one in run.interrupted]
         while ending is None:
             wave = wave or run.pending
             if not wave:
@@ -115,6 +117,8 @@ class RoundRunner:
                 for suppressed in await self._telling.suppressed(run, told_before):
                     yield "", suppressed
                 continue
+            if run.step(wave[0]).wave:
+                await self._read_again(run)
             async with aclosing(self._wave(run, wave, ends_s, given)) as events:
                 async for target_id, told in events:
                     yield target_id, told
@@ -122,6 +126,15 @@ class RoundRunner:
             if (ends_s is not None and time.monotonic() >= ends_s) or _is_late(run):
                 ending = RoundEnding.DEADLINE
         yield "", await self._finish(run, ending)
+
+    def _give_up(self, run: RunningRound) -> None:
+        """Results of tools that nobody sent in time are not waited for any more."""
+        for place in run.interrupted:
+            if run.step(place).expires_at_ms <= self._clock.now_ms():
+                late = ChatError(
+                    "the results of its tools did not come in time", Reason.DEADLINE.value
+                )
+                self._failed(run, place, late)
 
     async def _go_on(self, run: RunningRound) -> RoundEnding | None:
         """Ask for more answers, where the mode or a persona wants some; else how the round ends."""
@@ -147,7 +160,12 @@ class RoundRunner:
             return []
         stage = run.play.mode.stage(run.play.state)
         asked = {(one.stage, one.target_id) for one in steps}
-        ids = [one for one in awaited_personas(run.play, waiting) if (stage, one) not in asked]
+        able = {one.id for one in self._preparing.lookup_of(run.session).able}
+        ids = [
+            one
+            for one in awaited_personas(run.play, waiting)
+            if (stage, one) not in asked and one in able
+        ]
         wave = steps[-1].wave + 1 if steps else 1
         trigger = next((one.message_id for one in reversed(steps) if one.message_id), "")
         trigger = trigger or (run.body.message_ids[-1] if run.body.message_ids else "")
@@ -350,18 +368,21 @@ class RoundRunner:
             return (end_of(StepStatus.PARTIAL, message, end, error),)
         error = error or ChatError("the model gave no whole answer", end.reason.value)
         message = await self._telling.reply(run, end.reply_message_id)
-        failed = self._failed(run, place, error)
-        told = end_of(StepStatus.FAILED, message, end, failed.error)
-        return (told,)
+        self._failed(run, place, error, end.reply_message_id)
+        status = StepStatus.FAILED if message is None else StepStatus.PARTIAL
+        return (end_of(status, message, end, error),)
 
-    def _failed(self, run: RunningRound, place: int, error: ChatError) -> TargetEnded:
+    def _failed(
+        self, run: RunningRound, place: int, error: ChatError, message_id: str = ""
+    ) -> TargetEnded:
+        """An answer is not asked for again; `message_id` : what there is of it."""
         step = run.step(place)
         run.put_step(
             place,
             replace(
                 step,
                 status=StepStatus.FAILED,
-                message_id="",
+                message_id=message_id,
                 change=None,
                 error_message=error.message,
                 error_reason=error.reason,

@@ -120,15 +120,19 @@ class RoundTelling:
             target = Target(step.target_id, step.reason, step.start, step.end)
             yield step.target_id, TargetStarted(target, name, place + 1)
             message = await self.reply(run, step.message_id)
+            status = step.status
             if message is not None:
-                run.replies[place] = message
+                if status is StepStatus.FAILED:
+                    status = StepStatus.PARTIAL
+                else:
+                    run.replies[place] = message
                 yield step.target_id, TargetDelta(message.text, is_whole=True)
             error = None
             if step.error_reason:
                 error = ChatError(step.error_message, step.error_reason)
             yield (
                 step.target_id,
-                TargetEnded(step.status, message, error, foreign_id=step.foreign_id),
+                TargetEnded(status, message, error, foreign_id=step.foreign_id),
             )
             if step.status is StepStatus.INTERRUPTED:
                 told = Interrupted(step.interrupt_id, step.calls, step.expires_at_ms)
@@ -137,9 +141,13 @@ class RoundTelling:
                 yield "", await self.changed(run, step.change)
 
     async def ended(self, run: RunningRound, ending: RoundEnding) -> RoundEnded:
-        """How it ends: its replies, in the order in which they were asked for."""
+        """How it ends: its replies, in the order in which they were asked for; what broke off is none."""
         steps = run.body.steps
-        ids = [one.message_id for one in steps if one.message_id]
+        ids = [
+            one.message_id
+            for one in steps
+            if one.message_id and one.status is not StepStatus.FAILED
+        ]
         found = {one.id: one for one in run.replies.values()}
         if lost := [one for one in ids if one not in found]:
             stored = await self._reader.get_messages(run.session.key, lost)

@@ -37,13 +37,14 @@ from backscroll_sidecar.errors import (
     Reason,
 )
 from backscroll_sidecar.history.service import HistoryService
-from backscroll_sidecar.ports import ChatModel, Clock, HistoryReader
+from backscroll_sidecar.ports import VERSION_FIELD, ChatModel, Clock, HistoryReader
 from backscroll_sidecar.rooms.bursts import Burst, Bursts
 from backscroll_sidecar.rooms.choosing import Chooser
 from backscroll_sidecar.rooms.preparing import (
     NO_GUARD,
     Prepared,
     Preparing,
+    action_of,
     is_parallel,
     joined_text,
 )
@@ -81,9 +82,8 @@ from backscroll_sidecar.summaries.service import Summaries
 log = structlog.get_logger(__name__)
 
 KEPT = (AppendOutcome.STORED, AppendOutcome.DUPLICATE)
-EVENTS_AHEAD = 64
-"""Events of parallel answers that wait for a slow reader; then their models wait, too."""
-_DONE = object()
+BEGIN_TRIES = 16
+"""Of writing a round down, while counters and the state that go with it change."""
 
 
 class RoundService:
@@ -124,19 +124,27 @@ class RoundService:
         check_active(session)
         burst = await self._burst_of(session, request_id, request)
         if burst is not None and burst.leader_id != request_id:
-            async for event in self._joined(session, request, request_id, burst):
-                yield event
-            return
-        async with self._held(session, request_id, ends_s):
-            session = await self._again(session)
-            found = await self._find(session, request_id)
-            if found is None:
-                run = await self._begun(session, request, request_id, burst)
-            else:
-                run = await self._resumed(session, found, request, _digest(session, request))
-            async with aclosing(self._runner.events(run, ends_s, {})) as events:
-                async for event in events:
+            with burst:
+                joined = await self._joined(session, request, request_id, burst)
+            if joined:
+                for event in joined:
                     yield event
+                return
+            burst = None
+        try:
+            async with self._held(session, request_id, ends_s):
+                session = await self._again(session)
+                found = await self._find(session, request_id)
+                if found is None:
+                    run = await self._begun(session, request, request_id, burst)
+                else:
+                    run = await self._resumed(session, found, request, _digest(session, request))
+                async with aclosing(self._runner.events(run, ends_s, {})) as events:
+                    async for event in events:
+                        yield event
+        finally:
+            if burst is not None:
+                burst.lead(is_stored=False)
 
     async def resume(
         self,
@@ -165,7 +173,11 @@ class RoundService:
                     yield event
 
     async def _session_of(self, request: RoundRequest) -> Session:
-        ref, draft = request.ref, request.draft
+        ref, draft, message = request.ref, request.draft, request.message
+        if message is not None and not message.text.strip() and (message.parts or not message.id):
+            raise InvalidRequest(
+                "message has no text", field="message.parts", reason=Reason.QUESTION_MISSING
+            )
         if ref.session_id:
             session = await self._sessions.get(request.tenant, ref)
         else:
@@ -196,7 +208,9 @@ class RoundService:
         stored = await self._reader.record(
             session.key, ROUND, session.id, request_id, self._clock.now_ms()
         )
-        return None if stored is None else round_of(stored)
+        found = None if stored is None else round_of(stored)
+        is_of_it = found is None or found.session_began_ms in (0, session.created_at_ms)
+        return found if is_of_it else None
 
     @asynccontextmanager
     async def _held(
@@ -223,7 +237,19 @@ class RoundService:
     async def _begun(
         self, session: Session, request: RoundRequest, request_id: str, burst: Burst | None
     ) -> RunningRound:
-        """Route the message and write the round down with it."""
+        """Route the message and write the round down with it; anew where something changed beneath it."""
+        for left in reversed(range(BEGIN_TRIES)):
+            try:
+                return await self._try_to_begin(session, request, request_id, burst)
+            except Conflict as changed:
+                if changed.field != VERSION_FIELD or not left:
+                    raise
+                session = await self._again(session)
+        raise AssertionError("unreachable")
+
+    async def _try_to_begin(
+        self, session: Session, request: RoundRequest, request_id: str, burst: Burst | None
+    ) -> RunningRound:
         expected = request.expected_state_version
         if expected is not None and expected != session.state_version:
             raise stale_state(session)
@@ -236,13 +262,14 @@ class RoundService:
             _digest(session, request),
             () if message is None else (message.id,),
             settings=request.settings,
+            session_began_ms=session.created_at_ms,
         )
         run = RunningRound(
-            session, prepared.before, body, request, message, prepared.guard, self._clock,
-            is_resumed=False,
-        )  # fmt: skip
+            session, prepared.before, body, request, message, self._clock, is_resumed=False
+        )
         await self._write_down(run, prepared, is_stored=is_stored, burst=burst)
         if burst is not None:
+            burst.lead(is_stored=True)
             await self._gathered(run, burst)
         elif not run.body.steps and prepared.routing.candidates:
             await self._choose(run, prepared.routing)
@@ -281,7 +308,6 @@ class RoundService:
                 raise _not_stored(result.outcome, result.field)
         if message is not None:
             await self._note_message(run, message, results[0] if rows else None)
-        run.guard = NO_GUARD  # the first wave is counted
 
     async def _note_message(
         self, run: RunningRound, message: Message, result: AppendResult | None
@@ -320,7 +346,7 @@ class RoundService:
         given = request.message
         if given is None:
             play = play_of(session, self._sessions.modes)
-            if play.mode.waits_for(play.config, play.state, play.table) is None:
+            if play.waiting() is None:
                 raise InvalidRequest(
                     "message is unset, and the mode waits for nobody",
                     field="message",
@@ -329,17 +355,13 @@ class RoundService:
             return None, True
         if given.id and not given.parts:
             stored = await self._stored(session, given.id)
-            if stored is None:
+            if stored is None or stored.message.session_id not in ("", session.id):
                 raise NotFound(
-                    "message.id names no message of the channel",
+                    "message.id names no message of the session",
                     field="message.id",
                     reason=Reason.MESSAGE_NOT_FOUND,
                 )
             return stored.message, True
-        if not given.text.strip():
-            raise InvalidRequest(
-                "message has no text", field="message.parts", reason=Reason.QUESTION_MISSING
-            )
         if given.id and (stored := await self._stored(session, given.id)) is not None:
             known = stored.message
             if (known.author.id, known.text) == (given.author.id, given.text):
@@ -358,7 +380,11 @@ class RoundService:
         """Let the model choose one of the candidates."""
         personas = [one for one in run.session.participants if one.id in routing.candidates]
         chosen = await self._chooser.choose(
-            personas, run.body.user_text, run.request.context.model, run.play.table.language
+            personas,
+            run.body.user_text,
+            run.request.context.model,
+            run.play.table.language,
+            run.request.time_left_s,
         )
         if chosen is None:
             return
@@ -371,9 +397,20 @@ class RoundService:
     async def _burst_of(
         self, session: Session, request_id: str, request: RoundRequest
     ) -> Burst | None:
-        """The burst that a new message belongs to, its own where it is the first; None: there are none."""
+        """The burst that a new message belongs to, its own where it is the first; None: there are none.
+
+        A whisper, a move in a game and what a mode lets only some hear are never told with other messages.
+        """
         window_ms = session.effective_policy.burst_window_ms or 0
-        if not window_ms or request.message is None or request.targets:
+        message = request.message
+        if not window_ms or message is None or request.targets or message.audience:
+            return None
+        play = play_of(session, self._sessions.modes)
+        if play.mode.traits.is_serial or play.audience_of(message.author.id):
+            return None
+        if not message.parts and (stored := await self._stored(session, message.id)) is not None:
+            message = stored.message
+        if message.audience or not message.text.strip() or action_of(play, message) is not None:
             return None
         if await self._find(session, request_id) is not None:
             return None
@@ -381,8 +418,10 @@ class RoundService:
 
     async def _joined(
         self, session: Session, request: RoundRequest, request_id: str, burst: Burst
-    ) -> AsyncGenerator[RoundEvent]:
-        """A message of a burst: it is stored, and answered by the round of the first."""
+    ) -> Sequence[RoundEvent]:
+        """A message of a burst: it is stored, and answered by the round of the first. Empty: there is no such round."""
+        if not await burst.is_led():
+            return ()
         message, is_stored = await self._message_of(session, request, request_id)
         if message is None:
             raise AssertionError("a burst is of messages")
@@ -394,24 +433,21 @@ class RoundService:
             coalesced_into=burst.leader_id,
         )
         play = play_of(session, self._sessions.modes)
-        run = RunningRound(
-            session, play, body, request, message, NO_GUARD, self._clock, is_resumed=False
-        )
-        with burst:
-            rows = [] if is_stored else [message]
-            results = await self._history.append(session.key, rows, records=(run.record(),))
-            for result in results:
-                if result.outcome not in KEPT:
-                    raise _not_stored(result.outcome, result.field)
-            burst.message_ids.append(message.id)
+        run = RunningRound(session, play, body, request, message, self._clock, is_resumed=False)
+        rows = [] if is_stored else [message]
+        results = await self._history.append(session.key, rows, records=(run.record(),))
+        for result in results:
+            if result.outcome not in KEPT:
+                raise _not_stored(result.outcome, result.field)
+        burst.message_ids.append(message.id)
         routing = Routing((), (), message.text, message.text, Unaddressed.NOBODY)
-        yield RoundEvent(1, RoundStarted(session, request_id, message, routing, 0))
         ended = RoundEnded(
             RoundEnding.COALESCED,
             state_version=session.state_version,
             coalesced_into=burst.leader_id,
         )
-        yield RoundEvent(2, ended)
+        started = RoundStarted(session, request_id, message, routing, 0)
+        return RoundEvent(1, started), RoundEvent(2, ended)
 
     async def _gathered(self, run: RunningRound, burst: Burst) -> None:
         """Wait for the rest of a burst, and route all of its messages together."""
@@ -464,9 +500,7 @@ class RoundService:
             message = stored.message
             body = await self._preparing.with_texts(session, body)
         play = play_of(session, self._sessions.modes)
-        run = RunningRound(
-            session, play, body, request, message, NO_GUARD, self._clock, is_resumed=True
-        )
+        run = RunningRound(session, play, body, request, message, self._clock, is_resumed=True)
         if not body.is_routed:
             joined = await self._reader.records(
                 session.key, ROUND, self._clock.now_ms(), owner=session.id

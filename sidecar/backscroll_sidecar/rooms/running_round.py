@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -59,6 +62,8 @@ class RunningRound:
         self.replies: dict[int, Message] = {}
         self.said: dict[int, tuple[Message, ...]] = {}
         """What the mode announced behind each step."""
+        self.committing = asyncio.Lock()
+        """Held while the state goes on: a commit expects the version that the one before it made."""
         self._clock = clock
         self._kept: RoundBody | None = body if is_resumed else None
 
@@ -158,7 +163,7 @@ class RunningRound:
             status = StepStatus.FOREIGN_SPEAKER
         stored_id = "" if is_silent else message_id
         step = replace(step, status=status, message_id=stored_id, foreign_id=foreign_id)
-        outcome = self._outcome(step, text, stored_id)
+        outcome = None if is_silent else self._outcome(step, text, stored_id)
         states: Sequence[RecordChange] = ()
         said: tuple[Message, ...] = ()
         if outcome is not None:
@@ -266,6 +271,9 @@ class StepCompanion:
             foreign_id=self._guard.foreign_id,
             is_silent=self._says_nothing(text),
         )
+
+    def committing(self) -> AbstractAsyncContextManager[Any]:
+        return self._run.committing
 
     async def renew(self) -> bool:
         await self._read_again(self._run)
