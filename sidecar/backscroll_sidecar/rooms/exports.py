@@ -43,6 +43,16 @@ class SessionExports:
             if one.message.session_id == session.id:
                 yield one
 
+    async def by_lines(self, session: Session) -> Session:
+        """The session whose participants took part by the numbers of its messages among themselves, from 1."""
+        if not any(one.presences for one in session.participants):
+            return session
+        places: list[Place] = []
+        async for one in self.messages(session):
+            places.append(Place(one.seq, len(places) + 1))
+        people = tuple(moved(one, places) for one in session.participants)
+        return replace(session, participants=people)
+
     async def begin(self, tenant: str, draft: SessionDraft, channel: str = "") -> Incoming:
         """Begin to take a session in: the one that is there, which stays as it is, else a new one.
 

@@ -1,6 +1,6 @@
 """Sessions as JSON Lines: one line with the session, then one a message. Each is an object in protobuf's JSON form.
 
-A message has its sequence beside its fields: when somebody took part is told by sequences.
+The numbers of lines stand for sequences: when somebody took part is told by them. The first message has 1.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ BYTES_AT_ONCE = 1024 * 1024
 async def session_lines(
     session: Session, messages: AsyncIterable[StoredMessage]
 ) -> AsyncIterator[Sequence[str]]:
-    """Runs of lines: the session with its participants and its state, then its messages."""
+    """Runs of lines: the session with its participants and its state, then its messages.
+
+    The session tells by lines when somebody took part.
+    """
     lines, size = [_line("session", session_to_proto(session))], 0
     async for one in messages:
-        line = _line("message", _exported(one), sequence=str(one.seq))
+        line = _line("message", _exported(one))
         lines.append(line)
         size += len(line)
         if len(lines) >= LINES_AT_ONCE or size >= BYTES_AT_ONCE:
@@ -57,7 +60,7 @@ def batch_of_lines(
     Parameters
     ----------
     first : the number of the first line.
-    sequences : those of the messages are added, by their ids.
+    sequences : the numbers of the messages are added, by their ids.
     """
     messages = []
     for number, line in enumerate(lines, first):
@@ -68,8 +71,7 @@ def batch_of_lines(
             raise invalid(f"lines[{number}]", "is no message")
         message = message_pb2.Message()
         _parse(value, message, number)
-        if (sequence := _sequence(value, number)) is not None:
-            sequences[message.id] = sequence
+        sequences[message.id] = number
         message.channel, message.session_id = session.key.channel, session.id
         messages.append(message)
     return Batch(session.key.channel, messages)
@@ -85,8 +87,8 @@ def _exported(stored: StoredMessage) -> message_pb2.Message:
     return message
 
 
-def _line(kind: str, message: pb.Session | message_pb2.Message, **more: str) -> str:
-    value = json_format.MessageToDict(message) | more
+def _line(kind: str, message: pb.Session | message_pb2.Message) -> str:
+    value = json_format.MessageToDict(message)
     return json.dumps({kind: value}, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -96,17 +98,6 @@ def _read(line: str, number: int) -> tuple[str, object]:
     except (ValueError, AttributeError, TypeError, RecursionError):
         raise invalid(f"lines[{number}]", "is no JSON object with one field") from None
     return kind, value
-
-
-def _sequence(value: object, number: int) -> int | None:
-    """Where a message stood; None: it is not told."""
-    told = value.get("sequence") if isinstance(value, dict) else None
-    if told is None:
-        return None
-    try:
-        return int(told)
-    except (ValueError, TypeError):
-        raise invalid(f"lines[{number}]", "cannot be read: sequence is no number") from None
 
 
 def _parse(value: object, message: pb.Session | message_pb2.Message, number: int) -> None:

@@ -315,7 +315,8 @@ class SessionServicer:
     ) -> AsyncIterator[pb.ExportSessionResponse]:
         """A session as JSON Lines."""
         session = await self._sessions.fresh(call.tenant, required_ref(request))
-        async for lines in session_lines(session, self._exports.messages(session)):
+        told = await self._exports.by_lines(session)
+        async for lines in session_lines(told, self._exports.messages(session)):
             yield pb.ExportSessionResponse(lines=lines)
 
     async def import_session(
