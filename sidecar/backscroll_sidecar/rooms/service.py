@@ -291,7 +291,7 @@ class SessionService:
             states, log_id = records.state_changes(
                 replace(session, state_version=0),
                 session.mode_state_json,
-                event=records.BEGUN,
+                event=records.TAKEN_OVER if draft.mode_state_json else records.BEGUN,
                 actor_id="",
                 at_ms=at_ms,
             )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from backscroll_sidecar.domain import StoredMessage
 from backscroll_sidecar.sessions.participants import Participant, Presence
-from backscroll_sidecar.sessions.records import LoggedState
+from backscroll_sidecar.sessions.records import BEGUN, LoggedState
 from backscroll_sidecar.sessions.session import Session
 
 
@@ -92,7 +92,7 @@ def held_at(
     log : the states that are kept, the newest first.
     following : the next message of the session.
     """
-    first = len(log) - 1 if log and log[-1].state_version == 1 else None
+    first = len(log) - 1 if log and log[-1].event == BEGUN else None
     place = next((place for place, one in enumerate(log) if _is_by(one, said, following)), first)
     if place is None:
         return None

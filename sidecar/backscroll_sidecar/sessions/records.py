@@ -35,9 +35,9 @@ STATE_LOG = "session_state_log"
 ALIAS = "session_alias"
 KINDS = frozenset({SESSION, SPACE, PARTICIPANT, STATE, STATE_LOG, ALIAS})
 KEPT_STATES = 1_000
-BEGUN, MODE_BEGUN = "begun", "mode_begun"
-BEGINNINGS = frozenset({BEGUN, MODE_BEGUN})
-"""Events that begin a mode."""
+BEGUN, TAKEN_OVER, MODE_BEGUN = "begun", "taken_over", "mode_begun"
+BEGINNINGS = frozenset({BEGUN, TAKEN_OVER, MODE_BEGUN})
+"""Events that begin a mode: of a session, of one that goes on with the state of another, of another mode."""
 
 
 class SessionBody(msgspec.Struct, frozen=True, omit_defaults=True):

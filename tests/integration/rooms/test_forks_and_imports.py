@@ -177,6 +177,21 @@ async def test_a_fork_has_the_state_that_held_at_its_message() -> None:
         assert (await fork(chat)).mode == "free_chat"
 
 
+async def test_in_a_copy_the_mode_begins_anew_at_messages_from_before() -> None:
+    """Which states its messages led to is not known there."""
+    async with room() as chat:
+        await chat.open(mode="workflow", role_config_json=WORKFLOW)
+        heard = await chat.say("make tea")
+        first = heard.end.responses[0].id
+        assert (await chat.state())["status"] != "idle"
+        await fork(chat)
+        assert (await chat.state())["status"] != "idle"
+        states = (await chat.stub.ListStates(pb.ListStatesRequest(session=chat.ref))).states
+        assert [one.event for one in states] == ["taken_over"]
+        await fork(chat, message_id=first)
+        assert (await chat.state())["status"] == "idle"
+
+
 async def test_a_fork_at_a_move_has_what_the_move_led_to() -> None:
     async with room() as chat:
         config = json.dumps({**json.loads(WORKFLOW), "advance": "step"})
