@@ -53,6 +53,8 @@ log = structlog.get_logger(__name__)
 
 EVENTS_AHEAD = 64
 """Events of parallel answers that wait for a slow reader; then their models wait, too."""
+LEFT = ChatError("the persona takes part no more", Reason.NOT_ALLOWED.value)
+GONE = "the message was recalled or erased"
 _DONE = object()
 
 
@@ -118,7 +120,7 @@ class RoundRunner:
                     yield "", suppressed
                 continue
             if run.step(wave[0]).wave:
-                await self._read_again(run)
+                await self._look_again(run)
             async with aclosing(self._wave(run, wave, ends_s, given)) as events:
                 async for target_id, told in events:
                     yield target_id, told
@@ -126,6 +128,17 @@ class RoundRunner:
             if (ends_s is not None and time.monotonic() >= ends_s) or _is_late(run):
                 ending = RoundEnding.DEADLINE
         yield "", await self._finish(run, ending)
+
+    async def _look_again(self, run: RunningRound) -> None:
+        """Go on from the session and the message as they are now."""
+        await self._read_again(run)
+        if run.message is None:
+            return
+        stored = await self._telling.reply(run, run.message.id)
+        run.is_gone = stored is None or not stored.parts
+        if stored is not None and stored.text != run.message.text:
+            run.message = stored
+            run.body = await self._preparing.with_texts(run.session, run.body)
 
     def _give_up(self, run: RunningRound) -> None:
         """Results of tools that nobody sent in time are not waited for any more."""
@@ -255,9 +268,9 @@ class RoundRunner:
         target = Target(step.target_id, step.reason, step.start, step.end)
         name = step.target_id if persona is None else persona.name
         started = TargetStarted(target, name, place + 1)
-        if persona is None or not persona.is_present:
+        if persona is None or not persona.is_present or run.is_gone:
             yield started
-            gone = ChatError("the persona takes part no more", Reason.NOT_ALLOWED.value)
+            gone = ChatError(GONE, Reason.MESSAGE_GONE.value) if run.is_gone else LEFT
             yield self._failed(run, place, gone)
             return
         error: ChatError | None = None

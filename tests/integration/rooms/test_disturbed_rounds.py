@@ -283,3 +283,36 @@ async def test_who_is_handed_on_to_too_often_is_told_with_who_handed_on() -> Non
         for one in heard:
             told = [(each.sender_id, each.participant_id) for each in one.of("loop_suppressed")]
             assert told == [("black", "white")]
+
+
+@pytest.mark.row("S4-18")
+async def test_nobody_is_asked_what_was_recalled_meanwhile() -> None:
+    async with room() as chat:
+        session = await chat.open(policy=pb.RoomPolicy(sequential=True))
+
+        async def answer(_name: str, _request: ModelRequest) -> str:
+            await chat.client.recall_message(session.channel, "q")
+            return "hm"
+
+        chat.model.answers = answer
+        heard = await chat.say("@小黑 @小白 SECRET", message={"id": "q"})
+        assert heard.ended == {"black": "FAILED", "white": "FAILED"}
+        assert reasons(heard)[1] == "the message was recalled or erased"
+        assert len(chat.model.calls) == 1
+
+
+@pytest.mark.row("S4-18")
+async def test_who_answers_later_is_asked_with_the_edited_message() -> None:
+    async with room() as chat:
+        session = await chat.open(policy=pb.RoomPolicy(sequential=True))
+
+        async def answer(name: str, _request: ModelRequest) -> str:
+            if name == "小黑":
+                await chat.client.edit_message(session.channel, "q", "@小黑 @小白 NEWER")
+            return "hm"
+
+        chat.model.answers = answer
+        heard = await chat.say("@小黑 @小白 OLDER", message={"id": "q"})
+        assert heard.ended == {"black": "COMPLETE", "white": "COMPLETE"}
+        assert "NEWER" in chat.model.prompt()
+        assert "OLDER" not in chat.model.prompt()

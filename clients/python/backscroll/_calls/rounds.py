@@ -154,7 +154,7 @@ def resume(
     answers
         Results by the `interrupt_id` of the `Interrupt` that waits for them.
     after_sequence
-        Events up to this one are left out.
+        The number of the last event you have: what comes is numbered behind it. What is stored is told again.
     tools
         As for `say`: answers to what is asked for from now on.
     timeout_s
