@@ -36,7 +36,14 @@ from backscroll_sidecar.rooms.round_record import MOVE, ROUND
 from backscroll_sidecar.rooms.tables import seed_of, table_of
 from backscroll_sidecar.sessions import records
 from backscroll_sidecar.sessions.directory import SessionDirectory
-from backscroll_sidecar.sessions.modes.registry import Modes, begun, config_of, encoded, state_of
+from backscroll_sidecar.sessions.modes.registry import (
+    Modes,
+    begun,
+    checked,
+    config_of,
+    encoded,
+    state_of,
+)
 from backscroll_sidecar.sessions.participants import (
     MAX_ALIASES,
     MAX_PARTICIPANTS,
@@ -356,9 +363,12 @@ class SessionService:
         """The state that its mode begins with: the one given, else the mode's own. Raises `InvalidRequest`."""
         mode = self.modes.find(session.mode)
         config = config_of(mode, session.role_config_json)
+        table = table_of(session)
         if given_json:
-            return checked_state(encoded(state_of(mode, given_json)))
-        return checked_state(encoded(begun(mode, config, table_of(session), seed_of(session))))
+            state = checked(mode, config, state_of(mode, given_json), table)
+        else:
+            state = begun(mode, config, table, seed_of(session))
+        return checked_state(encoded(state))
 
     async def update(
         self, tenant: str, ref: SessionRef, edit: SessionEdit, deadline_s: float | None = None
@@ -412,8 +422,7 @@ class SessionService:
             return made
         if edit.mode_state_json is None:
             return ()
-        mode_now = self.modes.find(session.mode)
-        given = checked_state(encoded(state_of(mode_now, edit.mode_state_json)))
+        given = self.first_state(session, edit.mode_state_json or "{}")
         made, _ = records.state_changes(session, given, event="set", actor_id="", at_ms=at_ms)
         return made
 

@@ -43,6 +43,10 @@ class Debate:
             raise ActionRefused("a side takes no part", "role_config.sides")
         return DebateState(total=2 * config.rounds)
 
+    def check(self, config: DebateConfig, state: DebateState, table: Table) -> None:
+        if not -1 <= state.turn <= state.total:
+            raise ActionRefused(f"there is no turn {state.turn}")
+
     def waits_for(self, config: DebateConfig, state: DebateState, table: Table) -> Waiting:
         if state.turn < 0 or state.turn >= state.total:
             return Waiting(())

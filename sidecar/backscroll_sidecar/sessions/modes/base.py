@@ -152,6 +152,13 @@ class Mode(Protocol):
     def begin(self, config: Any, table: Table, seed: int) -> Any:
         """The state a session begins with. Raises `ActionRefused` where the configuration does not fit the table."""
 
+    def check(self, config: Any, state: Any, table: Table) -> None:
+        """Raise `ActionRefused` where the other functions could not go on from a state that somebody gave.
+
+        It takes the place of `begin` in sessions that are copied or set by hand: whoever the state or the configuration
+        names may have left the table since.
+        """
+
     def waits_for(self, config: Any, state: Any, table: Table) -> Waiting | None:
         """Who must speak or act next; None: the mode leaves that to mentions and to who is addressed."""
 

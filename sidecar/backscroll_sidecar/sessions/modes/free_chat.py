@@ -56,6 +56,9 @@ class FreeChat:
         """The only state there is."""
         return FreeChatState()
 
+    def check(self, config: FreeChatConfig, state: FreeChatState, table: Table) -> None:
+        """Nothing can be wrong."""
+
     def waits_for(
         self, config: FreeChatConfig, state: FreeChatState, table: Table
     ) -> Waiting | None:

@@ -103,6 +103,18 @@ class Quiz:
         _check_people(config, table)
         return QuizState()
 
+    def check(self, config: QuizConfig, state: QuizState, table: Table) -> None:
+        _check_questions(config, table)
+        if state.phase == "lobby":
+            if state != QuizState():
+                raise ActionRefused("a quiz that has not begun has no more than its phase")
+        elif not 0 <= state.index < len(config.questions):
+            raise ActionRefused(f"index is of no question: {state.index}", "mode_state")
+        if len(state.answered_by) > len(config.questions):
+            raise ActionRefused("answered_by has more than there are questions", "mode_state")
+        if min((*state.scores.values(), *state.attempts.values()), default=0) < 0:
+            raise ActionRefused("scores and attempts are not less than 0", "mode_state")
+
     def waits_for(self, config: QuizConfig, state: QuizState, table: Table) -> Waiting:
         """The personas that have not tried this question; people answer when they like."""
         if state.phase != "asking":

@@ -61,6 +61,17 @@ def begun(mode: Mode, config: Any, table: Table, seed: int) -> Any:
         raise InvalidRequest(refused.message, field=refused.field) from refused
 
 
+def checked(mode: Mode, config: Any, state: Any, table: Table) -> Any:
+    """A state that somebody gave. Raises `InvalidRequest` where the mode cannot go on from it."""
+    try:
+        mode.check(config, state, table)
+    except ActionRefused as refused:
+        is_config = refused.field.startswith("role_config")
+        field = refused.field if is_config else "mode_state_json"
+        raise InvalidRequest(refused.message, field=field) from refused
+    return state
+
+
 def schema_of(type_: type[Any]) -> str:
     """The JSON Schema of a configuration or a state."""
     return msgspec.json.encode(msgspec.json.schema(type_)).decode()

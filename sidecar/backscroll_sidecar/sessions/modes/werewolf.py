@@ -20,6 +20,8 @@ from backscroll_sidecar.sessions.modes.werewolf_state import (
     WerewolfConfig,
     WerewolfState,
     check_config,
+    check_counts,
+    check_state,
     players_of,
 )
 from backscroll_sidecar.sessions.modes.werewolf_texts import (
@@ -51,6 +53,10 @@ class Werewolf:
     def begin(self, config: WerewolfConfig, table: Table, seed: int) -> WerewolfState:
         check_config(config, table)
         return WerewolfState(seed=seed if config.seed is None else config.seed)
+
+    def check(self, config: WerewolfConfig, state: WerewolfState, table: Table) -> None:
+        check_counts(config, table)
+        check_state(state)
 
     def waits_for(self, config: WerewolfConfig, state: WerewolfState, table: Table) -> Waiting:
         return Waiting(state.awaited, in_parallel=state.phase in ("night", "vote"))

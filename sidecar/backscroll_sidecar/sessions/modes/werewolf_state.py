@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -22,6 +22,7 @@ from backscroll_sidecar.sessions.modes.werewolf_texts import (
 
 MIN_PLAYERS = 3
 MAX_TALK_ROUNDS = 10
+MAX_DAYS = 1_000_000
 DEALT_ROLES = (WEREWOLF, SEER, DOCTOR)
 """What can be counted in a configuration; each of them has a move at night."""
 
@@ -147,11 +148,7 @@ def check_config(config: WerewolfConfig, table: Table) -> None:
             raise _misfit("players", texts.unknown_id.format(id=one, ids=known))
         if one in config.players[:index]:
             raise _misfit("players", texts.twice_player.format(id=one))
-    for role, count in config.roles.items():
-        if role not in DEALT_ROLES:
-            raise _unknown_role("roles", role, DEALT_ROLES, table)
-        if count < 0:
-            raise _misfit("roles", texts.negative_count.format(role=texts.roles[role], count=count))
+    check_counts(config, table)
     players = players_of(config, table)
     for one, role in config.assign.items():
         if one not in players:
@@ -163,8 +160,61 @@ def check_config(config: WerewolfConfig, table: Table) -> None:
     to_deal = sum(_open_count(config, role, count) for role, count in config.roles.items())
     if to_deal > open_seats:
         raise _misfit("roles", texts.many_roles.format(count=to_deal, players=open_seats))
+
+
+def check_counts(config: WerewolfConfig, table: Table) -> None:
+    """Raise `ActionRefused` where the configuration fits no table."""
+    texts = texts_of(table.language)
+    for role, count in config.roles.items():
+        if role not in DEALT_ROLES:
+            raise _unknown_role("roles", role, DEALT_ROLES, table)
+        if count < 0:
+            raise _misfit("roles", texts.negative_count.format(role=texts.roles[role], count=count))
     if not 0 <= config.talk_rounds <= MAX_TALK_ROUNDS:
         raise _misfit("talk_rounds", texts.talk_rounds_range.format(most=MAX_TALK_ROUNDS))
+
+
+def check_state(state: WerewolfState) -> None:
+    """Raise `ActionRefused` where no game can go on from a state."""
+    if state.phase == "lobby":
+        if state != WerewolfState(seed=state.seed):
+            raise _unsound("phase", "a game that has not begun has no more than its seed")
+        return
+    players, alive = frozenset(state.players), frozenset(state.alive)
+    if len(players) != len(state.players) or not players:
+        raise _unsound("players", "players are at least one, each once")
+    if state.roles.keys() != players or not {*state.roles.values()} <= {*ROLES}:
+        raise _unsound("roles", "each player has one of the roles, and nobody else")
+    if len(alive) != len(state.alive):
+        raise _unsound("alive", "the living are named once")
+    if not 1 <= state.day <= MAX_DAYS:
+        raise _unsound("day", f"day is not between 1 and {MAX_DAYS}")
+    if state.phase == "talk" and not state.speakers:
+        raise _unsound("speakers", "somebody speaks while there is talk")
+    if not {*state.move_order} <= state.moves.keys():
+        raise _unsound("move_order", "whoever has moved has a move")
+    if bool(state.winner) != (state.phase == "over"):
+        raise _unsound("winner", "there is a winner where the game is over")
+    for field, ids, known in _named(state, players, alive):
+        if not {*ids} <= known:
+            raise _unsound(field, "names somebody who does not play or is dead")
+
+
+def _named(
+    state: WerewolfState, players: frozenset[str], alive: frozenset[str]
+) -> Iterator[tuple[str, Iterable[str], frozenset[str]]]:
+    """The ids in each field, and whose they may be."""
+    yield "alive", state.alive, players
+    yield "moves", state.moves, alive
+    yield "moves", state.moves.values(), players
+    yield "votes", state.votes, alive
+    yield "votes", filter(None, state.votes.values()), alive
+    yield "passed", state.passed, alive
+    yield "speakers", state.speakers, alive
+    yield "last_speaker", filter(None, (state.last_speaker,)), players
+    yield "findings", (id for one in state.findings for id in (one.seer_id, one.id)), players
+    yield "last_saves", (*state.last_saves, *state.last_saves.values()), players
+    yield "deaths", (one.id for one in state.deaths), players - alive
 
 
 def deal(config: WerewolfConfig, players: tuple[str, ...], seed: int) -> dict[str, str]:
@@ -202,6 +252,10 @@ def _open_count(config: WerewolfConfig, role: str, count: int) -> int:
 
 def _misfit(field: str, message: str) -> ActionRefused:
     return ActionRefused(message, f"role_config.{field}")
+
+
+def _unsound(field: str, message: str) -> ActionRefused:
+    return ActionRefused(f"{field}: {message}", "mode_state")
 
 
 def _unknown_role(field: str, role: str, known: tuple[str, ...], table: Table) -> ActionRefused:

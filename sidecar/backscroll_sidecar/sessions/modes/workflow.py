@@ -151,18 +151,18 @@ class Workflow:
 
     def begin(self, config: WorkflowConfig, table: Table, seed: int) -> WorkflowState:
         """At the first node, without a task."""
-        if not config.nodes or len({*config.nodes}) != len(config.nodes):
-            raise ActionRefused("nodes must be at least one, each once", "role_config.nodes")
+        _check_chain(config)
         for node in config.nodes:
             _persona_of(config, table, node)
-        for node, target in config.back_to.items():
-            if node not in config.nodes or target not in config.nodes:
-                raise ActionRefused(f"back_to names no node: {node}", f"role_config.back_to.{node}")
-        if not 0 <= config.max_rejections <= 100:
-            raise ActionRefused(
-                "max_rejections is not between 0 and 100", "role_config.max_rejections"
-            )
         return WorkflowState(config.nodes[0])
+
+    def check(self, config: WorkflowConfig, state: WorkflowState, table: Table) -> None:
+        """At one of the nodes; its persona may be gone."""
+        _check_chain(config)
+        if state.current_node not in config.nodes:
+            raise ActionRefused(f"current_node is no node: {state.current_node}", "mode_state")
+        if state.rejections < 0 or state.task < 0:
+            raise ActionRefused("rejections and task are not less than 0", "mode_state")
 
     def waits_for(
         self, config: WorkflowConfig, state: WorkflowState, table: Table
@@ -280,6 +280,17 @@ def task_prompt(messages: Sequence[str], language: Language) -> str:
     if len(said) > 1:
         lines += [texts.follow_ups, *(f"{i}. {one}" for i, one in enumerate(said[1:], 1))]
     return "\n".join(lines)
+
+
+def _check_chain(config: WorkflowConfig) -> None:
+    """Raise `ActionRefused` where the nodes make no chain, whoever is there."""
+    if not config.nodes or len({*config.nodes}) != len(config.nodes):
+        raise ActionRefused("nodes must be at least one, each once", "role_config.nodes")
+    for node, target in config.back_to.items():
+        if node not in config.nodes or target not in config.nodes:
+            raise ActionRefused(f"back_to names no node: {node}", f"role_config.back_to.{node}")
+    if not 0 <= config.max_rejections <= 100:
+        raise ActionRefused("max_rejections is not between 0 and 100", "role_config.max_rejections")
 
 
 def _texts(table: Table) -> WorkflowTexts:
