@@ -483,8 +483,9 @@ class World:
         if meeting is not None:
             visible, allowed = visible or meeting.visibility, allowed or meeting.allowed
             allowed |= meeting.guests.keys()
+        asks = asker or ("" if trigger is None else trigger.author)
         eyes = Eyes(
-            viewer, asker, meeting, visible, frozenset({*allowed, *self_ids, asker, viewer}), not self_ids,
+            viewer, asks, meeting, visible, frozenset({*allowed, *self_ids, asks, viewer}), not self_ids,
             quoted, request.asked_at_ms if request.HasField("asked_at_ms") else None, is_anywhere,
         )  # fmt: skip
         return request, eyes, channel
@@ -553,8 +554,7 @@ class World:
         if not eyes.is_anywhere:
             for one in answer.explanation.candidates:
                 line = channel.lines[int(one.message_id[1:])]
-                is_counted = line.is_partial and one.fate == cpb.FATE_VISIBILITY  # without its text
-                assert line.is_gone or is_counted or eyes.may_see(line), (line, one, told)
+                assert line.is_gone or eyes.may_see(line), (line, one, told)
         self.seen["lines"] += len(shown)
         self.seen["summary"] += answer.HasField("summary")
         self.seen[f"profile {answer.profile}"] += 1
@@ -571,6 +571,8 @@ class World:
         request, eyes, channel = self.draw()
         if whole := self.rng.random() < 0.2 and not eyes.is_anywhere:
             self.wants_all(request)
+            if eyes.asker:  # whom a trigger told
+                request.asker.id = eyes.asker
             eyes.quoted = eyes.asked_at_ms = None
         if over_grpc:
             answer = await self.chat.contexts.BuildContext(request)

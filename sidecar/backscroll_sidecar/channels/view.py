@@ -202,8 +202,14 @@ class ChannelView:
         return replace(self, state=state, shown=Shown.of(state))
 
     def hiding(self, marks: NDArray[np.bool_], as_state: int = HIDDEN) -> ChannelView:
-        """The same view in which the live ones of the marked rows (bool[n]) have this state. O(channel)."""
-        hides = marks & (self.state == LIVE)
+        """The same view in which the live ones of the marked rows (bool[n]) have this state. O(channel).
+
+        What is withheld may have broken off, too.
+        """
+        of_state = self.state == LIVE
+        if as_state == WITHHELD:
+            of_state |= self.state == PARTIAL
+        hides = marks & of_state
         if not hides.any():
             return self
         state = np.where(hides, np.uint8(as_state), self.state)

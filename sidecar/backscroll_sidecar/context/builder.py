@@ -59,6 +59,7 @@ from backscroll_sidecar.context.stable_prefix import (
 from backscroll_sidecar.context.steady_window import end_of_day_ms, speaking_rows, window_behind
 from backscroll_sidecar.context.visibility import VisibilityRule, rules_of
 from backscroll_sidecar.domain import (
+    Author,
     Degradation,
     Event,
     Layout,
@@ -179,6 +180,7 @@ class ContextBuilder:
         opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
         question = await self.opening.question_of(request, route, opened.view)
+        request = _asked_by(request, question.asker)
         route = route.asked(self._settings.wordings.of(_language(request), question.text))
         lost, query = await self.opening.query_of(request, route.profile, question, deadline)
         summaries, unread = await self.opening.summaries_of(request, question, deadline)
@@ -405,6 +407,12 @@ class ContextBuilder:
         events = compression_events(context_id, began_ms, now_ms, asked, fitted, limits)
         self._events.emit(request.key, context_id, events)
         return events
+
+
+def _asked_by(request: BuildRequest, asker: Author | None) -> BuildRequest:
+    """The request for the eyes of who asks, whom a trigger may have told."""
+    viewer = request.viewer.asked_by(asker.id) if asker else request.viewer
+    return request if viewer is request.viewer else replace(request, viewer=viewer)
 
 
 def _audience(request: BuildRequest) -> str:

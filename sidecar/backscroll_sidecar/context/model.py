@@ -67,6 +67,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     `own_question_id` is the id under which a chat stores the question beside the build: its row is no history, whether
     or not it is there yet; `own_message_ids` are others that the question tells. `payload_formats`: None for that of
     OpenAI Chat Completions. `viewer` is what the builder makes of `viewer_id`, the session and the authors allowed.
+    What arrived behind `seen_until_seq` is not seen.
     """
 
     key: ChannelKey
@@ -116,6 +117,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     author_visibility: AuthorVisibility | None = None
     allowed_author_ids: tuple[str, ...] = ()
     viewer: Viewer = EVERYTHING
+    seen_until_seq: int | None = None
     time_left_s: float | None = None
 
 

@@ -237,7 +237,8 @@ def seen_by(
     """
     if len(view.shown.partial_rows) and policy is not PartialReplies.NEVER:
         view = _with_partials(request, view, policy, continued, end)
-    view = withheld(view, request.viewer, quoted_row)
+    viewer = request.viewer.asked_by(asker.id) if asker else request.viewer
+    view = withheld(view, viewer, quoted_row)
     return _hiding(asker, view) if request.visible_since_membership else view
 
 

@@ -42,4 +42,5 @@ def viewer_of(request: BuildRequest, session: Session | None) -> Viewer:
         visibility,
         allowed,
         not request.self_ids,
+        request.seen_until_seq,
     )

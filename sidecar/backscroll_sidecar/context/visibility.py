@@ -6,6 +6,7 @@ from enum import IntEnum
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import WITHHELD, ChannelView
@@ -44,6 +45,7 @@ class Viewer(msgspec.Struct, frozen=True):
     visibility : whose text is shown.
     allowed_ids : those authors who are allowed.
     takes_assistants : the bot's own lines are those of any assistant.
+    until_seq : what arrived later is not seen yet; None: everything is.
     """
 
     id: str = ""
@@ -53,6 +55,7 @@ class Viewer(msgspec.Struct, frozen=True):
     visibility: AuthorVisibility = AuthorVisibility.ALL
     allowed_ids: frozenset[str] = frozenset()
     takes_assistants: bool = False
+    until_seq: int | None = None
 
     @property
     def is_narrow(self) -> bool:
@@ -60,7 +63,14 @@ class Viewer(msgspec.Struct, frozen=True):
         is_plain = self.observe is Observe.ALL or (
             self.observe is Observe.PRESENT and not self.presences
         )
+        is_plain = is_plain and self.until_seq is None
         return not is_plain or self.visibility is not AuthorVisibility.ALL
+
+    def asked_by(self, asker_id: str) -> Viewer:
+        """The same, where this is who asks: its own text is always allowed."""
+        if self.visibility is AuthorVisibility.ALL or asker_id in self.allowed_ids:
+            return self
+        return replace(self, allowed_ids=self.allowed_ids | {asker_id})
 
     def may_see(self, stored: StoredMessage) -> bool:
         """Whether a message of another channel may be shown."""
@@ -107,6 +117,8 @@ def withheld(view: ChannelView, viewer: Viewer, quoted_row: int = _NOBODY) -> Ch
         if viewer.visibility is AuthorVisibility.ALLOWLIST_QUOTE and quoted_row >= 0:
             others[quoted_row] = False
         hides |= others
+    if viewer.until_seq is not None:
+        hides |= view.seq > viewer.until_seq
     if viewer.observe is Observe.NONE:
         hides[:] = True
     elif viewer.observe is not Observe.ALL:

@@ -175,6 +175,11 @@ class Preparing:
             )
         return replace(body, clean_text=clean, user_text=shown)
 
+    async def newest_seq(self, session: Session) -> int | None:
+        """The highest sequence of the session's channel; None: it holds nothing."""
+        view = await self._builder.opening.views.view(session.key)
+        return int(view.seq.max()) if view is not None and view.count else None
+
     async def answered_author(self, session: Session, message: Message) -> Message:
         """The message, saying who wrote what it replies to."""
         reply = message.reply

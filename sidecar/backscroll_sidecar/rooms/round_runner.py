@@ -121,6 +121,9 @@ class RoundRunner:
                 continue
             if run.step(wave[0]).wave:
                 await self._look_again(run)
+                run.seen_until_seq = (
+                    await self._preparing.newest_seq(run.session) if len(wave) > 1 else None
+                )
             async with aclosing(self._wave(run, wave, ends_s, given)) as events:
                 async for target_id, told in events:
                     yield target_id, told
@@ -348,7 +351,7 @@ class RoundRunner:
         )
         return _with(
             run.request.call,
-            context=replace(context, time_left_s=left_s),
+            context=replace(context, time_left_s=left_s, seen_until_seq=run.seen_until_seq),
             new_turn_id=step.turn_id,
             self_name=persona.name,
             companion=companion,

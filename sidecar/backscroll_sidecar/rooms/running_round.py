@@ -58,6 +58,8 @@ class RunningRound:
         self.guards: dict[int, LoopGuard] = {}
         """Of steps that answer a persona: they are counted with the answer."""
         self.is_resumed = is_resumed
+        self.seen_until_seq: int | None = None
+        """What arrived later is not seen by the answers that are asked for at once now; None: all is."""
         self.is_gone = False
         """Whether the message was recalled or erased meanwhile: nobody is asked any more."""
         self.audiences: dict[int, tuple[str, ...]] = {}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import grpc
 import pytest
@@ -316,3 +317,33 @@ async def test_who_answers_later_is_asked_with_the_edited_message() -> None:
         assert heard.ended == {"black": "COMPLETE", "white": "COMPLETE"}
         assert "NEWER" in chat.model.prompt()
         assert "OLDER" not in chat.model.prompt()
+
+
+@pytest.mark.row("S4-21")
+async def test_personas_that_a_mode_asks_at_once_do_not_see_each_others_answers() -> None:
+    questions = [{"text": "q1", "answers": ["1 小灰"]}, {"text": "q2", "answers": ["none"]}]
+    model = CatModel(lambda name, _request: f"{[one for one, _ in model.calls].count(name)} {name}")
+    async with room(model) as chat:
+        await chat.open(
+            mode="quiz",
+            participants=[human("u1", "Ann"), *CATS],
+            role_config_json=json.dumps({"questions": questions}),
+        )
+        builder = chat.app.builder
+        build = builder.build
+
+        async def late_for_grey(request: Any, **options: Any) -> Any:
+            if request.self_ids == ("grey",):
+                await asyncio.sleep(0.2)
+            return await build(request, **options)
+
+        builder.build = late_for_grey
+        await chat.say("/start", ANN)
+        prompts = [
+            "".join(str(one.content) for one in request.messages)
+            for name, request in model.calls
+            if name == "小灰"
+        ]
+        assert len(prompts) == 2
+        assert "2 小黑" not in prompts[1]
+        assert "1 小黑" in prompts[1]

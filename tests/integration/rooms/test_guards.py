@@ -1,4 +1,4 @@
-"""Tools and interrupts, loops of bots, bursts, personas that write for others, and who is chosen where nobody is named."""
+"""Tools and interrupts, loops of bots, bursts, personas that write for others, and who is chosen."""
 
 import asyncio
 
@@ -280,4 +280,5 @@ async def test_a_default_and_nobody() -> None:
 
 
 def test_kinds() -> None:
-    assert PERSONA and human
+    assert PERSONA
+    assert human

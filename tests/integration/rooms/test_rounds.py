@@ -271,7 +271,7 @@ async def test_a_message_that_is_stored_already_is_named_by_its_id() -> None:
         await chat.client.append(made.channel, message_of("m1", "@小黑 早"))
         heard = await chat.say(message={"id": "m1", "author": None})
         assert heard.targets == [("black", "MENTION")]
-        assert [one.id for one in await chat.history()][0] == "m1"
+        assert next(one.id for one in await chat.history()) == "m1"
         assert len(await chat.history()) == 2
         lost = await chat.say(message={"id": "m2", "author": None})
         assert (lost.refusal.reason, lost.refusal.field) == ("MESSAGE_NOT_FOUND", "message.id")

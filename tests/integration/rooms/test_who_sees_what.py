@@ -42,7 +42,9 @@ async def test_a_line_for_some_is_seen_by_these_and_its_author() -> None:
 
 
 @pytest.mark.row("N-18")
-@pytest.mark.parametrize("profile", ["balanced", "hybrid", "classic", "chain_recent", "naive", "steady", "room"])
+@pytest.mark.parametrize(
+    "profile", ["balanced", "hybrid", "classic", "chain_recent", "naive", "steady", "room"]
+)
 async def test_no_profile_shows_what_is_not_meant(profile: str) -> None:
     """Not in items, payload, text, summary or the account of candidates; outside of sessions as well."""
     async with room() as chat:
@@ -90,7 +92,8 @@ async def test_who_left_and_came_back_sees_both_stays() -> None:
         assert set(rules(built).values()) == {"MEMBERSHIP"}
         found = next(one for one in (await chat.session()).participants if one.id == "grey")
         assert [
-            (one.HasField("after_sequence"), one.HasField("until_sequence")) for one in found.presences
+            (one.HasField("after_sequence"), one.HasField("until_sequence"))
+            for one in found.presences
         ] == [(True, True), (True, False)]
         assert [one for one in rules(await chat.built(viewer_id="white")) if one == "before"]
 
@@ -111,7 +114,10 @@ async def test_joining_and_leaving_may_be_told_by_the_clock() -> None:
 @pytest.mark.parametrize(
     ("observe", "seen"),
     [
-        (pb.OBSERVE_ALL, ["long ago", "hello", "@小灰 you", "to grey", "own words", "answers grey"]),
+        (
+            pb.OBSERVE_ALL,
+            ["long ago", "hello", "@小灰 you", "to grey", "own words", "answers grey"],
+        ),
         (pb.OBSERVE_PRESENT, ["hello", "@小灰 you", "to grey", "own words", "answers grey"]),
         (pb.OBSERVE_ADDRESSED, ["@小灰 you", "to grey", "own words", "answers grey"]),
         (pb.OBSERVE_NONE, []),
@@ -229,7 +235,7 @@ async def test_erasing_a_person_reaches_sessions_and_rounds() -> None:
         states = await chat.stub.ListStates(pb.ListStatesRequest(session=chat.ref))
         assert "u1" not in str(states)
         lost = await chat.resume("r1")
-        assert lost.refusal.reason in {"ROUND_NOT_FOUND"}
+        assert lost.refusal.reason == "ROUND_NOT_FOUND"
         anew = await chat.stub.UpdateSession(
             pb.UpdateSessionRequest(session=chat.ref, mode="werewolf")
         )
@@ -271,7 +277,9 @@ async def test_a_session_is_summarised_at_its_threshold(by: str) -> None:
             tokens = 0
             if built.HasField("summary"):
                 break
-            stored = [one async for one in chat.client.list_messages((await chat.session()).channel)]
+            stored = [
+                one async for one in chat.client.list_messages((await chat.session()).channel)
+            ]
             tokens = sum(one.token_count + 8 for one in stored)
             if by == "messages":
                 assert counted < 10
@@ -290,3 +298,34 @@ async def drained(chat) -> None:
     tasks = chat.app.summaries._tasks
     while tasks:
         await asyncio.wait(set(tasks))
+
+
+@pytest.mark.row("P-14")
+async def test_the_author_of_the_trigger_is_always_allowed() -> None:
+    async with room() as chat:
+        lines = [Message("m1", "ann", "by ann"), Message("m2", "ann", "so?")]
+        await chat.client.append("h", lines)
+        answer = await chat.built(
+            session_id="",
+            channel="h",
+            question="",
+            trigger_message_id="m2",
+            author_visibility=cpb.AUTHOR_VISIBILITY_ALLOWLIST,
+            allowed_author_ids=["x"],
+        )
+        assert list(rules(answer)) == ["by ann"]
+
+
+@pytest.mark.row("N-18")
+async def test_no_explanation_names_a_reply_for_others_that_broke_off() -> None:
+    async with room() as chat:
+        whisper = Message("m1", "bot", "for u2", role="assistant", partial=True, audience=("u2",))
+        await chat.client.append("g", [whisper, Message("m2", "u1", "hello", reply_to="m1")])
+        answer = await chat.built(
+            session_id="",
+            channel="g",
+            viewer_id="u3",
+            explain=True,
+            reply={"message_id": "m2"},
+        )
+        assert [one.message_id for one in answer.explanation.candidates] == ["m2"]
