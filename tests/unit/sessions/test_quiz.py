@@ -1,6 +1,7 @@
 """The quiz: whole ones, what answers a question, what is refused, and that no answer is told too early."""
 
 import random
+import time
 
 import msgspec
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from backscroll_sidecar.sessions.modes.base import Action, ActionRefused, Mode, Seat, Table
 from backscroll_sidecar.sessions.modes.quiz import Quiz, QuizConfig, QuizState
-from backscroll_sidecar.sessions.modes.quiz_answers import is_answer, plain
+from backscroll_sidecar.sessions.modes.quiz_answers import is_answer, plain, says_answer
 from backscroll_sidecar.sessions.participants import name_key
 from backscroll_sidecar.texts import Language
 
@@ -248,6 +249,25 @@ def test_what_is_no_answer(answer, text):
 @given(st.text(max_size=20), st.text(max_size=20), st.text(max_size=20))
 def test_an_answer_between_blanks_is_always_found(before, answer, after):
     assert is_answer(plain(f"{before}\n{answer}\n{after}"), [answer]) is bool(plain(answer).text)
+
+
+@pytest.mark.parametrize("filler", ["a", "a ", "小", "x. ", "-1"])
+@pytest.mark.parametrize("count", [20, 300])
+def test_a_long_text_is_read_at_its_ends_and_at_once(filler, count):
+    answers = (*(filler * n + "b" for n in range(1, count)), "Paris")
+    text = (filler * 65_000)[:65_000]
+    began = time.process_time()
+    assert not says_answer(text, answers)
+    assert time.process_time() - began < 1
+    assert says_answer("Paris " + text, answers)
+    assert says_answer(text + " Paris", answers)
+    assert not says_answer(text + " Paris " + text, answers)
+
+
+def test_where_a_long_text_is_parted_no_word_ends():
+    text = "x" * (500 + 2 * 5 - 5) + "Paris" + "ian" * 1_000
+    assert not says_answer("." + text, ("Paris",))
+    assert not says_answer(text[::-1], ("siraP",))
 
 
 def test_what_is_remembered():

@@ -20,7 +20,7 @@ from backscroll_sidecar.sessions.modes.base import (
     Waiting,
 )
 from backscroll_sidecar.sessions.modes.moves import join, read_move, shown_name, shown_names
-from backscroll_sidecar.sessions.modes.quiz_answers import is_answer, plain
+from backscroll_sidecar.sessions.modes.quiz_answers import plain, says_answer
 from backscroll_sidecar.sessions.modes.quiz_texts import (
     ANSWER,
     END,
@@ -220,7 +220,7 @@ def _answer(config: QuizConfig, state: QuizState, table: Table, action: Action) 
     if not _attempts_left(config, state, table, actor):
         raise ActionRefused(texts.no_attempt, "actor_id")
     question = config.questions[state.index]
-    if is_answer(plain(action.argument), question.answers):
+    if says_answer(action.argument, question.answers):
         scores = state.scores | {actor: state.scores.get(actor, 0) + question.points}
         text = texts.solved.format(
             name=shown_name(table, actor), answer=question.answers[0], points=question.points

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from backscroll_sidecar.scripts import HAN, UNSPACED
+
+READ = 500
+"""Characters at the beginning and at the end of a long text that are read, besides twice the longest answer."""
+QUESTIONS = 32
+"""Whose answers are kept ready."""
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _WITHOUT_BLANKS = re.compile(f"[{HAN}{UNSPACED}]")
@@ -39,28 +45,54 @@ def plain(text: str) -> Plain:
     return Plain("".join(kept), frozenset((*gaps, len(kept))))
 
 
+def says_answer(text: str, answers: tuple[str, ...]) -> bool:
+    """Whether somebody says one of the answers. Of a long text only the beginning and the end are read."""
+    most = READ + 2 * max(map(len, answers), default=0)
+    if len(text) <= 2 * most:
+        return is_answer(plain(text), answers)
+    head, tail = plain(text[:most]), plain(text[-most:])
+    parts = (
+        head._replace(gaps=head.gaps - {len(head.text)}),
+        tail._replace(gaps=tail.gaps - {0}),
+    )
+    return any(is_answer(part, answers) for part in parts)
+
+
 def is_answer(said: Plain, answers: Iterable[str]) -> bool:
     """Whether a text is one of the answers, or says it as words of their own.
 
     An answer of one character, or a number, must stand between blanks or punctuation.
     """
-    return any(_says(said, plain(one).text) for one in answers)
+    accepted = _accepted(tuple(answers))
+    edges = {place for place in range(len(said.text) + 1) if _is_edge(said, place)}
+    for start in edges:
+        for length in accepted.lengths.get(said.text[start : start + 1], ()):
+            end = start + length
+            if end not in edges:
+                continue
+            is_short = accepted.is_short.get(said.text[start:end])
+            if is_short is False or (is_short and {start, end} <= said.gaps):
+                return True
+    return False
 
 
-def _says(said: Plain, answer: str) -> bool:
-    is_short = len(answer) == 1 or _NUMBER.fullmatch(answer) is not None
-    return any(
-        {start, start + len(answer)} <= said.gaps
-        or (not is_short and _is_edge(said, start) and _is_edge(said, start + len(answer)))
-        for start in _places(said.text, answer)
+class _Accepted(NamedTuple):
+    """Answers to look for: how long those are that begin with a character, and which must stand by themselves."""
+
+    lengths: Mapping[str, tuple[int, ...]]
+    is_short: Mapping[str, bool]
+
+
+@lru_cache(maxsize=QUESTIONS)
+def _accepted(answers: tuple[str, ...]) -> _Accepted:
+    texts = {plain(one).text for one in answers} - {""}
+    lengths: dict[str, set[int]] = {}
+    for one in texts:
+        lengths.setdefault(one[0], set()).add(len(one))
+    return _Accepted(
+        {first: tuple(sorted(some)) for first, some in lengths.items()},
+        {one: len(one) == 1 or _NUMBER.fullmatch(one) is not None for one in texts},
     )
-
-
-def _places(text: str, part: str) -> Iterator[int]:
-    start = text.find(part) if part else -1
-    while start >= 0:
-        yield start
-        start = text.find(part, start + 1)
 
 
 def _is_edge(said: Plain, place: int) -> bool:
