@@ -117,6 +117,7 @@ def test_every_profile_is_in_the_guide():
 def test_commands_and_variables_on_a_page_exist(page):
     text = page.read_text("utf-8")
     commands = {command.name for command in app.registered_commands} | {"bench", "quality"}
+    commands |= {group.name for group in app.registered_groups}
     for name in re.findall(r"(?:^|`|\$ )backscroll ([a-z-]+)", text, re.MULTILINE):
         assert name in commands, name
     for name in re.findall(r"\b(?:BACKSCROLL|MEMORY)_[A-Z_]+\b", text):
