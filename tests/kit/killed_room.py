@@ -1,6 +1,7 @@
-"""A server that kills itself, as -9 does, at a point of a round: `python -m tests.kit.killed_room DATABASE MODEL_URL POINT`.
+"""A server that kills itself, as -9 does, at a point of a round.
 
-POINT is ``before:N`` or ``after:N`` (the N-th commit that keeps a round) or ``event:NAME:N`` (the N-th event of a kind).
+``python -m tests.kit.killed_room DATABASE MODEL_URL POINT``: POINT is ``before:N`` or ``after:N`` (the N-th commit that
+keeps a round) or ``event:NAME:N`` (the N-th event of a kind).
 """
 
 import asyncio

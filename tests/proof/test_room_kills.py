@@ -1,4 +1,4 @@
-"""A workflow of three personas, killed at every point of its round, goes on: nothing that is stored is asked for again."""
+"""A workflow of three personas, killed at any point of its round, goes on: what is stored is not asked for again."""
 
 import asyncio
 import json
@@ -78,7 +78,7 @@ def request(**fields: object) -> pb.StartRoundRequest:
 
 async def killed(database: Path, model: SseServer, point: str, *, resumes: bool) -> None:
     """Run a round on a server of its own until that kills itself."""
-    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.kit.killed_room", str(database), model.url, point,
         stdout=asyncio.subprocess.PIPE, env=environment,

@@ -148,8 +148,8 @@ class RecordChange(msgspec.Struct, frozen=True):
     after
         The id of a record of the same key, kind and owner without which this one is refused with `Gone`.
     if_version
-        The version that the one it replaces must have, else it is refused with CONFLICT of `VERSION_FIELD`; 0: there must be none. None:
-        whatever there is. Not for deletions without an id.
+        The version that the one it replaces must have, else it is refused with CONFLICT of `VERSION_FIELD`; 0: there
+        must be none. None: whatever there is. Not for deletions without an id.
     """
 
     key: ChannelKey

@@ -1,6 +1,7 @@
 """A mode that somebody wrote who never saw the server's code."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import msgspec
 
@@ -33,7 +34,7 @@ class Debate:
     traits = Traits(in_parallel=False, is_serial=True, window_messages=50)
     config_type = DebateConfig
     state_type = DebateState
-    prompts = {
+    prompts: ClassVar = {
         Language.EN: "You are {{name}}.\n{{persona}}\n{{colleagues}}\n{{memory}}",
         Language.ZH: "你是{{name}}。\n{{persona}}\n{{colleagues}}\n{{memory}}",
     }

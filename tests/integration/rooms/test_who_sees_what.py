@@ -163,7 +163,8 @@ async def test_another_sessions_lines_stay_there() -> None:
 @pytest.mark.parametrize(
     ("visibility", "seen"),
     [
-        (cpb.AUTHOR_VISIBILITY_ALL, {"by eve": "CHANNEL", "by mallory": "CHANNEL", "by ann": "CHANNEL", "by bot": "CHANNEL"}),
+        (cpb.AUTHOR_VISIBILITY_ALL,
+         {"by eve": "CHANNEL", "by mallory": "CHANNEL", "by ann": "CHANNEL", "by bot": "CHANNEL"}),
         (cpb.AUTHOR_VISIBILITY_ALLOWLIST, {"by eve": "CHANNEL", "by ann": "CHANNEL", "by bot": "CHANNEL"}),
         (cpb.AUTHOR_VISIBILITY_ALLOWLIST_QUOTE,
          {"by eve": "CHANNEL", "by mallory": "QUOTE", "by ann": "CHANNEL", "by bot": "CHANNEL"}),
