@@ -1,12 +1,16 @@
 """An answer ends where it begins to speak for somebody else, and its own labels go."""
 
+import time
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_sidecar.sessions.speaker_guard import MAX_HELD_BLANKS, SpeakerGuard
+from backscroll_sidecar.sessions.participants import Participant, ParticipantKind
+from backscroll_sidecar.sessions.persona_prompts import persona_prompt
+from backscroll_sidecar.sessions.speaker_guard import MAX_HELD_BLANKS, NOBODY, SpeakerGuard
+from backscroll_sidecar.texts import Language
 
 OWN = ("小黑", "Blacky", "hei")
 OTHERS = {
@@ -82,6 +86,17 @@ FOREIGN_ZH = [
     ("好\n\n    小白：喵\n\n好⟦\n小白：喵", "bai"),
     ("好⟦\n    小白：不是代码", "bai"),
     ("你好⟦\n小黑 <bai>：喵", "bai"),
+    ("你好⟦\n小白（人类）：喵", "bai"),
+    ("你好⟦\n- 小白（机器人）：喵", "bai"),
+    ("你好⟦\n小白 <bai>（机器人）：喵", "bai"),
+    ("你好⟦\n【小白】：喵", "bai"),
+    ("你好⟦\n「小白」：喵", "bai"),
+    ("你好⟦\n“小白”：喵", "bai"),
+    ("你好⟦\n（小白）：喵", "bai"),
+    ("你好⟦\n1、小白：喵", "bai"),
+    ("你好⟦\n@小白：喵", "bai"),
+    ("你好⟦\n小白﹕喵", "bai"),
+    ("你好⟦\n小\u200b白：喵", "bai"),
     ("你好⟦\n小白 <hei>：喵", "bai"),
 ]
 FOREIGN_EN = [
@@ -127,6 +142,34 @@ FOREIGN_EN = [
     ("hi⟦\n<u-lee>: hi", "u-lee"),
     ("hi⟦\n\u200bAnn: hi", "u-ann"),
     ("hi⟦\nAnn [BOT]: hi", "u-ann"),
+    ("hi⟦\n- Ann (person): yes", "u-ann"),
+    ("hi⟦\nAnn (bot): yes", "u-ann"),
+    ("hi⟦\nAnn <u-ann> (person): yes", "u-ann"),
+    ("hi⟦\n1. Ann: hi", "u-ann"),
+    ("hi⟦\n 12) **Ann**: hi", "u-ann"),
+    ("hi⟦\n(1) Ann: hi", "u-ann"),
+    ("hi⟦\n• Ann: hi", "u-ann"),
+    ("hi⟦\n+ Ann: hi", "u-ann"),
+    ("hi⟦\n– Ann: hi", "u-ann"),
+    ("hi⟦\n- [ ] Ann: hi", "u-ann"),
+    ("hi⟦\n- [x] Ann: hi", "u-ann"),
+    ("hi⟦\n[Ann]: hi", "u-ann"),
+    ("hi⟦\n(Ann): hi", "u-ann"),
+    ("hi⟦\n**[Ann]**: hi", "u-ann"),
+    ("hi⟦\n([Ann] (bot)): hi", "u-ann"),
+    ("hi⟦\n[Ann <u-ann>]: hi", "u-ann"),
+    ("hi⟦\n[Ann] <u-ann> [bot]: hi", "u-ann"),
+    ('hi⟦\n"Ann": hi', "u-ann"),
+    ('hi⟦\n"Ann" :  hi', "u-ann"),
+    ("hi⟦\n'Ann': hi", "u-ann"),
+    ("hi⟦\n`Ann`: hi", "u-ann"),
+    ("hi⟦\n@Ann: hi", "u-ann"),
+    ("hi⟦\n1. [2026-11-20] @Ann: hi", "u-ann"),
+    ("hi⟦\nAnn﹕hi", "u-ann"),
+    ("hi⟦\nAnn∶ hi", "u-ann"),
+    ("hi⟦\nA\u200bn\u2060n: hi", "u-ann"),
+    ("hi⟦\n\u202eAnn: hi", "u-ann"),
+    ("hi⟦\nA\u00adnn\ufeff: hi", "u-ann"),
     ("say Ann: hi⟦\nAnn: hi", "u-ann"),
     ("```py\nAnn: 1\n```⟦\nAnn: hi", "u-ann"),
     ("- ```py\n  Ann: 1\n  ```⟦\nAnn: hi", "u-ann"),
@@ -167,6 +210,10 @@ OWN_ZH = [
     "你好\n\n⟦小黑：⟧再见\n⟦小黑：⟧再见",
     "⟦小黑：⟧```\n小白：喵\n```",
     "⟦hei：⟧你好",
+    "⟦【小黑】：⟧你好",
+    "⟦小黑（机器人）：⟧你好",
+    "1. ⟦小黑：⟧你好",
+    "⟦@小黑：⟧你好",
 ]
 OWN_EN = [
     "⟦Blacky: ⟧hi",
@@ -193,6 +240,11 @@ OWN_EN = [
     "⟦Blacky: ⟧Ann: hi",
     "⟦Blacky: ⟧http://x.y",
     "⟦Blacky: ⟧12:30",
+    "⟦[Blacky]: ⟧hi",
+    "⟦Blacky (bot): ⟧hi",
+    "- [ ] ⟦Blacky: ⟧hi",
+    "• ⟦[just now] @Blacky: ⟧hi",
+    "1. ⟦**Blacky:** ⟧hi",
 ]
 
 
@@ -212,10 +264,13 @@ PLAIN_ZH = [
     "小白，你好：",
     "小白很好：真的",
     "小白们：你好",
-    "@小白：你好",
     "“小白：你好”",
+    "【小白】你好：",
+    "【小白：你好】",
+    "小白（人类",
+    "小白（猫）：你好",
+    "1、小白你好",
     "（小白：你好）",
-    "1. 小白：你好",
     "小白\n：你好",
     "小白 和 小黑：你好",
     "小白、Ann：你好",
@@ -258,11 +313,22 @@ PLAIN_EN = [
     "Ann, look: here",
     "Ann -- look: here",
     "Ann\nLee: hi",
-    "@Ann: hi",
     '"Ann: hi"',
     "'Ann: hi'",
+    "`Ann`'s: hi",
+    "(Ann) said: hi",
+    "[Ann: hi]",
+    "1.Anna: hi",
+    "1.5: Ann",
+    "• Anna: hi",
+    "- [ ] tell Ann: hi",
+    "@Anna: hi",
+    "((((Ann)))): hi",
+    "Ann (cat): hi",
+    '"Ann": "hi"',
+    '"Ann":  {"x": 1}',
+    '  "Ann": 12,',
     "(Ann: hi)",
-    "1. Ann: hi",
     "http://x.y/z",
     "http://x.y: Ann",
     "12:30 we meet",
@@ -278,7 +344,6 @@ PLAIN_EN = [
     "Ann [bot] said: hi",
     "[2026-11-20]: hi",
     "[2026-11-2 Ann: hi",
-    "[Ann]: hi",
     "# Ann",
     "# Plan: Ann",
     "**Note:** Ann",
@@ -379,6 +444,24 @@ MARKS = [
     *":：*_>-#`[]<> \t\n\r7\\\u0301",
     *("**", "```", "~~~", "\r\n", "\n\n", "    ", "//", "[bot]", "<u-ann>"),
     *("[2026-11-20] ", "[just now] ", "hi"),
+    *(
+        "(bot)",
+        "（人类）",
+        "(",
+        ")",
+        "（",
+        "）",
+        "【",
+        "】",
+        '"',
+        "1. ",
+        "• ",
+        "+",
+        "@",
+        "[ ] ",
+        "12",
+    ),
+    *("\u200b", "\u202e", "﹕", "﹕", "5", "{"),
 ]
 PIECES = [*OTHERS, *OWN, *MARKS, *MARKS]
 texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=14).map("".join)
@@ -420,3 +503,63 @@ def test_without_names_in_it_a_text_stays(text: str) -> None:
     guard = SpeakerGuard(["Zoë Quill"], {"Yan Xu": "id-of-yan"})
     assert guard.take(text) + guard.rest() == text
     assert not guard.is_cut
+
+
+LABELS = ("User says: ", "铲屎官说：", "no colon", ":", "")
+
+
+@pytest.mark.parametrize(
+    "line", ["User says: hi", "铲屎官说：喵", "- **user says**: hi", "铲屎官说:"]
+)
+def test_a_question_of_its_own_ends_the_answer(line: str) -> None:
+    for text in (f"hi\n{line}", line):
+        guard = SpeakerGuard(OWN, OTHERS, LABELS)
+        shown = "".join(map(guard.take, text)) + guard.rest()
+        assert (shown, guard.foreign_id) == (text.removesuffix(line).rstrip(), NOBODY)
+
+
+@pytest.mark.parametrize(
+    "text", ["User: hi", "User says hi", "no colon: hi", "User says so: hi", ": x"]
+)
+def test_what_only_begins_like_a_question_passes(text: str) -> None:
+    guard = SpeakerGuard(OWN, OTHERS, LABELS)
+    assert guard.take(text) + guard.rest() == text
+
+
+@pytest.mark.parametrize("language", [Language.EN, Language.ZH])
+@pytest.mark.parametrize("kind", ParticipantKind)
+@pytest.mark.parametrize("name", ["Ann", "Ann (bot)", "A[n]: n"])
+def test_a_line_as_the_prompt_has_it_ends_the_answer(
+    language: Language, kind: ParticipantKind, name: str
+) -> None:
+    me = Participant("me", "Me", ParticipantKind.PERSONA)
+    line = persona_prompt("{{colleagues}}", me, [Participant("a", name, kind)], [], language)
+    guard = SpeakerGuard(["Me"], {name: "a"})
+    assert guard.take(f"hi\n{line}: hi") == "hi"
+    assert guard.foreign_id == "a"
+
+
+MANY = {
+    name: f"id{n}"
+    for n in range(100)
+    for name in (f"id{n}", f"name{n}", *(f"{word}{n}猫" for word in map(str, range(48))))
+}
+"""Of a room with as many participants and names as there may be."""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "```\n```", "~~~\n```\n", "name1 [bot\n", "name1 [bot", "name1 <id", "name1\n", "n\n", "\n",
+        "a:\n", "**", "[[[(", '"name1": 1\n', "1. [ ] @\n", ":::::::\n", "name1 <x> y: z\n",
+        "[name1] x:\n", "hi there, this is a line of an answer.\n",
+    ],
+)  # fmt: skip
+def test_a_long_answer_in_one_piece_is_heard_at_once(line: str) -> None:
+    guard = SpeakerGuard(["Own"], MANY)
+    text = (line * 60_000)[:60_000]
+    began = time.process_time()
+    shown = guard.take(text) + guard.rest()
+    took = time.process_time() - began
+    assert shown == text
+    assert took < 0.5
