@@ -59,7 +59,13 @@ def choose(exchange: Exchange, _: int) -> Reply:
     if name == "小黑" and not has_results:
         call = {"index": 0, "id": "c1", "type": "function",
                 "function": {"name": "weather", "arguments": "{}"}}  # fmt: skip
-        steps = [said("查一下"), 0.2, data(chunk({"tool_calls": [call]})), stopped("tool_calls"), DONE]
+        steps = [
+            said("查一下"),
+            0.2,
+            data(chunk({"tool_calls": [call]})),
+            stopped("tool_calls"),
+            DONE,
+        ]
     else:
         steps = [said(f"{name}开始"), 0.2, said("，完成"), stopped(), DONE]
     return Reply(steps)

@@ -659,7 +659,8 @@ def check_active(session: Session) -> None:
 
 def channel_of(space: str, session_id: str) -> str:
     """The channel of a session that has none: named after it."""
-    name = f"session/{space}/{session_id}" if space else f"session/{session_id}"
+    parts = [one.replace("%", "%25").replace("/", "%2F") for one in (space, session_id) if one]
+    name = "/".join(("session", *parts))
     if len(name.encode()) > MAX_CHANNEL_BYTES:
         name = f"session/{hashlib.blake2b(name.encode(), digest_size=20).hexdigest()}"
     return name

@@ -219,7 +219,9 @@ class Room:
                 **({"author": author, "parts": parts} | (message or {}))
             )
         fields.setdefault("session", self.ref)
-        return await self.run(self.stub.StartRound(pb.StartRoundRequest(**fields), timeout=timeout_s))
+        return await self.run(
+            self.stub.StartRound(pb.StartRoundRequest(**fields), timeout=timeout_s)
+        )
 
     async def resume(self, request_id: str, timeout_s: float = ENOUGH_S, **fields: Any) -> Round:
         """Go on with a round, to its end."""

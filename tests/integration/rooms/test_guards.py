@@ -29,9 +29,7 @@ def looks_up(name: str, request) -> object:
 
 
 def answer_of(interrupt: pb.Interrupt, text: str = "晴") -> pb.ToolAnswers:
-    results = [
-        context_pb2.ToolResult(call_id=call.id, text=text) for call in interrupt.tool_calls
-    ]
+    results = [context_pb2.ToolResult(call_id=call.id, text=text) for call in interrupt.tool_calls]
     return pb.ToolAnswers(interrupt_id=interrupt.interrupt_id, tool_results=results)
 
 
@@ -58,7 +56,10 @@ async def test_a_round_waits_for_tools_and_goes_on() -> None:
         assert again.said == done.said
         assert len(model.calls) == 3
         other = await chat.resume("r1", answers=[answer_of(interrupt, "雨")])
-        assert (other.refusal.reason, other.refusal.field) == ("CONFLICT", "answers[0].interrupt_id")
+        assert (other.refusal.reason, other.refusal.field) == (
+            "CONFLICT",
+            "answers[0].interrupt_id",
+        )
         lost = await chat.resume("r1", answers=[pb.ToolAnswers(interrupt_id="no")])
         assert lost.refusal.reason == "INTERRUPT_NOT_FOUND"
         unknown = await chat.resume("r9")

@@ -77,7 +77,9 @@ async def test_the_task_prompt_in_english() -> None:
         await chat.open(mode="workflow", role_config_json=config(advance="step"), participants=cats)
         await chat.say("write a sort")
         await chat.say("make it stable")
-        assert model.prompt().endswith("User says: Task: write a sort\n  Added later:\n  1. make it stable")
+        assert model.prompt().endswith(
+            "User says: Task: write a sort\n  Added later:\n  1. make it stable"
+        )
 
 
 @pytest.mark.row("S4-23")
@@ -88,7 +90,15 @@ async def test_the_work_is_sent_back_so_often_and_no_more() -> None:
         heard = await chat.say("写一个排序函数")
         assert model.asked == ["小黑", "小白"] * 3
         events = [one.event for one in heard.of("state_changed")]
-        assert events == ["task", "approved", "rejected", "approved", "rejected", "approved", "given_up"]
+        assert events == [
+            "task",
+            "approved",
+            "rejected",
+            "approved",
+            "rejected",
+            "approved",
+            "given_up",
+        ]
         assert (await chat.state())["status"] == "given_up"
         assert "已经不能再打回了" in model.prompt()
         assert heard.replies == ["小黑做完了", "/reject 缺少测试"] * 3
@@ -132,7 +142,13 @@ PLAYERS = (
     pb.Participant(id="white", kind=PERSONA, name="小白", persona="一只白猫"),
     pb.Participant(id="grey", kind=PERSONA, name="小灰", persona="一只灰猫"),
 )  # fmt: skip
-ASSIGN = {"black": "werewolf", "white": "seer", "u1": "villager", "u2": "villager", "grey": "villager"}
+ASSIGN = {
+    "black": "werewolf",
+    "white": "seer",
+    "u1": "villager",
+    "u2": "villager",
+    "grey": "villager",
+}
 
 
 @pytest.mark.row("S4-34", "S4-22", "N-18")
@@ -209,7 +225,9 @@ async def test_a_game_played_by_moves_alone() -> None:
         assert json.loads(last.change.mode_state_json)["winner"] == "villagers"
         told = [one for one in await chat.history() if one.audience]
         assert told
-        assert [list(one.audience) for one in told if "狼人" in text_of(one) or "wolf" in text_of(one)]
+        assert [
+            list(one.audience) for one in told if "狼人" in text_of(one) or "wolf" in text_of(one)
+        ]
 
 
 async def test_a_move_that_is_forbidden_is_said_and_nothing_is_stored() -> None:
@@ -250,7 +268,9 @@ async def test_a_quiz_to_its_end() -> None:
         assert (final["phase"], final["winners"]) == ("over", ["u1"])
         assert final["scores"] == {"u1": 2, "u2": 1} or final["scores"]["u1"] == 2
         for _, request in model.calls:
-            assert "巴黎" not in "\n".join(one.content for one in request.messages if one.role.name == "SYSTEM")
+            assert "巴黎" not in "\n".join(
+                one.content for one in request.messages if one.role.name == "SYSTEM"
+            )
 
 
 # --- one's own ---------------------------------------------------------------------------------------
@@ -261,7 +281,9 @@ async def test_a_mode_of_ones_own() -> None:
     async with room(modes="tests.integration.rooms.own_mode:Debate") as chat:
         modes = (await chat.stub.ListModes(pb.ListModesRequest())).modes
         assert "debate" in [one.name for one in modes]
-        await chat.open(mode="debate", role_config_json='{"sides": ["black", "white"], "rounds": 2}')
+        await chat.open(
+            mode="debate", role_config_json='{"sides": ["black", "white"], "rounds": 2}'
+        )
         heard = await chat.say("猫比狗好", ANN)
         assert chat.model.asked == ["小黑", "小白", "小黑", "小白"]
         assert heard.of("state_changed")[-1].over
@@ -287,11 +309,19 @@ async def test_a_whispered_move_is_told_to_nobody_who_is_asked_next() -> None:
 
     def answer(name: str, request) -> str:
         todo = request.messages[0].content.split("现在要做的")[-1]
-        return "/check 小黑" if "/查验" in todo else "/vote nobody" if "/投票" in todo else "我说完了"
+        return (
+            "/check 小黑" if "/查验" in todo else "/vote nobody" if "/投票" in todo else "我说完了"
+        )
 
     model = CatModel(answer)
     async with room(model) as chat:
-        roles = {"u1": "werewolf", "white": "seer", "u2": "villager", "black": "villager", "grey": "villager"}
+        roles = {
+            "u1": "werewolf",
+            "white": "seer",
+            "u2": "villager",
+            "black": "villager",
+            "grey": "villager",
+        }
         await chat.open(
             mode="werewolf", participants=PLAYERS, role_config_json=json.dumps({"assign": roles})
         )

@@ -100,9 +100,7 @@ async def test_the_order_of_a_round() -> None:
 
         async def applying(changes):
             for change in changes:
-                order.extend(
-                    f"save {one.author.id}" for one in getattr(change, "messages", ())
-                )
+                order.extend(f"save {one.author.id}" for one in getattr(change, "messages", ()))
             return await apply(changes)
 
         async def building(request, **given):
@@ -111,7 +109,10 @@ async def test_the_order_of_a_round() -> None:
 
         chat.app.store.apply = applying
         object.__setattr__(chat.app.builder, "build", building)
-        chat.model.answers = lambda name, request: (order.append(f"ask {name}"), answers(name, request))[1]
+        chat.model.answers = lambda name, request: (
+            order.append(f"ask {name}"),
+            answers(name, request),
+        )[1]
         heard = await chat.say("@小黑 @小白 好")
         assert heard.reason == "COMPLETE"
     assert order == [
@@ -367,4 +368,3 @@ def prepared(session_id: str) -> pb.PrepareRoundRequest:
     message = message_pb2.Message(author=ANN, parts=[said("@小黑 还记得吗")])
     ref = pb.SessionRef(session_id=session_id)
     return pb.PrepareRoundRequest(round=pb.StartRoundRequest(session=ref, message=message))
-

@@ -177,3 +177,13 @@ async def test_a_session_has_so_many_aliases_at_most() -> None:
             pb.UpdateSessionRequest(session=chat.ref, add_aliases=["one-more"])
         )
         assert await chat.refused(more) == ("INVALID_ARGUMENT", "TOO_LARGE", "session.aliases")
+
+
+async def test_an_id_with_a_slash_has_no_other_sessions_channel() -> None:
+    async with room() as chat:
+        for space, session_id in (("", "x/y"), ("x", "y"), ("x/y", "z"), ("x", "y/z")):
+            await chat.stub.CreateSession(
+                pb.CreateSessionRequest(session=pb.Session(space=space, session_id=session_id))
+            )
+        listed = (await chat.stub.ListSessions(pb.ListSessionsRequest())).sessions
+        assert len({one.channel for one in listed}) == 4

@@ -183,9 +183,7 @@ async def test_lists_come_in_pages_the_newest_first(tmp_path: Path) -> None:
         seen: list[str] = []
         token = ""
         while True:
-            page = await chat.stub.ListSessions(
-                pb.ListSessionsRequest(limit=70, page_token=token)
-            )
+            page = await chat.stub.ListSessions(pb.ListSessionsRequest(limit=70, page_token=token))
             seen += [one.session_id for one in page.sessions]
             token = page.next_page_token
             if not token:
@@ -278,9 +276,7 @@ async def test_modes_that_are_known() -> None:
         for one in modes:
             assert json.loads(one.role_config_schema_json)["$ref"]
             assert json.loads(one.mode_state_schema_json)["$ref"]
-        lost = chat.stub.CreateSession(
-            pb.CreateSessionRequest(session=pb.Session(mode="chess"))
-        )
+        lost = chat.stub.CreateSession(pb.CreateSessionRequest(session=pb.Session(mode="chess")))
         assert await chat.refused(lost) == ("INVALID_ARGUMENT", "UNKNOWN_MODE", "mode")
 
 
@@ -288,9 +284,7 @@ async def test_a_session_that_is_closed_takes_no_rounds() -> None:
     async with room() as chat:
         await chat.open()
         for status in (pb.SESSION_STATUS_SEALED, pb.SESSION_STATUS_ARCHIVED):
-            await chat.stub.UpdateSession(
-                pb.UpdateSessionRequest(session=chat.ref, status=status)
-            )
+            await chat.stub.UpdateSession(pb.UpdateSessionRequest(session=chat.ref, status=status))
             heard = await chat.say("在吗")
             assert heard.refusal.reason == "SESSION_CLOSED"
             assert heard.refusal.code.name == "FAILED_PRECONDITION"
@@ -337,7 +331,8 @@ async def test_two_participants_never_have_one_name() -> None:
         for name in ("小黑", "ｂｌａｃｋｙ", "BLACKY", "黑黑", "black"):
             call = chat.stub.PutParticipants(
                 pb.PutParticipantsRequest(
-                    session=chat.ref, participants=[pb.Participant(id="new", name=name, kind=PERSONA)]
+                    session=chat.ref,
+                    participants=[pb.Participant(id="new", name=name, kind=PERSONA)],
                 )
             )
             try:
