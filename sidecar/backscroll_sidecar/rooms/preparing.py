@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import msgspec
@@ -19,6 +18,7 @@ from backscroll_sidecar.rooms.loop_guard import LoopGuard
 from backscroll_sidecar.rooms.round_events import Routing
 from backscroll_sidecar.rooms.round_record import LOOP, ROUND, RoundBody, StepStatus, round_of
 from backscroll_sidecar.rooms.tables import Play, play_of
+from backscroll_sidecar.sessions.kept import Kept
 from backscroll_sidecar.sessions.modes.base import (
     Action,
     Outcome,
@@ -27,7 +27,7 @@ from backscroll_sidecar.sessions.modes.base import (
     Waiting,
 )
 from backscroll_sidecar.sessions.modes.registry import Modes
-from backscroll_sidecar.sessions.participants import Participant
+from backscroll_sidecar.sessions.participants import Participant, as_named, size_of_names
 from backscroll_sidecar.sessions.routing import (
     Ignored,
     IgnoredReason,
@@ -40,7 +40,8 @@ from backscroll_sidecar.sessions.routing import (
 )
 from backscroll_sidecar.sessions.session import DEFAULT_MAX_TARGETS, RoomPolicy, Session
 
-LOOKUPS = 1_024
+LOOKUPS, LOOKUPS_SIZE = 1_024, 8_000_000
+"""Sets of participants whose names are kept ready, and characters of those names."""
 HEALTH_ROUNDS = 20
 """So many of the last rounds tell which personas answered last, and which failed."""
 NO_GUARD = LoopGuard("", {}, 1, 0)
@@ -76,16 +77,17 @@ class Preparing:
         self._builder = builder
         self._modes = modes
         self._clock = clock
-        self._lookups: OrderedDict[tuple[Participant, ...], Lookup] = OrderedDict()
+        self._lookups: Kept[tuple[Participant, ...], Lookup] = Kept(
+            LOOKUPS, LOOKUPS_SIZE, lambda lookup: size_of_names(lookup.participants)
+        )
 
     def lookup_of(self, session: Session) -> Lookup:
         """Everything that the participants of a session are called by; made once for each set of them."""
-        participants = session.participants
+        participants = as_named(session.participants)
         lookup = self._lookups.get(participants)
         if lookup is None:
-            lookup = self._lookups[participants] = Lookup(participants)
-            if len(self._lookups) > LOOKUPS:
-                self._lookups.popitem(last=False)
+            lookup = Lookup(participants)
+            self._lookups.put(participants, lookup)
         return lookup
 
     async def prepare(

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from backscroll_sidecar.errors import FailedPrecondition, Reason
+from backscroll_sidecar.sessions.kept import Kept
 from backscroll_sidecar.sessions.modes.base import (
     Action,
     ActionRefused,
@@ -19,7 +20,12 @@ from backscroll_sidecar.sessions.modes.base import (
     Waiting,
 )
 from backscroll_sidecar.sessions.modes.registry import Modes, config_of, state_of
-from backscroll_sidecar.sessions.participants import Participant, ParticipantKind, name_key
+from backscroll_sidecar.sessions.participants import (
+    Participant,
+    ParticipantKind,
+    as_named,
+    name_key,
+)
 from backscroll_sidecar.sessions.session import Session
 from backscroll_sidecar.texts import Language
 
@@ -27,9 +33,12 @@ HAN_SHARE = 0.3
 """Of the letters in names and personas: a room with so many Chinese ones speaks Chinese."""
 
 
-TABLES = 1_024
-"""Sets of participants whose tables are kept; they are the same from round to round."""
-
+TABLES, TABLES_SIZE = 1_024, 8_000_000
+"""Sets of participants whose tables are kept, and characters of their names: they are the same from round to round."""
+LANGUAGES = 128
+"""Sets of participants whose language is kept."""
+READ_OF_A_PERSONA = 200
+"""Characters that tell the language of one."""
 
 _T = TypeVar("_T")
 
@@ -76,10 +85,14 @@ def play_of(session: Session, modes: Modes) -> Play:
 
 def table_of(session: Session) -> Table:
     """Those who take part now, and everything they are called."""
-    return _table_of(session.participants, language_of(session))
+    key = as_named(session.participants), language_of(session)
+    found = _tables.get(key)
+    if found is None:
+        found = _table_of(*key)
+        _tables.put(key, found)
+    return found
 
 
-@lru_cache(maxsize=TABLES)
 def _table_of(participants: tuple[Participant, ...], language: Language) -> Table:
     here = [one for one in participants if one.is_present]
     names: dict[str, str] = {}
@@ -94,14 +107,15 @@ def language_of(session: Session) -> Language:
     tag = session.effective_policy.language.casefold()
     if tag and tag != "auto":
         return Language.ZH if tag.startswith("zh") else Language.EN
-    return _spoken_by(session.participants)
+    people = session.participants
+    machines = [one for one in people if one.kind is not _HUMAN]
+    said = tuple(one.name + one.persona[:READ_OF_A_PERSONA] for one in machines)
+    return _spoken_in(said or tuple(one.name for one in people))
 
 
-@lru_cache(maxsize=TABLES)
-def _spoken_by(participants: tuple[Participant, ...]) -> Language:
-    words = "".join(
-        one.name + one.persona for one in participants if one.kind is not _HUMAN
-    ) or "".join(one.name for one in participants)
+@lru_cache(maxsize=LANGUAGES)
+def _spoken_in(texts: tuple[str, ...]) -> Language:
+    words = "".join(texts)
     letters = [char for char in words if char.isalpha()]
     han = sum("\u3400" <= char <= "\u9fff" for char in letters)
     return Language.ZH if letters and han >= HAN_SHARE * len(letters) else Language.EN
@@ -114,6 +128,13 @@ def seed_of(session: Session) -> int:
 
 
 _HUMAN = ParticipantKind.HUMAN
+
+
+def _size_of(table: Table) -> int:
+    return sum(2 * len(name) + 100 for name in table.ids_by_name)
+
+
+_tables: Kept[tuple[tuple[Participant, ...], Language], Table] = Kept(TABLES, TABLES_SIZE, _size_of)
 
 
 def _seat(one: Participant) -> Seat:

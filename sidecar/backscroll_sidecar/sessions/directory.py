@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import InvalidRequest, NotAllowed, NotFound, Reason
 from backscroll_sidecar.ports import SESSION, Applied, Clock, HistoryReader, StoredRecord
 from backscroll_sidecar.sessions import records
-from backscroll_sidecar.sessions.session import Session, Space
+from backscroll_sidecar.sessions.kept import Kept
+from backscroll_sidecar.sessions.participants import size_of_names
+from backscroll_sidecar.sessions.session import RoomPolicy, Session, Space
 
-REMEMBERED = 4_096
-"""Sessions, and ids that are none: some 2 kB each. As many aliases."""
+REMEMBERED, REMEMBERED_SIZE = 4_096, 32_000_000
+"""Sessions, and ids that are none: some 2 kB each. As many aliases. And characters of all of them."""
 T = TypeVar("T")
 
 
@@ -34,9 +35,13 @@ class SessionDirectory:
     def __init__(self, reader: HistoryReader, clock: Clock) -> None:
         self._reader = reader
         self._clock = clock
-        self._known: OrderedDict[tuple[str, str], tuple[Session, ...]] = OrderedDict()
+        self._known: Kept[tuple[str, str], tuple[Session, ...]] = Kept(
+            REMEMBERED, REMEMBERED_SIZE, _size_of_sessions
+        )
         """By tenant and id: all that have it as their own."""
-        self._aliased: OrderedDict[tuple[str, str], tuple[Aliased, ...]] = OrderedDict()
+        self._aliased: Kept[tuple[str, str], tuple[Aliased, ...]] = Kept(
+            REMEMBERED, REMEMBERED_SIZE, lambda found: 200 + 500 * len(found)
+        )
         """By tenant and alias: whose it is."""
         self._changes = 0
 
@@ -117,21 +122,18 @@ class SessionDirectory:
 
     async def _kept(
         self,
-        kept: OrderedDict[tuple[str, str], tuple[T, ...]],
+        kept: Kept[tuple[str, str], tuple[T, ...]],
         name: tuple[str, str],
         read: Callable[[str, str], Awaitable[tuple[T, ...]]],
     ) -> tuple[T, ...]:
         """What is kept of a name, else what is read."""
         known = kept.get(name)
         if known is not None:
-            kept.move_to_end(name)
             return known
         changes = self._changes
         found = await read(*name)
         if changes == self._changes:  # else what was read may be older than what was answered
-            kept[name] = found
-            if len(kept) > REMEMBERED:
-                kept.popitem(last=False)
+            kept.put(name, found)
         return found
 
     async def read(self, tenant: str, session_id: str) -> tuple[Session, ...]:
@@ -171,14 +173,30 @@ class SessionDirectory:
             return
         self._changes += 1
         if applied.is_erasure or any(one.kind == records.SPACE for one in changed):
-            _forget_tenant(self._known, key.tenant)
-            _forget_tenant(self._aliased, key.tenant)
+            self._known.drop_where(lambda name: name[0] == key.tenant)
+            self._aliased.drop_where(lambda name: name[0] == key.tenant)
             return
         for one in changed:
-            self._known.pop((key.tenant, one.owner), None)
-            self._aliased.pop((key.tenant, one.owner), None)
+            self._known.drop((key.tenant, one.owner))
+            self._aliased.drop((key.tenant, one.owner))
 
 
-def _forget_tenant(kept: OrderedDict[tuple[str, str], Any], tenant: str) -> None:
-    for name in [name for name in kept if name[0] == tenant]:
-        del kept[name]
+def _size_of_sessions(sessions: Sequence[Session]) -> int:
+    """About as many characters as they hold."""
+    return sum(
+        1_000
+        + len(one.mode_state_json)
+        + len(one.role_config_json)
+        + sum(map(_size_of_policy, (one.policy, one.space_policy)))
+        + sum(100 + len(alias) for alias in one.aliases)
+        + size_of_names(one.participants)
+        + sum(
+            len(each.persona) + len(each.summary) + 100 * len(each.presences)
+            for each in one.participants
+        )
+        for one in sessions
+    )
+
+
+def _size_of_policy(policy: RoomPolicy) -> int:
+    return len(policy.prompt) + 100 * len(policy.allowed_author_ids) + len(policy.profile)

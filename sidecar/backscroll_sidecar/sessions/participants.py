@@ -104,6 +104,27 @@ class Participant(msgspec.Struct, frozen=True):
         yield from filter(None, (self.name, self.nickname, *self.aliases))
 
 
+def as_named(participants: Sequence[Participant]) -> tuple[Participant, ...]:
+    """What names, kinds and presence are told by: the same without what personas are told and how they are asked."""
+    return tuple(
+        Participant(
+            one.id,
+            one.name,
+            one.kind,
+            one.nickname,
+            one.aliases,
+            reply=one.reply,
+            presences=one.presences[-1:],
+        )
+        for one in participants
+    )
+
+
+def size_of_names(participants: Sequence[Participant]) -> int:
+    """Characters of all names and ids, with what each costs besides."""
+    return sum(len(name) + 100 for one in participants for name in (one.id, *one.names()))
+
+
 def name_key(name: str) -> str:
     """What two names are compared by: NFKC, case-folded, white space as one blank."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

@@ -19,7 +19,7 @@ from backscroll_sidecar.texts import Language
 MAX_OTHER_NAMES = 5
 """Of one colleague, besides the name that is shown."""
 
-LINES = 4_096
+LINES = 1_024
 """Lines of colleagues that are kept; they are the same from round to round."""
 
 _PLACEHOLDER = re.compile(r"\{\{[ \t]*(\w+)[ \t]*\}\}")
@@ -119,22 +119,27 @@ def _colleague_lines(
     persona: Participant, colleagues: Sequence[Participant], language: Language
 ) -> str:
     there = (one for one in colleagues if one.id != persona.id and one.is_present)
-    return "\n".join(_colleague_line(one, language) for one in there)
+    return "\n".join(
+        _colleague_line(tuple(one.names()) or (one.id,), one.kind, one.summary, language)
+        for one in there
+    )
 
 
 @lru_cache(maxsize=LINES)
-def _colleague_line(one: Participant, language: Language) -> str:
+def _colleague_line(
+    called: tuple[str, ...], kind: ParticipantKind, summary: str, language: Language
+) -> str:
     words = _CHINESE if language is Language.ZH else _ENGLISH
     names: dict[str, str] = {}
-    for name in one.names():
+    for name in called:
         names.setdefault(name_key(name), name)
-    shown, *others = names.values() or (one.id,)
+    shown, *others = names.values()
     line = f"- {_escaped(shown)}"
     if others:
         told = words.between_names.join(map(_escaped, others[:MAX_OTHER_NAMES]))
         line += words.other_names.format(told)
-    line += words.kinds.get(one.kind, "")
-    summary = _in_one_line(one.summary)
+    line += words.kinds.get(kind, "")
+    summary = _in_one_line(summary)
     return line + words.summary.format(summary) if summary else line
 
 

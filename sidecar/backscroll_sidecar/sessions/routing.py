@@ -150,6 +150,7 @@ class Lookup:
 
     Attributes
     ----------
+    participants : as they were given.
     names : by what a text names them.
     able : personas that are present and may answer what names them, in order.
     routed : those of them that may answer what names nobody.
@@ -157,6 +158,7 @@ class Lookup:
     """
 
     def __init__(self, participants: Sequence[Participant]) -> None:
+        self.participants = participants
         self.names = Names(participants)
         self._by_id = {one.id: one for one in participants}
         self.able = tuple(filter(_may_answer, participants))

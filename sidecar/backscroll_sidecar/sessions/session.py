@@ -18,7 +18,7 @@ DEFAULT_LOOP_LIMIT, DEFAULT_LOOP_WINDOW_S = 3, 300
 DEFAULT_MAX_TARGETS = 8
 MAX_STATE_BYTES = 64 * 1024
 """Of a mode's configuration, and of its state."""
-POLICIES = 1_024
+POLICIES = 128
 """Settings of sessions over those of their spaces that are kept."""
 
 

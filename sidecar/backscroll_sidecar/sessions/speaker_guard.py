@@ -37,7 +37,7 @@ MAX_LEADS = 4
 NOBODY = "user"
 """Whose a line is that begins with a label of nobody in particular."""
 
-LABELS = 32
+LABELS = 16
 """Personas whose labels are kept; they are the same from answer to answer. Some 1 MB each, where 100 take part who have
 50 names each."""
 
