@@ -1,6 +1,6 @@
 """Whom a text mentions (``@name``), and the text without that. Pure.
 
-Names are looked up as `name_key` makes them; of several that fit, the longest is meant. A name that ends in a script
+Names are looked up as `mention_key` makes them; of several that fit, the longest is meant. A name that ends in a script
 written without spaces may be followed by anything (``@小黑你好``). One that ends in another letter or digit must end
 there: ``@opus-45`` is not ``@opus``. No mention goes over a line break.
 """
@@ -18,7 +18,7 @@ import regex
 
 from backscroll_sidecar.domain import Mention
 from backscroll_sidecar.scripts import HAN, UNSPACED
-from backscroll_sidecar.sessions.participants import Participant, name_key
+from backscroll_sidecar.sessions.participants import Participant, mention_key
 
 MAX_PLACES = 256
 """At-signs read in one text, which bounds the work of a flood of them. Those side by side count as one."""
@@ -90,12 +90,12 @@ class Names:
         self._ids = frozenset(one.id for one in participants)
         self._people: dict[str, str] = {}
         for one in participants:
-            self._people.setdefault(_key(one.id), one.id)
+            self._people.setdefault(mention_key(one.id), one.id)
         for one in participants:
             for name in one.names():
-                self._people.setdefault(_key(name), one.id)
+                self._people.setdefault(mention_key(name), one.id)
         self._people.pop("", None)
-        self._groups = frozenset(map(_key, GROUP_NAMES))
+        self._groups = frozenset(map(mention_key, GROUP_NAMES))
         lengths: dict[str, set[int]] = {}
         for key in self._people.keys() | self._groups:
             lengths.setdefault(key[0], set()).add(len(key))
@@ -107,11 +107,11 @@ class Names:
 
     def find(self, name: str) -> str | None:
         """The participant that has this id, or else this name."""
-        return name if name in self._ids else self._people.get(_key(name))
+        return name if name in self._ids else self._people.get(mention_key(name))
 
     def is_group(self, name: str) -> bool:
         """Whether that means everybody."""
-        return _key(name) in self._groups
+        return mention_key(name) in self._groups
 
     def longest_at(self, text: str, start: int) -> tuple[int, str] | None:
         """Where the longest name that stands at a place ends, and whose it is (empty: everybody's)."""
@@ -174,11 +174,6 @@ def without_spans(text: str, spans: Sequence[Span]) -> str:
         had_blank = len(kept) < len(before) or blanks.end() > blanks.start()
         kept += _seam(kept[-1:], text[done : done + 1], had_blank)
     return (kept + text[done:]).strip()
-
-
-def _key(name: str) -> str:
-    """What a name is looked up by: `name_key` without at-signs before it and without variation selectors."""
-    return name_key(name.replace("\ufe0f", "").replace("\ufe0e", "")).lstrip("@ ")
 
 
 @lru_cache(maxsize=8_192)
@@ -320,7 +315,7 @@ def _whom(found: Found) -> tuple[str, str]:
     """What two mentions of the same one share."""
     if found.participant_id:
         return "id", found.participant_id
-    return ("group", "") if found.is_group else ("name", _key(found.text))
+    return ("group", "") if found.is_group else ("name", mention_key(found.text))
 
 
 def _without_last_blanks(text: str) -> str:

@@ -126,16 +126,22 @@ def size_of_names(participants: Sequence[Participant]) -> int:
 
 
 def name_key(name: str) -> str:
-    """What two names are compared by: NFKC, case-folded, white space as one blank."""
+    """What two names are compared by: NFKC, case-folded, white space as one blank, without variation selectors."""
+    name = name.replace("\ufe0f", "").replace("\ufe0e", "")
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
+def mention_key(name: str) -> str:
+    """What a name that is mentioned is looked up by: `name_key` without at-signs before it."""
+    return name_key(name).lstrip("@ ")
+
+
 def name_clash(participants: Sequence[Participant]) -> tuple[str, str, str] | None:
-    """A name that two of them have, and their ids; None: there is none. An id counts as a name."""
+    """A name that two of them have where they are mentioned, and their ids; None: there is none. Ids are names, too."""
     taken: dict[str, str] = {}
     for one in participants:
         for name in (one.id, *one.names()):
-            other = taken.setdefault(name_key(name), one.id)
+            other = taken.setdefault(mention_key(name) or name_key(name), one.id)
             if other != one.id:
                 return name, other, one.id
     return None

@@ -192,6 +192,8 @@ def route(said: Said, lookup: Lookup, rules: Rules) -> Routed:
     choice = _Choice(said.sender_id, limit, rules.looped_ids)
     found = _heeded(said, lookup, is_person) if rules.heeds_mentions else []
     is_named = _choose_named(choice, found, lookup)
+    if choice.targets and not is_person:
+        _ignore_behind(choice, said, found, lookup)
     candidates: tuple[str, ...] = ()
     if is_person and not is_named:
         candidates = _choose_unnamed(choice, said, lookup, rules)
@@ -272,6 +274,18 @@ def _heeded(said: Said, lookup: Lookup, is_person: bool) -> list[Found]:
     return [
         one for one in found if one.end and not one.is_code and begins_line(said.text, one.start)
     ]
+
+
+def _ignore_behind(choice: _Choice, said: Said, heeded: Sequence[Found], lookup: Lookup) -> None:
+    """Say of personas that a machine names behind another one, on the same line, that only the first is asked."""
+    lines = {said.text.count("\n", 0, one.start) for one in heeded}
+    for one in read_mentions(said.text, lookup.names, said.mentions):
+        someone = lookup.participant(one.participant_id) if one.participant_id else None
+        if someone is None or one.is_code or not one.end or someone.id in choice.targets:
+            continue
+        is_able = _may_answer(someone) and choice.may_answer(someone)
+        if is_able and said.text.count("\n", 0, one.start) in lines:
+            choice.ignore(one.text, IgnoredReason.LIMIT, someone.id, (one.start, one.end))
 
 
 def _choose_named(choice: _Choice, found: Sequence[Found], lookup: Lookup) -> bool:
@@ -381,13 +395,19 @@ def _by_role(said: Said, lookup: Lookup, rules: Rules, role_ids: Sequence[str]) 
 
 
 def _clean(text: str, found: Sequence[Found], choice: _Choice) -> str:
-    """The text without the mentions that led to somebody who answers."""
+    """The text without the mentions that led to somebody who answers, and without the ``<`` and ``>`` around them."""
     targets = choice.targets
     spans = [
-        (one.start, one.end)
+        _in_brackets(text, one.start, one.end)
         for one in found
         if one.end
         and not one.is_code
         and (one.participant_id in targets or (one.is_group and targets))
     ]
     return without_spans(text, spans)
+
+
+def _in_brackets(text: str, start: int, end: int) -> Span:
+    """The span with the angle brackets right around it."""
+    is_within = text[start - 1 : start] == "<" and text.startswith(">", end)
+    return (start - 1, end + 1) if is_within else (start, end)

@@ -46,7 +46,7 @@ _UNSEEN = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00
 _HIDDEN = re.compile(f"[{_UNSEEN}]")
 _BREAK = re.compile(f"[{_BREAKS}]")
 _MARKS = re.compile(rf"(?:[^\S{_BREAKS}]|[{_UNSEEN}*_>\-#])*+")
-_AROUND_NAMES = "*_>-# "
+_AROUND_NAMES = "*_>-#@ "
 _PADDING = " \t\u00a0\u3000*_"
 """What may stand between the parts of a label."""
 _TIMES = "|".join(re.escape(form).replace(r"\{n\}", r"\d{1,9}") for form in TIMES)

@@ -13,6 +13,7 @@ from backscroll_sidecar.sessions.participants import (
     ParticipantKind,
     Presence,
     ReplyRule,
+    name_clash,
 )
 from backscroll_sidecar.sessions.routing import (
     MOST_OF_A_PERSONA,
@@ -167,7 +168,7 @@ SPOKEN = {
     "of a line": ("well\n - @opus hi", "opus:mention", ""),
     "of a quote": ("> @opus hi", "opus:mention", ""),
     "within a line": ("I told @opus and @who", "", ""),
-    "behind another": ("@opus @bai hi", "opus:mention", ""),
+    "behind another": ("@opus @bai hi", "opus:mention", "bai:limit"),
     "in code": ("`@opus`\n```\n@opus\n```", "", ""),
     "itself": ("@hei hi", "", "hei:self"),
     "itself and another": ("@小黑\n@opus", "opus:mention", "hei:self"),
@@ -468,3 +469,45 @@ def test_what_else_is_said_changes_nobody(text, before, behind, rules) -> None:
     blank = " " if re.search("[`~]", text) is None else "\n"  # a fence begins a line
     within = route(Said(f"{before}{blank}{text}{blank}{behind}", "kate"), EVERY, rules)
     assert answers(within) == answers(alone)
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [("<@opus> hi", "hi"), ("hi <@opus>", "hi"), ("<@opus>", ""), ("a <@opus b", "a < b"),
+     ("<@opus> <@nobody>", "<@nobody>")],
+)  # fmt: skip
+def test_brackets_around_a_mention_go_with_it(text, clean) -> None:
+    assert route(Said(text, "kate"), EVERY, SILENT).clean_text == clean
+
+
+@pytest.mark.parametrize(
+    ("text", "limited"),
+    [
+        ("@小黑 @opus @小白 hi", ["opus", "bai"]),
+        ("@小黑 hi\n@opus hi\n@小白 hi", ["bai"]),
+        ("@小黑 and @opus\nI met @小白", ["opus"]),
+        ("I met @opus", []),
+        ("@小黑 `@opus` @gone @kate @weather", []),
+        ("@小黑 @小黑 @who", []),
+    ],
+)
+def test_whom_a_bot_names_behind_another_one_is_told_of(text, limited) -> None:
+    got = route(Said(text, "weather"), FEW, SILENT)
+    assert [
+        one.participant_id for one in got.ignored if one.reason is IgnoredReason.LIMIT
+    ] == limited
+    for one in got.ignored:
+        assert text[one.start : one.end].lstrip("@") == one.text
+
+
+@pytest.mark.parametrize(
+    "names", [("Ann", "@Ann"), ("❤", "❤\ufe0f"), ("Ann", "＠ ann"), ("@", "@")]
+)
+def test_names_that_are_mentioned_alike_clash(names) -> None:
+    people = [Participant(f"p{n}", name) for n, name in enumerate(names)]
+    assert name_clash(people) == (names[1], "p0", "p1")
+
+
+@pytest.mark.parametrize("names", [("Ann", "Anne"), ("@", "@@"), ("❤", "♥")])
+def test_other_names_do_not(names) -> None:
+    assert name_clash([Participant(f"p{n}", name) for n, name in enumerate(names)]) is None

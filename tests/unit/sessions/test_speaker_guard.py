@@ -563,3 +563,10 @@ def test_a_long_answer_in_one_piece_is_heard_at_once(line: str) -> None:
     took = time.process_time() - began
     assert shown == text
     assert took < 0.5
+
+
+def test_a_name_that_has_an_at_sign_is_found_without_it() -> None:
+    for line in ("@Joe: hi", "Joe: hi"):
+        guard = SpeakerGuard(["Me"], {"@Joe": "joe"})
+        assert guard.take(f"hi\n{line}") == "hi"
+        assert guard.foreign_id == "joe"
