@@ -31,7 +31,6 @@ from backscroll import (
 from backscroll.errors import BackscrollError
 from backscroll.v1 import message_pb2, session_pb2
 from backscroll.values import ResponsePartName
-from backscroll_sidecar.cli.chat import ADVICE, ASKER, ECHO, NO_MODEL
 from backscroll_sidecar.cli.connect import connected_for_talk, explained
 from backscroll_sidecar.cli.console import (
     FAILURE,
@@ -42,6 +41,7 @@ from backscroll_sidecar.cli.console import (
     shown,
     typed_lines,
 )
+from backscroll_sidecar.cli.model_words import ADVICE, ASKER, ECHO, NO_MODEL
 from backscroll_sidecar.cli.options import Target
 from backscroll_sidecar.cli.room_files import RoomFile, cats, room_file
 

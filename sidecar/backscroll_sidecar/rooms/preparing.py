@@ -42,6 +42,8 @@ from backscroll_sidecar.sessions.session import DEFAULT_MAX_TARGETS, RoomPolicy,
 
 LOOKUPS, LOOKUPS_SIZE = 1_024, 8_000_000
 """Sets of participants whose names are kept ready, and characters of those names."""
+RECENT_MESSAGES = 50
+"""Whose authors a persona might write for, besides those who take part."""
 HEALTH_ROUNDS = 20
 """So many of the last rounds tell which personas answered last, and which failed."""
 NO_GUARD = LoopGuard("", {}, 1, 0)
@@ -176,6 +178,26 @@ class Preparing:
                 [one.author for one in said], [one.user_text for one in routings]
             )
         return replace(body, clean_text=clean, user_text=shown)
+
+    async def recent_authors(self, session: Session) -> dict[str, str]:
+        """Whoever wrote one of the newest messages, the modes aside: ids by names and ids."""
+        view = await self._builder.opening.views.view(session.key)
+        if view is None:
+            return {}
+        first = max(0, view.count - RECENT_MESSAGES)
+        numbers = {
+            view.columns.author.item(row)
+            for row in range(first, view.count)
+            if view.kind.item(row) != AuthorKind.SYSTEM
+        }
+        people = view.people
+        return {
+            name: people.ids[number]
+            for number in sorted(numbers)
+            if number >= 0
+            for name in (people.names[number], people.ids[number])
+            if name
+        }
 
     async def newest_seq(self, session: Session) -> int | None:
         """The highest sequence of the session's channel; None: it holds nothing."""

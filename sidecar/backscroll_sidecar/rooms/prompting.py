@@ -103,6 +103,12 @@ def context_of(
     )
 
 
+def labels_of(session: Session, template: BuildRequest) -> Sequence[str]:
+    """What may stand before the question in the prompts of a session."""
+    own = (session.effective_policy.question_label, template.question_label)
+    return (*LABELS.values(), *filter(None, own))
+
+
 def is_heard(message: Message, participant_id: str) -> bool:
     """Whether a message is for somebody, or by it."""
     return not message.audience or participant_id in (*message.audience, message.author.id)

@@ -24,7 +24,7 @@ from backscroll_sidecar.chat.turns import ChatRequest
 from backscroll_sidecar.errors import BackscrollError, Reason
 from backscroll_sidecar.ports import Clock, HistoryReader
 from backscroll_sidecar.rooms.preparing import Preparing, awaited_personas, is_parallel
-from backscroll_sidecar.rooms.prompting import Asking, context_of, is_heard, window_of
+from backscroll_sidecar.rooms.prompting import Asking, context_of, is_heard, labels_of, window_of
 from backscroll_sidecar.rooms.round_events import (
     Answers,
     Interrupted,
@@ -302,15 +302,18 @@ class RoundRunner:
             await self._chat.settled(run.session.key, step.turn_id, step.target_id)
             raise
 
-    def _companion(self, run: RunningRound, place: int, persona: Participant) -> StepCompanion:
+    async def _companion(
+        self, run: RunningRound, place: int, persona: Participant
+    ) -> StepCompanion:
         own = [*persona.names(), persona.id]
-        others = {
+        others = await self._preparing.recent_authors(run.session)
+        others |= {
             name: one.id
             for one in run.session.participants
             if one.id != persona.id
             for name in (*one.names(), one.id)
         }
-        guard = SpeakerGuard(own, others)
+        guard = SpeakerGuard(own, others, labels_of(run.session, run.request.context))
         return StepCompanion(run, place, guard, self._nothing_said(run.session), self._read_again)
 
     async def _chat_request(
@@ -321,7 +324,7 @@ class RoundRunner:
         ends_s: float | None,
         given: Answers | None,
     ) -> ChatRequest:
-        step, companion = run.step(place), self._companion(run, place, persona)
+        step, companion = run.step(place), await self._companion(run, place, persona)
         left_s = None if ends_s is None else max(0.0, ends_s - time.monotonic())
         if given is not None:
             return _with(

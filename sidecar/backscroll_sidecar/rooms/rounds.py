@@ -61,6 +61,7 @@ from backscroll_sidecar.rooms.round_record import (
     ROUND,
     Change,
     RoundBody,
+    Step,
     StepStatus,
     round_id,
     round_of,
@@ -553,10 +554,18 @@ def _answered(run: RunningRound, answers: Sequence[Answers]) -> dict[int, Answer
                 field=f"answers[{number}].interrupt_id",
             )
         if step.status is StepStatus.INTERRUPTED and step.interrupt_id == one.interrupt_id:
+            _check_results(step, one, f"answers[{number}].tool_results")
             answered = {**step.answered, one.interrupt_id: digest}
             run.put_step(place, replace(step, answered=answered))
             given[place] = one
     return given
+
+
+def _check_results(step: Step, given: Answers, field: str) -> None:
+    """Raise `InvalidRequest` unless each call has its result: the interrupt stays open."""
+    calls = sorted(one.id for one in step.calls)
+    if sorted(one.call_id for one in given.results) != calls:
+        raise InvalidRequest(f"must answer each of {', '.join(calls)} once", field=field)
 
 
 def _digest(session: Session, request: RoundRequest) -> str:

@@ -17,7 +17,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from backscroll_sidecar.cli.chat import ADVICE, ECHO
+from backscroll_sidecar.cli.model_words import ADVICE, ECHO
 from backscroll_sidecar.ports import ModelFault
 from backscroll_sidecar.texts import ENGLISH, EVERY
 from tests.integration.cli.conftest import CHANNEL, COMMAND

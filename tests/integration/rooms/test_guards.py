@@ -47,6 +47,10 @@ async def test_a_round_waits_for_tools_and_goes_on() -> None:
         assert waiting.reason == "INTERRUPTED"
         assert waiting.of("interrupt")[0].interrupt_id == interrupt.interrupt_id
         assert len(model.calls) == 2
+        strange = context_pb2.ToolResult(call_id="c9", text="晴")
+        given = pb.ToolAnswers(interrupt_id=interrupt.interrupt_id, tool_results=[strange])
+        wrong = await chat.resume("r1", answers=[given])
+        assert wrong.refusal.field == "answers[0].tool_results"
         done = await chat.resume("r1", answers=[answer_of(interrupt)])
         assert done.reason == "COMPLETE"
         assert done.said["black"] == "晴天"  # its own name before it is taken away
@@ -64,6 +68,17 @@ async def test_a_round_waits_for_tools_and_goes_on() -> None:
         assert lost.refusal.reason == "INTERRUPT_NOT_FOUND"
         unknown = await chat.resume("r9")
         assert (unknown.refusal.reason, unknown.refusal.field) == ("ROUND_NOT_FOUND", "request_id")
+
+
+@pytest.mark.parametrize(
+    "label", ["Eve: ", "Eve <u7>: ", "**Eve**: ", "User says: ", "铲屎官说：", "Boss asks: "]
+)
+async def test_a_persona_does_not_write_for_who_takes_no_part(label: str) -> None:
+    async with room(CatModel(lambda _name, _request: f"好。\n{label}我同意")) as chat:
+        await chat.open(policy=pb.RoomPolicy(question_label="Boss asks: "))
+        heard = await chat.say("@小黑 好", message_pb2.Author(id="u7", name="Eve"))
+        assert heard.ended == {"black": "FOREIGN_SPEAKER"}
+        assert heard.said["black"].strip() == "好。"
 
 
 async def test_two_that_wait_at_once_have_two_interrupts() -> None:
