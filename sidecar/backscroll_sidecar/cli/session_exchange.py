@@ -21,7 +21,6 @@ from backscroll_sidecar.cli.session_folders import (
     write_session,
 )
 from backscroll_sidecar.domain import AuthorKind, Message, Role
-from backscroll_sidecar.edge.convert.messages import message_from_proto, message_to_proto
 
 FREE_CHAT = "free_chat"
 SHOWN_PROBLEMS = 10
@@ -189,6 +188,8 @@ def _participants(read: ReadSession) -> list[Participant]:
 
 
 def _sent(message: Message, session: session_pb2.Session) -> message_pb2.Message:
+    from backscroll_sidecar.edge.convert.messages import message_to_proto
+
     sent = message_to_proto(message)
     sent.channel, sent.session_id = session.channel, session.session_id
     return sent
@@ -228,6 +229,8 @@ def _meta(session: session_pb2.Session) -> SessionMeta:
 
 
 def _messages(lines: Iterator[str] | Sequence[str]) -> Iterator[Message]:
+    from backscroll_sidecar.edge.convert.messages import message_from_proto
+
     for line in lines:
         record = json.loads(line).get("message")
         if record is None:

@@ -15,7 +15,14 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
-from backscroll.v1 import admin_pb2, context_pb2, history_pb2, message_pb2, preference_pb2
+from backscroll.v1 import (
+    admin_pb2,
+    context_pb2,
+    history_pb2,
+    message_pb2,
+    preference_pb2,
+    session_pb2,
+)
 from backscroll_sidecar.domain import AppendOutcome, AppendResult, RefusalCode
 from backscroll_sidecar.edge.convert.fields import batch_too_large
 from backscroll_sidecar.edge.limits import MAX_BATCH_BYTES, MAX_BATCH_ITEMS
@@ -124,7 +131,9 @@ def _shadow() -> tuple[descriptor_pool.DescriptorPool, frozenset[str]]:
     """The contract once more, with bytes for every string, the same on the wire; and which fields were strings."""
     pool = descriptor_pool.DescriptorPool()
     strings: set[str] = set()
-    for module in (message_pb2, history_pb2, context_pb2, preference_pb2, admin_pb2):
+    for module in (
+        message_pb2, history_pb2, context_pb2, preference_pb2, admin_pb2, session_pb2
+    ):  # fmt: skip
         file = descriptor_pb2.FileDescriptorProto()
         module.DESCRIPTOR.CopyToProto(file)
         for message in file.message_type:
