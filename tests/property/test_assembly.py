@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
+from backscroll_sidecar.adapters.pairing import NO_RESULT_TEXT
 from backscroll_sidecar.analyze import Analyzer, StaticRoster, token_counter
 from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
 from backscroll_sidecar.context.profiles import PROFILES
@@ -111,12 +112,18 @@ def check_tokens(response: pb.BuildContextResponse, request: BuildRequest) -> No
 
 
 def check_payload(response: pb.BuildContextResponse) -> None:
-    """A payload is JSON and shows the rendered messages, nothing else but the system text before them."""
+    """A payload is JSON and shows the rendered messages, nothing else but the system text before them, and a result for
+    each call that has none.
+    """
     rendered = [(ROLE_NAME[one.role], one.content) for one in response.messages]
     for payload in response.payloads:
         body = json.loads(payload.body)
         assert set(body) <= {"model", "messages", "tools"}
-        sent = [(one["role"], one["content"]) for one in body["messages"]]
+        sent = [
+            (one["role"], one["content"] or "")
+            for one in body["messages"]
+            if (one["role"], one["content"]) != ("tool", NO_RESULT_TEXT)
+        ]
         if len(sent) > len(rendered):
             assert sent.pop(0)[0] == "system"
         assert sent == rendered
