@@ -216,6 +216,8 @@ async def test_a_caller_who_leaves_can_come_back(place: str) -> None:
                 await asyncio.sleep(0.005)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+        while not chat.app.chat.is_idle:  # noqa: ASYNC110 - the server tells nobody that it knows
+            await asyncio.sleep(0.005)
         go.set()
         again = await chat.resume("r1")
         assert again.said == {"black": "小黑好", "white": "好了"}
