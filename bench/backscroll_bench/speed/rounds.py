@@ -21,8 +21,8 @@ from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
 from backscroll_sidecar.ports import Finished, FinishReason, ModelEvent, ModelRequest, TextDelta
+from backscroll_sidecar.rooms.drafts import SessionDraft, SessionRef
 from backscroll_sidecar.rooms.round_events import RoundRequest
-from backscroll_sidecar.rooms.service import SessionDraft, SessionRef
 from backscroll_sidecar.sessions.participants import Participant, ParticipantKind
 from backscroll_sidecar.sessions.routing import Lookup, Rules, Said, route
 from backscroll_sidecar.telemetry import logs

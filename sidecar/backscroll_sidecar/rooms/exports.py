@@ -15,12 +15,8 @@ from backscroll_sidecar.errors import Conflict, NotFound, Reason
 from backscroll_sidecar.history.importing import ImportBatch, ImportReport, import_batches
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.ports import HistoryReader
-from backscroll_sidecar.rooms.service import (
-    SessionDraft,
-    SessionRef,
-    SessionService,
-    channel_of,
-)
+from backscroll_sidecar.rooms.drafts import SessionDraft, SessionRef, channel_of
+from backscroll_sidecar.rooms.service import SessionService
 from backscroll_sidecar.sessions.forking import Place, as_of, held_at, moved
 from backscroll_sidecar.sessions.session import ForkOrigin, Session
 

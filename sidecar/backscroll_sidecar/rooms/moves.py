@@ -15,17 +15,14 @@ from backscroll_sidecar.domain import AppendOutcome, Message, StoredMessage
 from backscroll_sidecar.errors import Conflict
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.ports import Clock, HistoryReader, RecordChange
+from backscroll_sidecar.rooms.checks import check_active, stale_state
+from backscroll_sidecar.rooms.drafts import SessionRef
 from backscroll_sidecar.rooms.preparing import Preparing
 from backscroll_sidecar.rooms.prompting import Asking, context_of, window_of
 from backscroll_sidecar.rooms.round_events import RoundRequest, Routing, StateChanged
 from backscroll_sidecar.rooms.round_record import MOVE, ROUND_LIFETIME_MS, round_id
 from backscroll_sidecar.rooms.running_round import announcements
-from backscroll_sidecar.rooms.service import (
-    SessionRef,
-    SessionService,
-    check_active,
-    stale_state,
-)
+from backscroll_sidecar.rooms.service import SessionService
 from backscroll_sidecar.rooms.tables import Play, play_of
 from backscroll_sidecar.sessions import records
 from backscroll_sidecar.sessions.modes.base import Action
@@ -242,6 +239,16 @@ class Moves:
                 version, outcome.event, state_json, said, play.mode.is_over(outcome.state)
             )
             return told, waited_for(after)
+
+    async def states(
+        self, tenant: str, ref: SessionRef, limit: int, before: int | None
+    ) -> tuple[Sequence[records.LoggedState], int | None]:
+        """The log of states, the newest first; and where the next page begins, None: nowhere."""
+        entries = await self._sessions.log_of(await self._sessions.get(tenant, ref))
+        if before is not None:
+            entries = [one for one in entries if one.state_version < before]
+        page = entries[:limit]
+        return page, page[-1].state_version if len(entries) > limit else None
 
     async def _kept(self, session: Session, request_id: str) -> KeptMove | None:
         stored = await self._reader.record(

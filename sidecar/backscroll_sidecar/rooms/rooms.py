@@ -11,9 +11,11 @@ from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import ChatModel, Clock, HistoryReader
 from backscroll_sidecar.rooms.exports import SessionExports
 from backscroll_sidecar.rooms.moves import Moves
+from backscroll_sidecar.rooms.participation import Participation
 from backscroll_sidecar.rooms.preparing import Preparing
 from backscroll_sidecar.rooms.rounds import RoundService
 from backscroll_sidecar.rooms.service import SessionService
+from backscroll_sidecar.rooms.spaces import SpaceService
 from backscroll_sidecar.sessions.directory import SessionDirectory
 from backscroll_sidecar.sessions.modes.registry import Modes
 from backscroll_sidecar.summaries.service import Summaries
@@ -23,7 +25,9 @@ from backscroll_sidecar.summaries.service import Summaries
 class Rooms:
     """What is done with sessions."""
 
+    spaces: SpaceService
     sessions: SessionService
+    participation: Participation
     rounds: RoundService
     moves: Moves
     exports: SessionExports
@@ -43,8 +47,16 @@ class Rooms:
         summaries: Summaries,
     ) -> Rooms:
         """Put them together."""
+        spaces = SpaceService(reader, writer, directory, modes, clock)
         sessions = SessionService(reader, writer, history, directory, modes, clock)
         preparing = Preparing(reader, builder, modes, clock)
         rounds = RoundService(sessions, preparing, reader, history, chat, model, summaries, clock)
         moves = Moves(sessions, preparing, reader, history, builder, clock)
-        return cls(sessions, rounds, moves, SessionExports(sessions, reader, history))
+        return cls(
+            spaces,
+            sessions,
+            Participation(sessions, reader, clock),
+            rounds,
+            moves,
+            SessionExports(sessions, reader, history),
+        )

@@ -11,8 +11,8 @@ from backscroll_sidecar.chat.events import ChatError, EndReason, Notice
 from backscroll_sidecar.chat.turns import ChatRequest
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.domain import Layout, Message, ToolCallPart, ToolResultPart
+from backscroll_sidecar.rooms.drafts import SessionDraft, SessionRef
 from backscroll_sidecar.rooms.round_record import StepStatus
-from backscroll_sidecar.rooms.service import SessionDraft, SessionRef
 from backscroll_sidecar.sessions.modes.base import Unaddressed
 from backscroll_sidecar.sessions.routing import Ignored, Target
 from backscroll_sidecar.sessions.session import Session

@@ -23,6 +23,7 @@ from backscroll_sidecar.chat.service import ChatService
 from backscroll_sidecar.chat.turns import ChatRequest
 from backscroll_sidecar.errors import BackscrollError, Reason
 from backscroll_sidecar.ports import Clock, HistoryReader
+from backscroll_sidecar.rooms.drafts import SessionRef
 from backscroll_sidecar.rooms.preparing import Preparing, awaited_personas, is_parallel
 from backscroll_sidecar.rooms.prompting import Asking, context_of, is_heard, labels_of, window_of
 from backscroll_sidecar.rooms.round_events import (
@@ -39,7 +40,7 @@ from backscroll_sidecar.rooms.round_events import (
 from backscroll_sidecar.rooms.round_record import OVER, Step, StepStatus
 from backscroll_sidecar.rooms.round_telling import RoundTelling, end_of, told_of
 from backscroll_sidecar.rooms.running_round import RunningRound, StepCompanion
-from backscroll_sidecar.rooms.service import SessionRef, SessionService
+from backscroll_sidecar.rooms.service import SessionService
 from backscroll_sidecar.rooms.tables import play_of
 from backscroll_sidecar.sessions.mentions import read_mentions, without_spans
 from backscroll_sidecar.sessions.participants import Participant

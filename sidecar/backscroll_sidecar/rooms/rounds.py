@@ -39,7 +39,9 @@ from backscroll_sidecar.errors import (
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.ports import VERSION_FIELD, ChatModel, Clock, HistoryReader
 from backscroll_sidecar.rooms.bursts import Burst, Bursts
+from backscroll_sidecar.rooms.checks import check_active, stale_state
 from backscroll_sidecar.rooms.choosing import Chooser
+from backscroll_sidecar.rooms.drafts import SessionRef
 from backscroll_sidecar.rooms.preparing import (
     NO_GUARD,
     Prepared,
@@ -68,12 +70,7 @@ from backscroll_sidecar.rooms.round_record import (
 )
 from backscroll_sidecar.rooms.round_runner import RoundRunner
 from backscroll_sidecar.rooms.running_round import RunningRound, announcements
-from backscroll_sidecar.rooms.service import (
-    SessionRef,
-    SessionService,
-    check_active,
-    stale_state,
-)
+from backscroll_sidecar.rooms.service import SessionService
 from backscroll_sidecar.rooms.tables import play_of
 from backscroll_sidecar.sessions.modes.base import Unaddressed
 from backscroll_sidecar.sessions.routing import RouteReason, Target

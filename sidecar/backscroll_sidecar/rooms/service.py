@@ -1,4 +1,4 @@
-"""Keeps sessions and spaces: begins, reads, lists, changes and deletes them, and who takes part in them."""
+"""Keeps sessions: begins, reads, lists, changes and deletes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from backscroll_sidecar.domain import AuthorKind, ChannelKey, Member
 from backscroll_sidecar.errors import (
     Conflict,
-    FailedPrecondition,
     InvalidRequest,
     NotAllowed,
     NotFound,
@@ -24,7 +23,6 @@ from backscroll_sidecar.errors import (
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import (
-    EVERYWHERE,
     SESSION,
     AppendChange,
     Clock,
@@ -32,6 +30,8 @@ from backscroll_sidecar.ports import (
     RecordChange,
     StoredRecord,
 )
+from backscroll_sidecar.rooms.checks import check_names, checked_state, stale_state
+from backscroll_sidecar.rooms.drafts import SessionDraft, SessionEdit, SessionRef, session_of
 from backscroll_sidecar.rooms.round_record import MOVE, ROUND
 from backscroll_sidecar.rooms.tables import seed_of, table_of
 from backscroll_sidecar.sessions import records
@@ -46,73 +46,16 @@ from backscroll_sidecar.sessions.modes.registry import (
 )
 from backscroll_sidecar.sessions.participants import (
     MAX_ALIASES,
-    MAX_PARTICIPANTS,
     Participant,
     ParticipantKind,
-    Presence,
-    name_clash,
 )
 from backscroll_sidecar.sessions.session import (
-    FREE_CHAT,
-    MAX_STATE_BYTES,
-    ForkOrigin,
-    RoomPolicy,
     Session,
     SessionStatus,
     Space,
-    with_participants,
 )
 from backscroll_sidecar.summaries.compaction import Conversation
 from backscroll_sidecar.summaries.summary import SUMMARY
-
-MAX_CHANNEL_BYTES = 400
-"""Of a channel named after its session; a longer name is replaced by its digest."""
-
-
-class SessionRef(msgspec.Struct, frozen=True):
-    """What a call says of the session it means."""
-
-    session_id: str = ""
-    space: str = ""
-    project_id: str = ""
-    owner_id: str = ""
-
-
-class SessionDraft(msgspec.Struct, frozen=True):
-    """What a session is to begin with; empty and None: the space's, else the usual.
-
-    `is_complete`: its participants are all there are, and none of the space's are added.
-    """
-
-    id: str = ""
-    space: str = ""
-    project_id: str = ""
-    owner_id: str = ""
-    channel: str = ""
-    aliases: tuple[str, ...] = ()
-    title: str = ""
-    parent_id: str = ""
-    mode: str = ""
-    role_config_json: str = ""
-    policy: RoomPolicy = RoomPolicy()
-    participants: tuple[Participant, ...] = ()
-    status: SessionStatus = SessionStatus.ACTIVE
-    mode_state_json: str = ""
-    forked_from: ForkOrigin | None = None
-    is_complete: bool = False
-
-
-class SessionEdit(msgspec.Struct, frozen=True):
-    """What is to change of a session; None: nothing."""
-
-    title: str | None = None
-    mode: str | None = None
-    role_config_json: str | None = None
-    status: SessionStatus | None = None
-    policy: RoomPolicy | None = None
-    mode_state_json: str | None = None
-    expected_state_version: int | None = None
-    add_aliases: tuple[str, ...] = ()
 
 
 class SessionService:
@@ -135,48 +78,6 @@ class SessionService:
         self._clock = clock
         self._tenants: tuple[str, ...] = ()
         self._locks: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
-
-    # --- spaces ------------------------------------------------------------------------------------
-
-    async def put_space(self, tenant: str, space: Space, deadline_s: float | None = None) -> Space:
-        """Keep a space."""
-        if any(one.kind is ParticipantKind.HUMAN for one in space.participants):
-            raise InvalidRequest(
-                "a space has personas and bots: people take part in its sessions",
-                field="space.participants",
-            )
-        check_names(space.participants)
-        mode = self.modes.find(space.mode, "space.mode")
-        if space.role_config_json:
-            config_of(mode, space.role_config_json)
-        change = records.space_change(tenant, space, self._clock.now_ms())
-        await self._writer.submit(change, deadline_s)
-        return space
-
-    async def get_space(self, tenant: str, slug: str) -> Space:
-        """The space of this slug. Raises `NotFound`."""
-        found = await self._directory.space(tenant, slug)
-        if found is None:
-            raise NotFound("no space has this slug", field="slug", reason=Reason.SPACE_NOT_FOUND)
-        return found
-
-    async def list_spaces(
-        self, tenant: str, after: str, limit: int
-    ) -> tuple[Sequence[Space], bool]:
-        """The first spaces behind `after`, by slug, and whether there are more."""
-        slugs = await self._reader.record_owners(tenant, records.SPACE, after or None, limit + 1)
-        found = [await self._directory.space(tenant, slug) for slug in slugs[:limit]]
-        return [one for one in found if one is not None], len(slugs) > limit
-
-    async def delete_space(self, tenant: str, slug: str) -> None:
-        """Delete a space."""
-        key = ChannelKey(tenant, EVERYWHERE)
-        at_ms = self._clock.now_ms()
-        await self._writer.submit(
-            RecordChange(key, records.SPACE, "", None, at_ms=at_ms, owner=slug)
-        )
-
-    # --- sessions ----------------------------------------------------------------------------------
 
     async def get(self, tenant: str, ref: SessionRef) -> Session:
         """The session that a call means, as it stands.
@@ -311,34 +212,8 @@ class SessionService:
     async def _draft_of(self, tenant: str, id_: str, draft: SessionDraft) -> Session:
         space = await self._directory.space(tenant, draft.space) if draft.space else None
         space = space or Space(draft.space)
-        mode_name = draft.mode or space.mode or FREE_CHAT
-        config_json = draft.role_config_json
-        if not config_json and mode_name == space.mode:
-            config_json = space.role_config_json
-        participants = draft.participants
-        if not draft.is_complete:
-            participants = with_participants(space.participants, participants)
-        check_names(participants)
-        now_ms = self._clock.now_ms()
-        session = Session(
-            ChannelKey(tenant, draft.channel or channel_of(draft.space, id_)),
-            id_,
-            draft.space,
-            draft.project_id or space.project_id,
-            draft.owner_id,
-            tuple(dict.fromkeys(draft.aliases)),
-            draft.title,
-            draft.parent_id,
-            mode_name,
-            config_json or "{}",
-            status=draft.status,
-            policy=draft.policy,
-            space_policy=space.policy,
-            participants=participants,
-            forked_from=draft.forked_from,
-            created_at_ms=now_ms,
-            updated_at_ms=now_ms,
-        )
+        session = session_of(tenant, id_, draft, space, self._clock.now_ms())
+        check_names(session.participants)
         if draft.project_id and space.project_id and draft.project_id != space.project_id:
             raise NotAllowed("the space has another project_id", field="session.project_id")
         state_json = self.first_state(session, draft.mode_state_json)
@@ -472,64 +347,6 @@ class SessionService:
             count += receipt.counts.get("messages", 0)
         return count
 
-    # --- participants ------------------------------------------------------------------------------
-
-    async def put_participants(
-        self, tenant: str, ref: SessionRef, given: Sequence[Participant]
-    ) -> tuple[Participant, ...]:
-        """Add participants or replace those of the same id; who is new, or back, takes part from now on."""
-        async with self.locked(tenant, ref.session_id, ref.space):
-            session = await self.get(tenant, ref)
-            info = await self._reader.channel_info(session.key)
-            here = Presence(after_seq=info.last_seq if info else 0)
-            changed: list[Participant] = []
-            for one in given:
-                before = session.participant(one.id)
-                if one.presences:
-                    changed.append(one)
-                elif before is None:
-                    changed.append(replace(one, presences=(here,)))
-                elif before.is_present:
-                    changed.append(replace(one, presences=before.presences))
-                else:
-                    changed.append(replace(one, presences=(*before.presences, here)))
-            after = with_participants(session.participants, changed)
-            check_names(after)
-            at_ms = self._clock.now_ms()
-            changes = [records.participant_change(session, one, at_ms) for one in changed]
-            if changes:  # whoever changed the session meanwhile may have given one of the names
-                made_of, version = session.made_of, session.version
-                changes.append(records.session_change(session, made_of, at_ms, version))
-            await self.keep(session.key, changes)
-            await self.tell_members(session, changed)
-            return after
-
-    async def remove_participants(
-        self,
-        tenant: str,
-        ref: SessionRef,
-        ids: Sequence[str],
-        left_at_ms: int | None = None,
-        *,
-        forget: bool = False,
-    ) -> tuple[Participant, ...]:
-        """Let participants leave; those who are none, or have left, are no error."""
-        async with self.locked(tenant, ref.session_id, ref.space):
-            session = await self.get(tenant, ref)
-            info = await self._reader.channel_info(session.key)
-            last_seq = info.last_seq if info else 0
-            at_ms = self._clock.now_ms()
-            leaving = [one for one in session.participants if one.id in ids]
-            if forget:
-                changes = [records.forgotten_change(session, one.id, at_ms) for one in leaving]
-                await self.keep(session.key, changes)
-                return tuple(one for one in session.participants if one.id not in ids)
-            left = [_left(one, last_seq, left_at_ms) for one in leaving if one.is_present]
-            await self.keep(
-                session.key, [records.participant_change(session, one, at_ms) for one in left]
-            )
-            return with_participants(session.participants, left)
-
     async def tell_members(self, session: Session, participants: Sequence[Participant]) -> None:
         """Let the history know them, so that a text that names one of them is found to do so."""
         members = [
@@ -542,18 +359,6 @@ class SessionService:
             for one in participants
         ]
         await self._history.upsert_members(session.key, members)
-
-    # --- what the parts of a room share ------------------------------------------------------------
-
-    async def states(
-        self, tenant: str, ref: SessionRef, limit: int, before: int | None
-    ) -> tuple[Sequence[records.LoggedState], int | None]:
-        """The log of states, the newest first; and where the next page begins, None: nowhere."""
-        entries = await self.log_of(await self.get(tenant, ref))
-        if before is not None:
-            entries = [one for one in entries if one.state_version < before]
-        page = entries[:limit]
-        return page, page[-1].state_version if len(entries) > limit else None
 
     async def log_of(self, session: Session) -> Sequence[records.LoggedState]:
         """All of the log of states, the newest first."""
@@ -607,71 +412,3 @@ class SessionService:
                 for one in others
             ):
                 raise Conflict("another session has this alias", field="session.aliases")
-
-
-def check_names(participants: Sequence[Participant]) -> None:
-    """Raise `InvalidRequest` where there are too many, or two have one name."""
-    if len(participants) > MAX_PARTICIPANTS:
-        raise InvalidRequest(
-            f"at most {MAX_PARTICIPANTS} take part",
-            field="participants",
-            reason=Reason.TOO_LARGE,
-        )
-    clash = name_clash(participants)
-    if clash is not None:
-        name, first, second = clash
-        raise InvalidRequest(
-            f"{first} and {second} are both called {name}",
-            field="participants",
-            reason=Reason.NAME_TAKEN,
-            metadata={"name": name, "participant_id": first, "other_id": second},
-        )
-
-
-def checked_state(mode_state_json: str) -> str:
-    """The state, if it is not too large. Raises `InvalidRequest`."""
-    if len(mode_state_json.encode()) > MAX_STATE_BYTES:
-        raise InvalidRequest(
-            f"mode_state is larger than {MAX_STATE_BYTES} bytes",
-            field="mode_state_json",
-            reason=Reason.TOO_LARGE,
-        )
-    return mode_state_json
-
-
-def stale_state(session: Session) -> Conflict:
-    """The error for a call that expects another state."""
-    return Conflict(
-        f"state_version is {session.state_version}: read the session again",
-        field="expected_state_version",
-    )
-
-
-def check_active(session: Session) -> None:
-    """Raise `FailedPrecondition` for a session that takes no rounds and moves."""
-    if not session.is_active:
-        raise FailedPrecondition(
-            "the session is sealed or archived",
-            field="session.session_id",
-            reason=Reason.SESSION_CLOSED,
-        )
-
-
-def channel_of(space: str, session_id: str) -> str:
-    """The channel of a session that has none: named after it."""
-    parts = [one.replace("%", "%25").replace("/", "%2F") for one in (space, session_id) if one]
-    name = "/".join(("session", *parts))
-    if len(name.encode()) > MAX_CHANNEL_BYTES:
-        name = f"session/{hashlib.blake2b(name.encode(), digest_size=20).hexdigest()}"
-    return name
-
-
-def _left(one: Participant, last_seq: int, left_at_ms: int | None) -> Participant:
-    """The participant, who leaves now or then."""
-    last = one.presences[-1] if one.presences else Presence()
-    over = (
-        replace(last, until_seq=last_seq)
-        if left_at_ms is None
-        else replace(last, left_at_ms=left_at_ms)
-    )
-    return replace(one, presences=(*one.presences[:-1], over))

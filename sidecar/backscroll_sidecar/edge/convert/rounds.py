@@ -39,6 +39,7 @@ from backscroll_sidecar.edge.convert.sessions import (
     session_to_proto,
 )
 from backscroll_sidecar.errors import InvalidRequest
+from backscroll_sidecar.rooms.drafts import SessionDraft
 from backscroll_sidecar.rooms.round_events import (
     Answers,
     Interrupted,
@@ -56,7 +57,6 @@ from backscroll_sidecar.rooms.round_events import (
     TargetToolCall,
 )
 from backscroll_sidecar.rooms.round_record import StepStatus
-from backscroll_sidecar.rooms.service import SessionDraft
 from backscroll_sidecar.sessions.routing import IgnoredReason, RouteReason, Target
 from backscroll_sidecar.sessions.session import Session
 

@@ -27,7 +27,7 @@ from backscroll_sidecar.edge.convert.fields import (
     required_id,
     words_of,
 )
-from backscroll_sidecar.rooms.service import SessionDraft, SessionEdit, SessionRef
+from backscroll_sidecar.rooms.drafts import SessionDraft, SessionEdit, SessionRef
 from backscroll_sidecar.sessions.modes.base import Mode, Unaddressed
 from backscroll_sidecar.sessions.modes.registry import schema_of
 from backscroll_sidecar.sessions.participants import (

@@ -62,7 +62,9 @@ class SessionServicer:
     SERVICE = pb.DESCRIPTOR.services_by_name["SessionService"]
 
     def __init__(self, rooms: Rooms, history: HistoryService, server_version: str) -> None:
+        self._spaces = rooms.spaces
         self._sessions = rooms.sessions
+        self._participation = rooms.participation
         self._rounds = rooms.rounds
         self._moves = rooms.moves
         self._exports = rooms.exports
@@ -75,22 +77,20 @@ class SessionServicer:
         """Keep a space."""
         if not request.HasField("space"):
             raise missing("space")
-        space = await self._sessions.put_space(
-            call.tenant, space_of(request.space), call.deadline_s
-        )
+        space = await self._spaces.put(call.tenant, space_of(request.space), call.deadline_s)
         return pb.PutSpaceResponse(space=space_to_proto(space))
 
     async def get_space(self, request: pb.GetSpaceRequest, call: Call) -> pb.GetSpaceResponse:
         """Read a space."""
         slug = required_id(request.slug, "slug")
-        space = await self._sessions.get_space(call.tenant, slug)
+        space = await self._spaces.get(call.tenant, slug)
         return pb.GetSpaceResponse(space=space_to_proto(space))
 
     async def list_spaces(self, request: pb.ListSpacesRequest, call: Call) -> pb.ListSpacesResponse:
         """Page through the spaces."""
         limit = limit_of(request)
         after = page_name(request) or ""
-        spaces, has_more = await self._sessions.list_spaces(call.tenant, after, limit)
+        spaces, has_more = await self._spaces.list(call.tenant, after, limit)
         answer = pb.ListSpacesResponse(spaces=map(space_to_proto, spaces))
         if has_more and spaces:
             answer.next_page_token = page_token(request, spaces[-1].slug)
@@ -100,7 +100,7 @@ class SessionServicer:
         self, request: pb.DeleteSpaceRequest, call: Call
     ) -> pb.DeleteSpaceResponse:
         """Delete a space."""
-        await self._sessions.delete_space(call.tenant, required_id(request.slug, "slug"))
+        await self._spaces.delete(call.tenant, required_id(request.slug, "slug"))
         return pb.DeleteSpaceResponse()
 
     # --- sessions ----------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ class SessionServicer:
         self, request: pb.PutParticipantsRequest, call: Call
     ) -> pb.PutParticipantsResponse:
         """Add or replace participants."""
-        found = await self._sessions.put_participants(
+        found = await self._participation.put(
             call.tenant,
             required_ref(request),
             participants_of(request.participants, "participants"),
@@ -196,7 +196,7 @@ class SessionServicer:
         left_at_ms = None
         if request.HasField("left_at_ms"):
             left_at_ms = check_time(request.left_at_ms, "left_at_ms")
-        found = await self._sessions.remove_participants(
+        found = await self._participation.remove(
             call.tenant, required_ref(request), ids, left_at_ms, forget=request.forget
         )
         return pb.RemoveParticipantsResponse(participants=map(participant_to_proto, found))
@@ -296,7 +296,7 @@ class SessionServicer:
 
     async def list_states(self, request: pb.ListStatesRequest, call: Call) -> pb.ListStatesResponse:
         """Page through the log of states, the newest first."""
-        states, following = await self._sessions.states(
+        states, following = await self._moves.states(
             call.tenant, required_ref(request), limit_of(request), page_position(request)
         )
         answer = pb.ListStatesResponse(states=map(state_to_proto, states))
