@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuiltContext
-from backscroll_sidecar.domain import AppendOutcome, Message, StoredMessage
+from backscroll_sidecar.domain import Message, StoredMessage
 from backscroll_sidecar.errors import Conflict
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.ports import Clock, HistoryReader, RecordChange
@@ -22,6 +22,7 @@ from backscroll_sidecar.rooms.prompting import Asking, context_of, window_of
 from backscroll_sidecar.rooms.round_events import RoundRequest, Routing, StateChanged
 from backscroll_sidecar.rooms.round_record import MOVE, ROUND_LIFETIME_MS, round_id
 from backscroll_sidecar.rooms.running_round import announcements
+from backscroll_sidecar.rooms.said_messages import KEPT
 from backscroll_sidecar.rooms.service import SessionService
 from backscroll_sidecar.rooms.tables import Play, play_of
 from backscroll_sidecar.sessions import records
@@ -30,8 +31,6 @@ from backscroll_sidecar.sessions.modes.registry import encoded
 from backscroll_sidecar.sessions.modes.workflow import task_prompt
 from backscroll_sidecar.sessions.routing import Target
 from backscroll_sidecar.sessions.session import Session
-
-KEPT = (AppendOutcome.STORED, AppendOutcome.DUPLICATE)
 
 
 class KeptMove(msgspec.Struct, frozen=True):

@@ -24,7 +24,8 @@ from backscroll_sidecar.chat.turns import ChatRequest
 from backscroll_sidecar.errors import BackscrollError, Reason
 from backscroll_sidecar.ports import Clock, HistoryReader
 from backscroll_sidecar.rooms.drafts import SessionRef
-from backscroll_sidecar.rooms.preparing import Preparing, awaited_personas, is_parallel
+from backscroll_sidecar.rooms.next_steps import NextSteps
+from backscroll_sidecar.rooms.preparing import Preparing
 from backscroll_sidecar.rooms.prompting import Asking, context_of, is_heard, labels_of, window_of
 from backscroll_sidecar.rooms.round_events import (
     Answers,
@@ -32,19 +33,18 @@ from backscroll_sidecar.rooms.round_events import (
     RoundEnded,
     RoundEnding,
     RoundEvent,
-    Routing,
     TargetEnded,
     TargetStarted,
     Told,
 )
-from backscroll_sidecar.rooms.round_record import OVER, Step, StepStatus
+from backscroll_sidecar.rooms.round_record import OVER, StepStatus
 from backscroll_sidecar.rooms.round_telling import RoundTelling, end_of, told_of
 from backscroll_sidecar.rooms.running_round import RunningRound, StepCompanion
 from backscroll_sidecar.rooms.service import SessionService
 from backscroll_sidecar.rooms.tables import play_of
 from backscroll_sidecar.sessions.mentions import read_mentions, without_spans
 from backscroll_sidecar.sessions.participants import Participant
-from backscroll_sidecar.sessions.routing import IgnoredReason, RouteReason, Target
+from backscroll_sidecar.sessions.routing import IgnoredReason, Target
 from backscroll_sidecar.sessions.session import Session
 from backscroll_sidecar.sessions.speaker_guard import SpeakerGuard
 from backscroll_sidecar.summaries.compaction import CompactionSettings, Conversation
@@ -77,6 +77,7 @@ class RoundRunner:
         self._chat = chat
         self._summaries = summaries
         self._clock = clock
+        self._next_steps = NextSteps(preparing)
         self._telling = RoundTelling(preparing, reader, clock)
 
     async def events(
@@ -159,8 +160,8 @@ class RoundRunner:
             return RoundEnding.INTERRUPTED
         steps = run.body.steps
         if steps and len(steps) >= run.play.mode.traits.most_steps:
-            return RoundEnding.STEP_LIMIT if self._next_of_mode(run) else RoundEnding.COMPLETE
-        more = self._next_of_mode(run) or await self._next_onward(run)
+            return RoundEnding.STEP_LIMIT if self._next_steps.of_mode(run) else RoundEnding.COMPLETE
+        more = self._next_steps.of_mode(run) or await self._next_steps.onward(run)
         if more:
             run.add_steps(more)
             return None
@@ -168,64 +169,6 @@ class RoundRunner:
             return RoundEnding.COMPLETE
         is_loop = any(one.reason is IgnoredReason.LOOP for one in run.body.ignored)
         return RoundEnding.LOOP_SUPPRESSED if is_loop else RoundEnding.NOBODY
-
-    def _next_of_mode(self, run: RunningRound) -> list[Step]:
-        """Whom the mode waits for now, and who was not asked in this part of the play."""
-        waiting = run.play.waiting()
-        steps = run.body.steps
-        if waiting is None or not waiting.goes_on or _is_explicit(run):
-            return []
-        stage = run.play.mode.stage(run.play.state)
-        asked = {(one.stage, one.target_id) for one in steps}
-        able = {one.id for one in self._preparing.lookup_of(run.session).able}
-        ids = [
-            one
-            for one in awaited_personas(run.play, waiting)
-            if (stage, one) not in asked and one in able
-        ]
-        wave = steps[-1].wave + 1 if steps else 1
-        trigger = next((one.message_id for one in reversed(steps) if one.message_id), "")
-        trigger = trigger or (run.body.message_ids[-1] if run.body.message_ids else "")
-        is_at_once = is_parallel(run.play, run.session.effective_policy)
-        return [
-            run.new_step(
-                len(steps) + place,
-                Target(one, RouteReason.ROLE_MAP),
-                wave if is_at_once else wave + place,
-                trigger,
-            )
-            for place, one in enumerate(ids)
-        ]
-
-    async def _next_onward(self, run: RunningRound) -> list[Step]:
-        """Those whom the personas of the last wave named at the beginning of a line."""
-        most = run.session.effective_policy.onward_depth or 0
-        steps = run.body.steps
-        if not most or not steps:
-            return []
-        last = steps[-1].wave
-        more: list[Step] = []
-        for place, step in enumerate(steps):
-            reply = run.replies.get(place)
-            if step.wave != last or step.depth >= most or reply is None:
-                continue
-            taken = [one.target_id for one in more]
-            routing = await self._preparing.routed_onward(run.session, run.play, reply, taken)
-            run.body = replace(run.body, ignored=(*run.body.ignored, *_loops(routing)))
-            guard = await self._preparing.guard_of(run.session, step.target_id)
-            first = len(steps) + len(more)
-            run.guards |= {first + number: guard for number in range(len(routing.targets))}
-            more += [
-                run.new_step(
-                    first + number,
-                    Target(one.id, RouteReason.ONWARD),
-                    last + 1 + len(more) + number,
-                    reply.id,
-                    step.depth + 1,
-                )
-                for number, one in enumerate(routing.targets)
-            ]
-        return more
 
     async def _wave(
         self,
@@ -475,13 +418,5 @@ def _error_of(failed: Exception) -> ChatError:
     return ChatError("the persona could not be asked", Reason.INTERNAL.value)
 
 
-def _is_explicit(run: RunningRound) -> bool:
-    return any(one.reason is RouteReason.EXPLICIT for one in run.body.steps)
-
-
 def _is_late(run: RunningRound) -> bool:
     return any(one.status is StepStatus.PARTIAL for one in run.body.steps)
-
-
-def _loops(routing: Routing) -> tuple[Any, ...]:
-    return tuple(one for one in routing.ignored if one.reason is IgnoredReason.LOOP)

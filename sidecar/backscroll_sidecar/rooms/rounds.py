@@ -25,10 +25,8 @@ from backscroll_sidecar.domain import (
     AppendOutcome,
     AppendResult,
     Message,
-    StoredMessage,
 )
 from backscroll_sidecar.errors import (
-    BackscrollError,
     Conflict,
     DeadlineExceeded,
     Gone,
@@ -63,15 +61,15 @@ from backscroll_sidecar.rooms.round_record import (
     ROUND,
     Change,
     RoundBody,
-    Step,
-    StepStatus,
     round_id,
     round_of,
 )
 from backscroll_sidecar.rooms.round_runner import RoundRunner
 from backscroll_sidecar.rooms.running_round import RunningRound, announcements
+from backscroll_sidecar.rooms.said_messages import SaidMessages
 from backscroll_sidecar.rooms.service import SessionService
 from backscroll_sidecar.rooms.tables import play_of
+from backscroll_sidecar.rooms.tool_answers import answered
 from backscroll_sidecar.sessions.modes.base import Unaddressed
 from backscroll_sidecar.sessions.routing import RouteReason, Target
 from backscroll_sidecar.sessions.session import Session
@@ -79,7 +77,6 @@ from backscroll_sidecar.summaries.service import Summaries
 
 log = structlog.get_logger(__name__)
 
-KEPT = (AppendOutcome.STORED, AppendOutcome.DUPLICATE)
 BEGIN_TRIES = 16
 """Of writing a round down, while counters and the state that go with it change."""
 
@@ -104,8 +101,7 @@ class RoundService:
         self._sessions = sessions
         self._preparing = preparing
         self._reader = reader
-        self._history = history
-        self._chat = chat
+        self._said = SaidMessages(preparing, reader, history, sessions.modes, clock)
         self._runner = RoundRunner(sessions, preparing, reader, chat, summaries, clock)
         self._chooser = Chooser(model)
         self._clock = clock
@@ -165,7 +161,7 @@ class RoundService:
             template: RoundRequest = settings_of(found.settings)
             request = replace(template, ref=request.ref, time_left_s=request.time_left_s)
             run = await self._resumed(session, found, request, "")
-            given = _answered(run, answers)
+            given = answered(run, answers)
             async with aclosing(self._runner.events(run, ends_s, given)) as events:
                 async for event in events:
                     yield event
@@ -251,7 +247,7 @@ class RoundService:
         expected = request.expected_state_version
         if expected is not None and expected != session.state_version:
             raise stale_state(session)
-        message, is_stored = await self._message_of(session, request, request_id)
+        message, is_stored = await self._said.message_of(session, request, request_id)
         prepared = await self._preparing.prepare(session, message, request.targets)
         if message is not None:
             message = replace(message, audience=prepared.audience)
@@ -298,12 +294,9 @@ class RoundService:
             else []
         )
         rows = [] if message is None or is_stored else [message]
-        results = await self._history.append(
-            run.session.key, [*rows, *said], records=(run.record(), *states, *counters)
+        results = await self._said.append(
+            run.session, [*rows, *said], records=(run.record(), *states, *counters)
         )
-        for result in results:
-            if result.outcome not in KEPT:
-                raise _not_stored(result.outcome, result.field)
         if message is not None:
             await self._note_message(run, message, results[0] if rows else None)
 
@@ -314,7 +307,7 @@ class RoundService:
         if result is not None and result.outcome is AppendOutcome.STORED and not result.warnings:
             run.body = replace(run.body, snapshot_seq=result.seq)
             return
-        stored = await self._stored(run.session, message.id)
+        stored = await self._said.stored(run.session, message.id)
         if stored is None:
             raise Gone("the message was recalled or erased", field="message.id")
         run.message = stored.message
@@ -336,43 +329,6 @@ class RoundService:
             steps=tuple(steps) if is_routed else (),
             is_routed=is_routed,
         )
-
-    async def _message_of(
-        self, session: Session, request: RoundRequest, request_id: str
-    ) -> tuple[Message | None, bool]:
-        """The message in its channel, and whether it is stored already: then the request names it alone."""
-        given = request.message
-        if given is None:
-            play = play_of(session, self._sessions.modes)
-            if play.waiting() is None:
-                raise InvalidRequest(
-                    "message is unset, and the mode waits for nobody",
-                    field="message",
-                    reason=Reason.QUESTION_MISSING,
-                )
-            return None, True
-        if given.id and not given.parts:
-            stored = await self._stored(session, given.id)
-            if stored is None or stored.message.session_id not in ("", session.id):
-                raise NotFound(
-                    "message.id names no message of the session",
-                    field="message.id",
-                    reason=Reason.MESSAGE_NOT_FOUND,
-                )
-            return stored.message, True
-        if given.id and (stored := await self._stored(session, given.id)) is not None:
-            known = stored.message
-            if (known.author.id, known.text) == (given.author.id, given.text):
-                return known, True
-        made_id = f"{round_id(session, request_id)}:message"
-        message = replace(
-            given,
-            id=given.id or made_id,
-            channel=session.key.channel,
-            session_id=session.id,
-            sent_at_ms=given.sent_at_ms or self._clock.now_ms(),
-        )
-        return await self._preparing.answered_author(session, message), False
 
     async def _choose(self, run: RunningRound, routing: Routing) -> None:
         """Let the model choose one of the candidates."""
@@ -406,7 +362,10 @@ class RoundService:
         play = play_of(session, self._sessions.modes)
         if play.mode.traits.is_serial or play.audience_of(message.author.id):
             return None
-        if not message.parts and (stored := await self._stored(session, message.id)) is not None:
+        if (
+            not message.parts
+            and (stored := await self._said.stored(session, message.id)) is not None
+        ):
             message = stored.message
         if message.audience or not message.text.strip() or action_of(play, message) is not None:
             return None
@@ -420,7 +379,7 @@ class RoundService:
         """A message of a burst: it is stored, and answered by the round of the first. Empty: there is no such round."""
         if not await burst.is_led():
             return ()
-        message, is_stored = await self._message_of(session, request, request_id)
+        message, is_stored = await self._said.message_of(session, request, request_id)
         if message is None:
             raise AssertionError("a burst is of messages")
         body = RoundBody(
@@ -433,10 +392,7 @@ class RoundService:
         play = play_of(session, self._sessions.modes)
         run = RunningRound(session, play, body, request, message, self._clock, is_resumed=False)
         rows = [] if is_stored else [message]
-        results = await self._history.append(session.key, rows, records=(run.record(),))
-        for result in results:
-            if result.outcome not in KEPT:
-                raise _not_stored(result.outcome, result.field)
+        await self._said.append(session, rows, records=(run.record(),))
         burst.message_ids.append(message.id)
         routing = Routing((), (), message.text, message.text, Unaddressed.NOBODY)
         ended = RoundEnded(
@@ -492,7 +448,7 @@ class RoundService:
             raise Conflict("another round has this request_id", field="request_id")
         message = None
         if body.message_ids:
-            stored = await self._stored(session, body.message_ids[-1])
+            stored = await self._said.stored(session, body.message_ids[-1])
             if stored is None:
                 raise Gone("the message was recalled or erased", field="request_id")
             message = stored.message
@@ -515,54 +471,6 @@ class RoundService:
             if prepared.routing.candidates and not prepared.routing.targets:
                 await self._choose(run, prepared.routing)
         return run
-
-    async def _stored(self, session: Session, message_id: str) -> StoredMessage | None:
-        found = (await self._reader.get_messages(session.key, [message_id])).get(message_id)
-        return None if found is None or not found.message.parts else found
-
-
-def _answered(run: RunningRound, answers: Sequence[Answers]) -> dict[int, Answers]:
-    """The results of tools by the place of the step that waits for them; those that were taken already are left out."""
-    given: dict[int, Answers] = {}
-    for number, one in enumerate(answers):
-        digest = hashlib.blake2b(
-            msgspec.json.encode([msgspec.structs.asdict(each) for each in one.results]),
-            digest_size=12,
-        ).hexdigest()
-        place = next(
-            (
-                place
-                for place, step in enumerate(run.body.steps)
-                if one.interrupt_id == step.interrupt_id or one.interrupt_id in step.answered
-            ),
-            None,
-        )
-        if place is None:
-            raise NotFound(
-                "the round waits for no such interrupt",
-                field=f"answers[{number}].interrupt_id",
-                reason=Reason.INTERRUPT_NOT_FOUND,
-            )
-        step = run.step(place)
-        before = step.answered.get(one.interrupt_id)
-        if before not in (None, digest):
-            raise Conflict(
-                "the interrupt was answered otherwise",
-                field=f"answers[{number}].interrupt_id",
-            )
-        if step.status is StepStatus.INTERRUPTED and step.interrupt_id == one.interrupt_id:
-            _check_results(step, one, f"answers[{number}].tool_results")
-            answered = {**step.answered, one.interrupt_id: digest}
-            run.put_step(place, replace(step, answered=answered))
-            given[place] = one
-    return given
-
-
-def _check_results(step: Step, given: Answers, field: str) -> None:
-    """Raise `InvalidRequest` unless each call has its result: the interrupt stays open."""
-    calls = sorted(one.id for one in step.calls)
-    if sorted(one.call_id for one in given.results) != calls:
-        raise InvalidRequest(f"must answer each of {', '.join(calls)} once", field=field)
 
 
 def _digest(session: Session, request: RoundRequest) -> str:
@@ -589,11 +497,3 @@ def _is_named(target: Target) -> bool:
         RouteReason.GROUP_MENTION,
         RouteReason.REPLY,
     )
-
-
-def _not_stored(outcome: AppendOutcome, field: str) -> BackscrollError:
-    if outcome is AppendOutcome.GONE:
-        return Gone("the message was recalled or erased", field="message.id")
-    if outcome is AppendOutcome.CONFLICT:
-        return Conflict("message.id is taken by another message", field="message.id")
-    return InvalidRequest("the message cannot be stored", field=f"message.{field}")
