@@ -12,7 +12,6 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -20,29 +19,24 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
+from backscroll_sidecar.cli.session_records import (
+    made_id,
+    message_of,
+    milliseconds,
+    record_of_message,
+    time_of,
+    word_of,
+)
 from backscroll_sidecar.domain import (
-    Author,
-    AuthorKind,
-    Mention,
     Message,
-    Part,
-    Reply,
-    Role,
-    TextPart,
 )
 from backscroll_sidecar.importers.items import BadRecord
 from backscroll_sidecar.importers.json_records import parsed
-from backscroll_sidecar.parts_json import decode_parts, encode_parts
-from backscroll_sidecar.times import looks_like_seconds
 
 META, MESSAGES = "meta.json", "messages.jsonl"
 MAX_NAME_BYTES = 200
 _DIGEST = "%~"
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|%\ud800-\udfff]|\A\.|[. ]\Z')
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MS = timedelta(milliseconds=1)
-_NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,18})?")
-
 _META_KEYS: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "session_id", "sessionId"),
     "mode": ("mode",),
@@ -55,26 +49,6 @@ _META_KEYS: Mapping[str, tuple[str, ...]] = {
     "title": ("title",),
 }
 """Fields of `SessionMeta`, and how files spell them. The first is how they are written."""
-_ID = ("id", "message_id", "messageId")
-_TEXT = ("text", "content", "message", "parts")
-_TIME = ("ts", "timestamp", "created_at", "createdAt", "time")
-_REPLY = ("reply_to", "replyTo", "reply_to_id", "replyToId")
-_NAME = ("name", "display_name", "displayName", "sender_name", "author_name")
-_CAT = ("cat_id", "catId", "cat")
-_PERSON = ("id", "user_id", "userId", *_CAT)
-_SENDER = ("sender_id", "senderId", "author_id", "authorId", "sender", "author")
-_ROLES = {
-    **dict.fromkeys(("user", "human", "person"), Role.USER),
-    **dict.fromkeys(("assistant", "bot", "ai", "model", "cat"), Role.ASSISTANT),
-    "system": Role.SYSTEM,
-    **dict.fromkeys(("tool", "function"), Role.TOOL),
-}
-_KINDS = {
-    Role.USER: AuthorKind.HUMAN,
-    Role.ASSISTANT: AuthorKind.BOT,
-    Role.SYSTEM: AuthorKind.SYSTEM,
-    Role.TOOL: AuthorKind.BOT,
-}
 
 
 class SessionFolder(msgspec.Struct, frozen=True):
@@ -161,8 +135,8 @@ def read_session(folder: SessionFolder) -> ReadSession:
     messages: dict[str, Message] = {}
     for number, raw in _lines_of(folder.path / MESSAGES):
         try:
-            made_id = _made_id(folder.session_id, number, raw)
-            message = _message_of(parsed(raw), made_id, folder.session_id)
+            id_ = made_id(folder.session_id, number, raw)
+            message = message_of(parsed(raw), id_, folder.session_id)
         except BadRecord as error:
             problems.append(Problem(MESSAGES, str(error), number))
             continue
@@ -172,7 +146,7 @@ def read_session(folder: SessionFolder) -> ReadSession:
             continue
         if known is not None:
             problems.append(Problem(MESSAGES, "an id that another message has", number))
-            message = replace(message, id=made_id)
+            message = replace(message, id=id_)
         messages[message.id] = message
     return ReadSession(SessionMeta(**fields), tuple(messages.values()), tuple(problems))
 
@@ -199,7 +173,7 @@ def write_session(root: Path, session: ReadSession, *, legacy: bool = False) -> 
     if not folder.resolve().is_relative_to(root.resolve()):
         raise ValueError(f"{folder} is a link out of {root}")
     parent.mkdir(parents=True, exist_ok=True)
-    lines = map(_record_of_message, session.messages)
+    lines = map(record_of_message, session.messages)
     files = {
         MESSAGES: b"".join(_json(line) + b"\n" for line in lines),
         META: _json(_record_of_meta(meta), indent=2) + b"\n",
@@ -302,12 +276,12 @@ def _meta_of(path: Path) -> tuple[dict[str, Any], list[Problem]]:
 def _meta_value(field: str, value: Any) -> Any:  # noqa: ANN401 - of JSON
     """The value of a field; None: it is none."""
     if field.endswith("_ms"):
-        return _milliseconds(value)
+        return milliseconds(value)
     if field in ("mode_state", "role_config"):
         return value if isinstance(value, dict) else None
     if field == "thread_slug" and isinstance(value, dict):
         value = next((value[key] for key in ("slug", "id") if value.get(key)), None)
-    return _word(value)
+    return word_of(value)
 
 
 def _record_of_meta(meta: SessionMeta) -> dict[str, Any]:
@@ -315,155 +289,8 @@ def _record_of_meta(meta: SessionMeta) -> dict[str, Any]:
     for field, (key, *_) in _META_KEYS.items():
         value = getattr(meta, field)
         if value or field == "id":
-            record[key] = _iso(value) if field.endswith("_ms") else value
+            record[key] = time_of(value) if field.endswith("_ms") else value
     return {**record, **{key: one for key, one in meta.extra.items() if key not in record}}
-
-
-def _message_of(record: Mapping[str, Any], made_id: str, session_id: str) -> Message:
-    """A message of its line; BadRecord: it says nothing."""
-    parts = _parts_of(record)
-    role = _role_of(record)
-    default_id = role.name.lower()
-    keys = (*_SENDER, *_CAT) if role is Role.USER else (*_CAT, *_SENDER)
-    given = next((record[key] for key in keys if record.get(key)), default_id)
-    author = given if isinstance(given, dict) else {"id": given}
-    kind = _first(record, ("author_kind",))
-    sent_at_ms = _milliseconds(next((record[key] for key in _TIME if record.get(key)), 0))
-    if sent_at_ms is None:
-        raise BadRecord("a time that is neither a number nor ISO 8601")
-    return Message(
-        _first(record, _ID) or made_id,
-        "",
-        Author(
-            _first(author, _PERSON) or default_id,
-            _first(record, _NAME) or _first(author, _NAME),
-            AuthorKind[kind] if kind in AuthorKind.__members__ else _KINDS[role],
-        ),
-        parts,
-        sent_at_ms,
-        role,
-        session_id=session_id,
-        reply=_reply_of(next((record[key] for key in _REPLY if record.get(key)), None)),
-        mentions=tuple(filter(None, map(_mention_of, _list(record.get("mentions"))))),
-        is_partial=record.get("is_partial") is True,
-        audience=tuple(one for one in _list(record.get("audience")) if isinstance(one, str)),
-    )
-
-
-def _record_of_message(message: Message) -> dict[str, Any]:
-    """What is read again as the same message, but for vectors and thread. Empty values are left out."""
-    role, author, reply, text = message.role, message.author, message.reply, message.text
-    kind = author.kind
-    record = {
-        "id": message.id,
-        "role": role.name.lower(),
-        "sender": author.id,
-        "name": author.name,
-        "author_kind": None if kind is _KINDS[role] else kind.name,
-        "text": text,
-        "parts": None if message.parts == (TextPart(text),) else encode_parts(message.parts),
-        "timestamp": _iso(message.sent_at_ms) if message.sent_at_ms else None,
-        "reply_to": None if reply is None else _short(reply, Reply, reply.message_id),
-        "mentions": [_short(one, Mention, one.user_id) for one in message.mentions],
-        "is_partial": message.is_partial,
-        "audience": message.audience,
-    }
-    return {key: value for key, value in record.items() if value or key == "text"}
-
-
-def _short(value: Reply | Mention, kind: type[Reply | Mention], word: str) -> Any:  # noqa: ANN401
-    """The id alone, where that is all."""
-    return word if value == kind(word.lstrip("@ ")) else msgspec.to_builtins(value)
-
-
-def _role_of(record: Mapping[str, Any]) -> Role:
-    """As it says; else by who speaks: a cat is an assistant."""
-    for key in ("role", "type", "sender", "author"):
-        word = record.get(key)
-        if isinstance(word, str) and word.lower() in _ROLES:
-            return _ROLES[word.lower()]
-    return Role.ASSISTANT if any(record.get(key) for key in _CAT) else Role.USER
-
-
-def _parts_of(record: Mapping[str, Any]) -> tuple[Part, ...]:
-    """Its own parts as we write them, else its text, which may be a list of texts."""
-    parts = _list(record.get("parts"))
-    if parts and all(isinstance(one, list) for one in parts):
-        try:
-            return decode_parts(parts)
-        except (TypeError, ValueError, KeyError):
-            pass  # they are somebody else's
-    text = next((record[key] for key in _TEXT if record.get(key) is not None), None)
-    if isinstance(text, list):
-        pieces = [one.get("text") if isinstance(one, dict) else one for one in text]
-        text = "\n".join(one for one in pieces if isinstance(one, str)) if pieces else None
-    if not isinstance(text, str):
-        raise BadRecord("no text")
-    return (TextPart(text),)
-
-
-def _reply_of(value: Any) -> Reply | None:  # noqa: ANN401 - of JSON
-    if isinstance(value, dict):
-        try:
-            return msgspec.convert(value, Reply)
-        except msgspec.ValidationError:
-            value = _first(value, ("message_id", *_ID))
-    message_id = _word(value)
-    return Reply(message_id) if message_id else None
-
-
-def _mention_of(value: Any) -> Mention | None:  # noqa: ANN401 - of JSON
-    if isinstance(value, dict):
-        try:
-            return msgspec.convert(value, Mention)
-        except msgspec.ValidationError:
-            user_id, name = _first(value, _PERSON), _first(value, _NAME)
-    else:
-        user_id, name = (_word(value) or "").lstrip("@ "), ""
-    return Mention(user_id, name) if user_id or name else None
-
-
-def _first(record: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    return next(filter(None, (_word(record.get(key)) for key in keys)), "")
-
-
-def _word(value: Any) -> str | None:  # noqa: ANN401 - of JSON
-    """A text, or a number as one."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return value if isinstance(value, str) else None
-
-
-def _list(value: Any) -> list[Any]:  # noqa: ANN401 - of JSON
-    return value if isinstance(value, list) else []
-
-
-def _made_id(session_id: str, number: int, raw: bytes) -> str:
-    """The same for the same line at the same place of the session."""
-    digest = hashlib.sha256(session_id.encode("utf-8", "replace") + b"\0" + raw.strip())
-    return f"line-{number}-{digest.hexdigest()[:16]}"
-
-
-def _milliseconds(value: Any) -> int | None:  # noqa: ANN401 - of JSON
-    """Milliseconds, seconds by their size, or ISO 8601; None: no time."""
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        value = float(value) if "." in value else int(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if not abs(value) < 2**63:
-            return None
-        return round(value * 1000) if looks_like_seconds(int(value)) else round(value)
-    try:
-        at = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        return None
-    return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // _MS
-
-
-def _iso(at_ms: int) -> str | int:
-    try:
-        return (_EPOCH + at_ms * _MS).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except OverflowError:
-        return at_ms
 
 
 def _json(value: Any, indent: int | None = None) -> bytes:  # noqa: ANN401
