@@ -1,6 +1,6 @@
 """The part about rounds: what a round costs beside its builds, its model calls and its commits; what routing costs.
 
-In this process, no gRPC, with a model that answers at once.
+In this process over a SQLite file, no gRPC, with a model that answers at once.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from statistics import median
 from typing import Any
 from unittest.mock import patch
@@ -73,7 +72,7 @@ async def rounds(bench: Bench) -> Readings:
     warm()
     logs.configure("error")
     async with AsyncExitStack() as stack:
-        settings = Settings(database=Path(":memory:"), embedder="none")
+        settings = Settings(database=bench.directory / "rounds.db", embedder="none")
         app = await stack.enter_async_context(open_app(settings, model=AtOnce()))
         draft = SessionDraft("bench", participants=cast())
         await app.rooms.sessions.create(TENANT, draft)
