@@ -53,6 +53,7 @@ ROLE_NAME = {
     message_pb2.ROLE_USER: "user",
     message_pb2.ROLE_ASSISTANT: "assistant",
     message_pb2.ROLE_SYSTEM: "system",
+    message_pb2.ROLE_TOOL: "tool",
 }
 TOOLS = json.dumps([{"type": "function", "function": {"name": "找", "parameters": {}}}])
 NASTY = (
@@ -95,7 +96,9 @@ def same_anywhere(response: pb.BuildContextResponse) -> pb.BuildContextResponse:
 
 
 def check_tokens(response: pb.BuildContextResponse, request: BuildRequest) -> None:
-    """The tokens are those of the payload: of each text and name, four a message, one a name, three for the answer."""
+    """The tokens are those of the payload: of each text, name and call, four a message or call, one a name, three for
+    the answer.
+    """
     counted, count = response.tokens, token_counter(request.tokenizer).count
     parts = (
         counted.system, counted.tools, counted.preferences, counted.recent, counted.semantic, counted.question,
@@ -107,7 +110,11 @@ def check_tokens(response: pb.BuildContextResponse, request: BuildRequest) -> No
             3 + request.reserve_tokens + (count(request.tools_json) if request.tools_json else 0)
         )
         for one in json.loads(payload.body)["messages"]:
-            total += 4 + count(one["content"]) + (1 + count(one["name"]) if "name" in one else 0)
+            total += 4 + (1 + count(one["name"]) if "name" in one else 0)
+            total += count(one["content"] or "")
+            for call in one.get("tool_calls", ()):
+                called = call["function"]
+                total += 4 + count(called["name"]) + count(called["arguments"])
         assert total == counted.total
 
 
@@ -124,8 +131,9 @@ def check_payload(response: pb.BuildContextResponse) -> None:
             is_made_up = (one["role"], one["content"]) == ("tool", NO_RESULT_TEXT)
             if is_made_up and one["tool_call_id"] in called:
                 continue
-            called = {call["id"] for call in one.get("tool_calls", ())}
-            assert called or one["content"] is not None
+            if one["role"] != "tool":
+                called = {call["id"] for call in one.get("tool_calls", ())}
+            assert one.get("tool_calls") or one["content"] is not None
             sent.append((one["role"], one["content"] or ""))
         if len(sent) > len(rendered):
             assert sent.pop(0)[0] == "system"
