@@ -11,7 +11,6 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.proof
-@pytest.mark.row("P-09")
 @pytest.mark.timeout(2_400)
 def test_twenty_thousand_histories():
     """Ten thousand for each way with orphans, through the whole path, judged by the vendors' rules alone."""
