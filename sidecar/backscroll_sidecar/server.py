@@ -21,6 +21,7 @@ from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
 from backscroll_sidecar.edge.services import Servicer, methods_of
 from backscroll_sidecar.edge.services.admin import AdminServicer
 from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer, Summaries
+from backscroll_sidecar.edge.services.feedback import FeedbackServicer
 from backscroll_sidecar.edge.services.history import HistoryServicer
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.services.sessions import SessionServicer
@@ -28,6 +29,7 @@ from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
 from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.learning.learning import Learning
 from backscroll_sidecar.rooms.rooms import Rooms
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache, Metrics, MetricsServer
 
@@ -60,6 +62,10 @@ class App(Protocol):
     @property
     def rooms(self) -> Rooms:
         """Keeps sessions and runs rounds."""
+
+    @property
+    def learning(self) -> Learning:
+        """Records builds, and what people say of answers."""
 
     @property
     def builds(self) -> BuildNumbers:
@@ -148,8 +154,9 @@ async def start_server(
     servicers: tuple[Servicer, ...] = (
         ContextServicer(app.builder, app.chat, app.summaries, version("backscroll")),
         HistoryServicer(app.history),
-        AdminServicer(app.history),
+        AdminServicer(app.history, app.learning.usage),
         PreferenceServicer(app.preferences),
+        FeedbackServicer(app.learning.feedback),
         SessionServicer(app.rooms, app.history, version("backscroll")),
     )
     app.rooms.sessions.know_tenants([] if tokens is None else set(tokens.values()))

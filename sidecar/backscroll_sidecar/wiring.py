@@ -43,6 +43,7 @@ from backscroll_sidecar.history.secure_delete import SecureDelete
 from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import Writer
+from backscroll_sidecar.learning.learning import Learning
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.own_parts import OwnStages, own_modes, own_stages, own_strategies
 from backscroll_sidecar.ports import (
@@ -106,6 +107,7 @@ class App:
     chat: ChatService
     summaries: Summaries
     rooms: Rooms
+    learning: Learning
     embedding: SemanticParts | None
     features: Cache
 
@@ -225,6 +227,9 @@ async def _assemble(
     dims_of = any_dims if embedding is None else embedding.dims_of
     analyzer = analyze.Analyzer()
     events: EventSink = writer if settings.memory.enable_async_data_collection else NoEvents()
+    learning = await stack.enter_async_context(
+        Learning.open(store, writer, clock, collects=settings.memory.enable_async_data_collection)
+    )
     own = own_strategies(settings)
     sources = _sources(own, stages, embedding, recorder)
     building = context_settings(settings, tuple(own), stages)
@@ -235,11 +240,12 @@ async def _assemble(
     compaction = compaction_settings(settings)
     compactor = Compactor(store, writer, events, clock, compaction, _summariser(settings, model))
     summaries = Summaries(compactor, compaction)
-    publishers.add(summaries)
     stack.push_async_callback(summaries.close)
-    publishers.add(directory := SessionDirectory(store, clock))
+    publishers.add(summaries, directory := SessionDirectory(store, clock))
     opening = Opening(channels, store, analyzer, building, clock, preferences, summaries, directory)
-    builder = ContextBuilder(opening, sources, building, clock, events, codec, dims_of=dims_of)
+    builder = ContextBuilder(
+        opening, sources, building, clock, events, codec, dims_of=dims_of, usage=learning.recorder
+    )
     if embedding is not None:
         embedding.backlog.give_way_to(lambda: builder.build_count)
     history = HistoryService(
@@ -254,6 +260,7 @@ async def _assemble(
         semantic_search=SemanticSearch(store, _permitted(settings))
         if embedding is None
         else embedding.semantic_search,
+        usage=learning.recorder,
     )
     turns = TurnStore(history, writer, store, clock, settings.wordings())
     chat = ChatService(
@@ -274,7 +281,7 @@ async def _assemble(
     )
     return App(
         settings, clock, store, channels, precompute, writer, history, preferences, builder, chat, summaries, rooms,
-        embedding, analyzer,
+        learning, embedding, analyzer,
     )  # fmt: skip
 
 

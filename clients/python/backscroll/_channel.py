@@ -16,6 +16,7 @@ from google.protobuf.wrappers_pb2 import Int32Value, StringValue
 
 from backscroll.v1.admin_pb2_grpc import AdminServiceStub
 from backscroll.v1.context_pb2_grpc import ContextServiceStub
+from backscroll.v1.feedback_pb2_grpc import FeedbackServiceStub
 from backscroll.v1.history_pb2_grpc import HistoryServiceStub
 from backscroll.v1.preference_pb2_grpc import PreferenceServiceStub
 from backscroll.v1.session_pb2_grpc import SessionServiceStub
@@ -32,11 +33,12 @@ _RETRY_BUFFER_BYTES = 4 * 2**20
 # DeleteSession (as Erase), UpdateSession (a mode would begin twice). Rooms name sessions, rounds and moves by ids of
 # their own, so that a repetition is known for one.
 RETRIED: Mapping[str, tuple[str, ...]] = {
-    "backscroll.v1.AdminService": ("ListEvents",),
+    "backscroll.v1.AdminService": ("GetUsageRecord", "ListEvents", "ListUsageRecords"),
     "backscroll.v1.ContextService": (
         "BuildContext",
         "Compact",
     ),
+    "backscroll.v1.FeedbackService": ("RecordFeedback",),
     "backscroll.v1.HistoryService": (
         "AliasMessage",
         "AppendMessages",
@@ -165,6 +167,7 @@ def open_calls(channel: Any) -> dict[str, Any]:  # noqa: ANN401
         **vars(ContextServiceStub(channel)),
         **vars(HistoryServiceStub(channel)),
         **vars(AdminServiceStub(channel)),
+        **vars(FeedbackServiceStub(channel)),
         **vars(PreferenceServiceStub(channel)),
         **vars(SessionServiceStub(channel)),
         "Check": check,

@@ -135,7 +135,8 @@ class TurnStore:
         line = _line(turn, message_id, parts, at_ms, is_partial=is_partial)
         line = replace(line, audience=more.audience)
         records = more.records if ended is None else (self._record_of(ended), *more.records)
-        await self._append(turn, [line, *more.messages], records)
+        context_id = "" if ended is None else turn.context_id
+        await self._append(turn, [line, *more.messages], records, context_id)
 
     async def reply_of(self, turn: Turn) -> tuple[str, str] | None:
         """Id and text of the stored reply: the turn's, or an earlier turn's to the same question."""
@@ -236,10 +237,14 @@ class TurnStore:
         return self._wordings.by_language(turn.language).cut_mark
 
     async def _append(
-        self, turn: Turn, rows: Sequence[Message], records: Sequence[RecordChange] = ()
+        self,
+        turn: Turn,
+        rows: Sequence[Message],
+        records: Sequence[RecordChange] = (),
+        context_id: str = "",
     ) -> None:
         results = await self._history.append(
-            turn.key, rows, turn=TurnMark(turn.since), records=records
+            turn.key, rows, turn=TurnMark(turn.since), records=records, context_id=context_id
         )
         for result in results:
             if result.outcome not in KEPT:

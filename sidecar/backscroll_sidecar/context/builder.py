@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +58,7 @@ from backscroll_sidecar.context.stable_prefix import (
     with_cache_marks,
 )
 from backscroll_sidecar.context.steady_window import end_of_day_ms, speaking_rows, window_behind
+from backscroll_sidecar.context.usage import usage_record
 from backscroll_sidecar.context.visibility import VisibilityRule, rules_of
 from backscroll_sidecar.domain import (
     Author,
@@ -67,9 +69,10 @@ from backscroll_sidecar.domain import (
     SearchScope,
     SpeakerStyle,
 )
+from backscroll_sidecar.learning.recorder import NoUsage
 from backscroll_sidecar.lines.line_source import Wanted
 from backscroll_sidecar.lines.rendering import AnswerCodec, RenderStyle
-from backscroll_sidecar.ports import Clock, EventSink
+from backscroll_sidecar.ports import Clock, EventSink, UsageSink
 from backscroll_sidecar.strategies import Strategy, StrategyQuery
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
 from backscroll_sidecar.texts import Language
@@ -109,6 +112,7 @@ class _Begun(NamedTuple):
     deadline: Deadline
     context_id: str
     watch: Stopwatch
+    erasures_seen: int
 
 
 class ContextBuilder:
@@ -135,6 +139,7 @@ class ContextBuilder:
         codec: AnswerCodec,
         *,
         adapters: Mapping[str, Adapter] = ADAPTERS,
+        usage: UsageSink | None = None,
         picker: Picker | None = None,
         dims_of: Callable[[str], int] = lambda _: 0,
     ) -> None:
@@ -142,6 +147,7 @@ class ContextBuilder:
         self._settings = settings
         self._clock = clock
         self._events = events
+        self._usage = usage or NoUsage()
         self._formats = PayloadFormats(codec, settings.provider, adapters)
         self._codec = codec
         self._semantic = strategies.get(SEMANTIC)
@@ -173,6 +179,7 @@ class ContextBuilder:
         """Route, open, question, pick: all that does not depend on how the answer is written."""
         self.build_count += 1
         watch = Stopwatch(self._clock)
+        erasures_seen = self._usage.erasures_seen
         deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
         request = await self.opening.seen_by_viewer(request, deadline)
         route = self._routes.of(request)
@@ -200,7 +207,7 @@ class ContextBuilder:
         watch.lap("pick")
         return _Begun(
             request, beside, (*lost, *unread, *missing), route, opened, question, picked, deadline, self._ids.next(),
-            watch,
+            watch, erasures_seen,
         )  # fmt: skip
 
     def _beside(
@@ -298,14 +305,21 @@ class ContextBuilder:
         if as_values:
             messages = with_cache_marks(payload_messages(fitted, frame), marked_count)
             built = replace(built, payload_messages=messages)
-        self._finish(built, opened, watch)
+        self._finish(built, begun, fitted)
         return built
 
-    def _finish(self, built: BuiltContext, opened: Opened, watch: Stopwatch) -> None:
+    def _finish(self, built: BuiltContext, begun: _Begun, fitted: Fitted) -> None:
+        """Count it, and have it recorded behind the answer."""
+        opened, watch = begun.opened, begun.watch
         watch.lap("record")
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         self.numbers.tell(built.rung, built.degradations)
         log_built(built)
+        make = partial(
+            usage_record, begun.request, built.context_id, opened.view, begun.question, begun.picked, fitted,
+            built.rung, built.degradations, self._clock.now_ms(), int(watch.total_s * 1e6),
+        )  # fmt: skip
+        self._usage.note(begun.request.key, built.context_id, make, begun.erasures_seen)
 
     def _wanted(
         self, request: BuildRequest, route: Route, speaker: SpeakerStyle, adapter: Adapter

@@ -20,6 +20,7 @@ from backscroll_sidecar.ports import (
     EventsChange,
     RecordChange,
     RetractChange,
+    UsageChange,
     about_message,
     about_text,
 )
@@ -51,7 +52,7 @@ class ErasureGuard:
                 return not self._lost(change.key, change.turn.since, change.named_ids)
             case AppendChange() if change.records:
                 return not self._undoes(change)
-            case AppendChange() | EventsChange() if change.turn is not None:
+            case AppendChange() | EventsChange() | UsageChange() if change.turn is not None:
                 return not self._lost(change.key, change.turn.since)
         return True
 

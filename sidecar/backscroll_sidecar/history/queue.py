@@ -19,6 +19,8 @@ from backscroll_sidecar.ports import (
     EventsChange,
     MembersChange,
     RecordChange,
+    SignalChange,
+    UsageChange,
     VectorsChange,
 )
 
@@ -56,6 +58,11 @@ def pend(change: Change, future: asyncio.Future[Applied] | None = None) -> Pendi
             texts = change.analysis.text.__sizeof__()
         case RecordChange():
             texts = len(change.body or b"")
+        case UsageChange():
+            texts = len(change.record.candidates)
+        case SignalChange():
+            items = len(change.signals)
+            texts = sum([one.text.__sizeof__() for one in change.signals])
         case _:
             pass
     items = max(items, 1)

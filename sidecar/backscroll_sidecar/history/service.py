@@ -45,6 +45,7 @@ from backscroll_sidecar.history.validate import (
     check_time,
 )
 from backscroll_sidecar.history.writer import Writer
+from backscroll_sidecar.learning.recorder import NoUsage
 from backscroll_sidecar.ports import (
     PIN,
     AliasChange,
@@ -60,6 +61,7 @@ from backscroll_sidecar.ports import (
     RecordChange,
     RetractChange,
     TurnMark,
+    UsageSink,
     about_message,
 )
 
@@ -90,8 +92,10 @@ class HistoryService(HistoryReads):
         embedding: EmbeddingProgress | None = None,
         dims_of: DimsOf = any_dims,
         semantic_search: SemanticSearch | None = None,
+        usage: UsageSink | None = None,
     ) -> None:
         super().__init__(reader, analyzer, embedding)
+        self._usage = usage or NoUsage()
         self._writer = writer
         self.semantic_search = semantic_search or SemanticSearch(reader, {})
         self._clock = clock
@@ -107,6 +111,7 @@ class HistoryService(HistoryReads):
         restores_erased: bool = False,
         rank_times_ms: Sequence[int] = (),
         records: Sequence[RecordChange] = (),
+        context_id: str = "",
     ) -> list[AppendResult]:
         """Store messages of one channel; one result each, in the order sent, once all of it is durable.
 
@@ -114,7 +119,7 @@ class HistoryService(HistoryReads):
         `restores_erased` stores again what went because the whole channel was erased. `rank_times_ms` ranks what comes
         from another server, one a message, where it stood there and its own time cannot be right; 0: as it arrives.
         `records` are kept in the same transaction, if every message is stored or a duplicate; where one of them can
-        never be stored, nothing is.
+        never be stored, nothing is. `context_id`: the build that the last of the assistant's messages answers.
 
         Raises
         ------
@@ -150,7 +155,10 @@ class HistoryService(HistoryReads):
             turn,
             restores_erased,
             tuple(records),
+            context_id,
         )
+        if context_id:  # its record comes first, so that it can get its answer
+            self._usage.push(context_id)
         applied = await self._writer.submit(change, deadline_s)
         return merge_results(checked, applied.append_results)
 

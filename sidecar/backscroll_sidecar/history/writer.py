@@ -26,13 +26,21 @@ from backscroll_sidecar.history.publishing import (
     publish_slices,
 )
 from backscroll_sidecar.history.queue import USUAL_LIMITS, Pending, QueueLimits, WriteQueue, pend
-from backscroll_sidecar.ports import Applied, Change, EventsChange, HistoryStore, TurnMark
+from backscroll_sidecar.ports import (
+    Applied,
+    Change,
+    EventsChange,
+    HistoryStore,
+    TurnMark,
+    UsageChange,
+)
 
 logger = logging.getLogger(__name__)
 
 MAX_GROUP_ITEMS = 5_000
 MAX_GROUP_BYTES = 32 * 1024 * 1024
 RESOLVE_SLICE = 256
+_NOWHERE = ChannelKey("", "")
 CROWD_ROUNDS, LONE_ROUNDS = 20, 4
 """A group is taken when nothing came for so many rounds of the loop: 100 or 20 µs of an idle one; of a busy one as long
 as somebody who was just answered needs to ask again."""
@@ -69,6 +77,7 @@ class Writer:
         self._stopping = False
         self._guard = ErasureGuard()
         self.dropped_events = 0
+        self.dropped_records = 0
         self.publish_failures = 0
 
     @property
@@ -131,10 +140,17 @@ class Writer:
 
         Events fill at most half of the queue: the other half belongs to those who wait for an answer.
         """
-        pending = pend(EventsChange(key, context_id, tuple(events), turn))
-        accepting = self._task is not None and not self._stopping
-        if not accepting or not self._queue.put_nowait(pending):
+        if not self.offer(EventsChange(key, context_id, tuple(events), turn)):
             self.dropped_events += len(events)
+
+    def offer(self, change: Change) -> bool:
+        """Queue a change that nobody waits for; False: there is no room in the half of the queue that is for those."""
+        accepting = self._task is not None and not self._stopping
+        return accepting and self._queue.put_nowait(pend(change))
+
+    async def settled(self) -> None:
+        """Return once everything that is queued by now is committed, or has failed. Raises as `submit`."""
+        await self.submit(EventsChange(_NOWHERE, "", ()))
 
     # --- life --------------------------------------------------------------------------------------
 
@@ -258,7 +274,10 @@ class Writer:
     def _resolve(self, group: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
         for pending, outcome in zip(group, outcomes, strict=True):
             if isinstance(outcome, BackscrollError):
-                self.dropped_events += pending.items if pending.future is None else 0
+                if isinstance(pending.change, EventsChange):
+                    self.dropped_events += pending.items
+                elif isinstance(pending.change, UsageChange):
+                    self.dropped_records += 1
                 _fail(pending, outcome)
             elif pending.future is not None and not pending.future.done():
                 pending.future.set_result(outcome)

@@ -20,7 +20,9 @@ from backscroll_sidecar.ports.changes import (
     RecordChange,
     RetractChange,
     SegmentsChange,
+    SignalChange,
     TurnMark,
+    UsageChange,
     VectorsChange,
 )
 from backscroll_sidecar.ports.history import (
@@ -67,7 +69,20 @@ from backscroll_sidecar.ports.records import (
     count_by_part,
 )
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
-from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec
+from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec, UsageSink
+from backscroll_sidecar.ports.usage import (
+    ANY_USAGE,
+    FATES,
+    Decision,
+    ForeignMessage,
+    Signal,
+    SignalKind,
+    StoredUsage,
+    UsageQuery,
+    UsageRecord,
+    pack_candidates,
+    unpack_candidates,
+)
 from backscroll_sidecar.ports.vectors import (
     Comparison,
     Embedder,

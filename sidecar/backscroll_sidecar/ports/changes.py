@@ -17,6 +17,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports.segments import Segment
+from backscroll_sidecar.ports.usage import Signal, UsageRecord
 from backscroll_sidecar.ports.vectors import KeptVector, MessageVector
 
 
@@ -44,6 +45,9 @@ class AppendChange(msgspec.Struct, frozen=True):
     records: tuple[RecordChange, ...] = ()
     """Kept in the same transaction. Where one of them is refused nothing is stored; where a message is neither
     stored nor a duplicate they are left out. Each id once."""
+    context_id: str = ""
+    """The build that the last of the assistant's messages answers: its record gets the answer. Empty: the record of
+    the newest build for the message it replies to, if that has none yet."""
 
 
 class EditChange(msgspec.Struct, frozen=True):
@@ -166,6 +170,27 @@ class RecordChange(msgspec.Struct, frozen=True):
     if_version: int | None = None
 
 
+class UsageChange(msgspec.Struct, frozen=True):
+    """Record a build of a channel; one of a known context id changes nothing. An answer that is there already is its
+    own.
+    """
+
+    key: ChannelKey
+    record: UsageRecord
+    turn: TurnMark | None = None
+
+
+class SignalChange(msgspec.Struct, frozen=True):
+    """Keep what says how good an answer was, where the build of `context_id` is recorded; else nothing.
+
+    One of the same kind, user and message replaces the one before.
+    """
+
+    key: ChannelKey
+    context_id: str
+    signals: tuple[Signal, ...]
+
+
 class VectorsChange(msgspec.Struct, frozen=True):
     """Keep vectors that one embedder made of messages of one channel.
 
@@ -201,11 +226,15 @@ Change = (
     | VectorsChange
     | SegmentsChange
     | RecordChange
+    | UsageChange
+    | SignalChange
 )
 
 
 class EraseReceipt(msgspec.Struct, frozen=True):
-    """How many rows went, by part: messages, aliases, revisions, events, members, turns, records."""
+    """How many rows went, by part: messages, aliases, revisions, events, members, turns, records, usage_records,
+    signals.
+    """
 
     counts: Mapping[str, int]
 

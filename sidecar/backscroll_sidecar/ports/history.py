@@ -13,6 +13,7 @@ from backscroll_sidecar.ports.changes import Applied, Change
 from backscroll_sidecar.ports.maintenance import Maintenance
 from backscroll_sidecar.ports.records import StoredRecord
 from backscroll_sidecar.ports.segments import ChannelRows
+from backscroll_sidecar.ports.usage import ANY_USAGE, Signal, StoredUsage, UsageQuery
 from backscroll_sidecar.ports.vectors import StoredVector, UnembeddedPage
 
 
@@ -189,6 +190,19 @@ class HistoryReader(Protocol):
         self, tenant: str, kind: str, after: str | None, limit: int
     ) -> Sequence[str]:
         """A page of those who own records of a kind, in the tenant, by name; some may have expired."""
+
+    async def usage_records(
+        self, tenant: str, query: UsageQuery = ANY_USAGE
+    ) -> Sequence[StoredUsage]:
+        """Recorded builds in the order of recording; `newest_first` takes the end, newest first."""
+
+    async def signals(
+        self, tenant: str, context_ids: Sequence[str]
+    ) -> Mapping[str, Sequence[Signal]]:
+        """What says how good the answers of these builds were, by context id, in order of time."""
+
+    async def ids_by_seq(self, key: ChannelKey, seqs: Sequence[int]) -> Mapping[int, str]:
+        """The ids of the rows that exist among these arrival numbers, recalled ones included."""
 
     def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         """Every row of the channel in order of `seq`, without holding them all."""

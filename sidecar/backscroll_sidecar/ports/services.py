@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from backscroll_sidecar.domain import ChannelKey, Event, Mention, Part, StoredMessage
 from backscroll_sidecar.ports.changes import TurnMark
+from backscroll_sidecar.ports.usage import UsageRecord
 
 
 class Clock(Protocol):
@@ -57,3 +58,19 @@ class EventSink(Protocol):
         turn: TurnMark | None = None,
     ) -> None:
         """Queue events to be recorded; of a turn that lost what it read (`TurnMark`) none are."""
+
+
+class UsageSink(Protocol):
+    """Takes builds to be recorded and counts what it must drop; never blocks, never raises."""
+
+    @property
+    def erasures_seen(self) -> int:
+        """As the writer counts them, for `TurnMark`: to be asked before a build reads its channel."""
+
+    def note(
+        self, key: ChannelKey, context_id: str, make: Callable[[], UsageRecord], since: int
+    ) -> None:
+        """Queue a build. `make` is called later, in another thread; `since`: `erasures_seen` as the build began."""
+
+    def push(self, context_id: str) -> None:
+        """Have the writer take this build before whatever comes next, if it is still queued."""

@@ -27,6 +27,8 @@ from backscroll_sidecar.ports import (
     Applied,
     RecordChange,
     SegmentsChange,
+    SignalChange,
+    UsageChange,
 )
 
 PURGED_AT_ONCE = 16
@@ -37,6 +39,18 @@ Place = tuple[str, str]
 
 Named = tuple[str, str, str]
 """(tenant, channel, name): the name is a message id, a user id or a dedupe key, as said where it is used."""
+
+
+class Answer(NamedTuple):
+    """A stored message as the answer of a build: that of `context_id`, or, where it is empty, the newest one for the
+    message that it replies to.
+    """
+
+    here: Place
+    message_id: str
+    seq: int
+    context_id: str
+    trigger_message_id: str
 
 
 RecordScope = tuple[str, str, str, str]
@@ -176,6 +190,10 @@ class Plan:
     """In order: each is kept, then expired ones of its tenant go."""
     touched: dict[Named, int] = field(default_factory=dict)
     """Sessions by id to which messages came, and when."""
+    usage: list[UsageChange] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    """Behind the usage: each gives a record its answer."""
+    signals: list[SignalChange] = field(default_factory=list)
 
     def put(self, named: Named, record: MessageRow) -> None:
         """Write a known row as it now stands."""

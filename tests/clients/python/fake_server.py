@@ -15,6 +15,7 @@ from backscroll.v1 import (
     admin_pb2_grpc,
     context_pb2_grpc,
     error_pb2,
+    feedback_pb2_grpc,
     history_pb2,
     history_pb2_grpc,
     preference_pb2_grpc,
@@ -23,6 +24,7 @@ from backscroll.v1 import (
 from tests.clients.python.fake_services import (
     Admin,
     Context,
+    Feedback,
     History,
     Outcome,
     Preferences,
@@ -87,6 +89,7 @@ class FakeServer:
         history_pb2_grpc.add_HistoryServiceServicer_to_server(History(self), self._server)
         context_pb2_grpc.add_ContextServiceServicer_to_server(Context(self), self._server)
         admin_pb2_grpc.add_AdminServiceServicer_to_server(Admin(self), self._server)
+        feedback_pb2_grpc.add_FeedbackServiceServicer_to_server(Feedback(self), self._server)
         preferences = Preferences(self)
         preference_pb2_grpc.add_PreferenceServiceServicer_to_server(preferences, self._server)
         self.sessions = Sessions(self)

@@ -15,6 +15,8 @@ from backscroll.v1 import (
     admin_pb2_grpc,
     context_pb2,
     context_pb2_grpc,
+    feedback_pb2,
+    feedback_pb2_grpc,
     history_pb2,
     history_pb2_grpc,
     message_pb2,
@@ -224,6 +226,35 @@ class Admin(admin_pb2_grpc.AdminServiceServicer):
         ]
         return admin_pb2.ListEventsResponse(
             events=events[first:end], next_page_token=str(end) if end < len(events) else ""
+        )
+
+    def GetUsageRecord(self, request, context):
+        self.fake.arrive("GetUsageRecord", request, context)
+        record = admin_pb2.UsageRecord(context_id=request.context_id, profile="balanced")
+        return admin_pb2.GetUsageRecordResponse(record=record)
+
+    def ListUsageRecords(self, request, context):
+        self.fake.arrive("ListUsageRecords", request, context)
+        first = int(request.page_token or 0)
+        end = first + (request.limit or 100)
+        records = [
+            admin_pb2.UsageRecord(context_id=f"c{n}", channel=request.channel) for n in range(5)
+        ]
+        return admin_pb2.ListUsageRecordsResponse(
+            records=records[first:end], next_page_token=str(end) if end < len(records) else ""
+        )
+
+
+class Feedback(feedback_pb2_grpc.FeedbackServiceServicer):
+    def __init__(self, fake):
+        self.fake = fake
+
+    def RecordFeedback(self, request, context):
+        self.fake.arrive("RecordFeedback", request, context)
+        return feedback_pb2.RecordFeedbackResponse(
+            context_id=request.context_id or "c1",
+            user_feedback=request.text or None,
+            success_indicator=(request.rating - 1) / 4 if request.rating else request.success,
         )
 
 

@@ -235,6 +235,39 @@ def test_list_events(client, room):
     assert (request.channel, request.context_id, request.newest_first) == ("room", "c1", True)
 
 
+def test_usage_records(client, room):
+    assert client.get_usage_record("c9").context_id == "c9"
+    ids = [one.context_id for one in client.list_usage_records("room", page_size=2)]
+    assert ids == ["c0", "c1", "c2", "c3", "c4"]
+    assert len(list(client.list_usage_records(limit=3, page_size=2))) == 3
+    list(
+        client.list_usage_records(
+            "room", user_id="u", since=1_795_176_000_000, with_candidates=True
+        )
+    )
+    request = room.requests("ListUsageRecords")[-1]
+    assert (request.channel, request.user_id, request.since_ms) == ("room", "u", 1_795_176_000_000)
+    assert request.with_candidates
+    assert not request.HasField("until_ms")
+
+
+def test_feedback(client, room):
+    told = client.record_feedback("c1", user_id="u", rating=3, text="很好")
+    assert (told.user_feedback, told.success_indicator) == ("很好", 0.5)
+    client.record_feedback(channel="room", reply_message_id="a", success=0.0)
+    first, second = room.requests("RecordFeedback")
+    assert (first.context_id, first.user_id, first.rating) == ("c1", "u", 3)
+    assert not first.HasField("success")
+    assert (second.channel, second.reply_message_id, second.success) == ("room", "a", 0.0)
+    assert second.HasField("success")
+    assert not second.HasField("rating")
+
+
+def test_an_answer_of_a_build(client, room):
+    client.append("room", Message("a9", "bot", "at ten"), context_id="c1")
+    assert room.requests("AppendMessages")[-1].context_id == "c1"
+
+
 def test_alias(client, room):
     assert client.alias_message("room", "m1", "p1") is None
     request = room.requests("AliasMessage")[0]

@@ -25,6 +25,7 @@ from backscroll.v1 import (
     admin_pb2,
     context_pb2,
     error_pb2,
+    feedback_pb2,
     history_pb2,
     message_pb2,
     preference_pb2,
@@ -54,6 +55,7 @@ SERVICES = [
     context_pb2.DESCRIPTOR.services_by_name["ContextService"],
     history_pb2.DESCRIPTOR.services_by_name["HistoryService"],
     admin_pb2.DESCRIPTOR.services_by_name["AdminService"],
+    feedback_pb2.DESCRIPTOR.services_by_name["FeedbackService"],
     preference_pb2.DESCRIPTOR.services_by_name["PreferenceService"],
     session_pb2.DESCRIPTOR.services_by_name["SessionService"],
 ]
@@ -274,5 +276,5 @@ def test_there_is_a_class_for_every_status_the_contract_names():
     comments |= {"DEADLINE_EXCEEDED", "INTERNAL"}
     assert comments <= {code.name for code in errors._BY_CODE}
     assert (
-        len(error_pb2.ErrorReason.keys()) == 30
+        len(error_pb2.ErrorReason.keys()) == 31
     )  # a new reason: decide its class, then change this

@@ -192,6 +192,7 @@ class ChangeContract:
         assert applied.receipt is not None
         assert dict(applied.receipt.counts) == {
             "messages": 1, "revisions": 2, "events": 2, "members": 0, "turns": 0, "records": 0, "aliases": 0,
+            "usage_records": 0, "signals": 0,
         }  # fmt: skip
         assert list(await rows(store)) == ["m2"]
         assert [e.event.type for e in await store.events(ROOM)] == [
@@ -214,6 +215,7 @@ class ChangeContract:
         assert applied.receipt is not None
         assert dict(applied.receipt.counts) == {
             "messages": 2, "revisions": 0, "events": 1, "members": 1, "turns": 0, "records": 0, "aliases": 0,
+            "usage_records": 0, "signals": 0,
         }  # fmt: skip
         assert list(await rows(store)) == ["m2"]
         assert [m.user_id for m in await store.members(ROOM)] == ["u-alice"]
@@ -229,6 +231,7 @@ class ChangeContract:
         assert applied.receipt is not None
         assert dict(applied.receipt.counts) == {
             "messages": 2, "revisions": 0, "events": 1, "members": 2, "turns": 0, "records": 0, "aliases": 0,
+            "usage_records": 0, "signals": 0,
         }  # fmt: skip
         assert await store.load_channel(ROOM) == ChannelRows([], [])
         assert await store.events(ROOM) == []

@@ -15,6 +15,7 @@ from tests.contract.store.reply_contract import ReplyContract
 from tests.contract.store.segment_contract import SegmentContract
 from tests.contract.store.session_contract import SessionContract
 from tests.contract.store.turn_contract import TurnContract
+from tests.contract.store.usage_contract import UsageContract
 
 
 class HistoryStoreContract(
@@ -30,5 +31,6 @@ class HistoryStoreContract(
     TurnContract,
     RecordContract,
     SessionContract,
+    UsageContract,
 ):
     """All obligations of a store, one test each."""

@@ -38,6 +38,7 @@ class EdgeApp:
     preferences: Any = None
     summaries: Any = None
     rooms: Any = field(default_factory=MagicMock)
+    learning: Any = field(default_factory=MagicMock)
 
     async def warm_up(self) -> None:
         if self.on_warm_up is not None:

@@ -9,12 +9,20 @@ from google.protobuf import message_factory
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from backscroll.v1 import admin_pb2, context_pb2, history_pb2, preference_pb2, session_pb2
+from backscroll.v1 import (
+    admin_pb2,
+    context_pb2,
+    feedback_pb2,
+    history_pb2,
+    preference_pb2,
+    session_pb2,
+)
 from tests.integration.edge.conftest import Served, refusal
 
 SERVICES = [
     context_pb2.DESCRIPTOR.services_by_name["ContextService"],
     history_pb2.DESCRIPTOR.services_by_name["HistoryService"],
+    feedback_pb2.DESCRIPTOR.services_by_name["FeedbackService"],
     preference_pb2.DESCRIPTOR.services_by_name["PreferenceService"],
     admin_pb2.DESCRIPTOR.services_by_name["AdminService"],
     session_pb2.DESCRIPTOR.services_by_name["SessionService"],

@@ -18,6 +18,7 @@ SERVICES = [
     "",
     "backscroll.v1.AdminService",
     "backscroll.v1.ContextService",
+    "backscroll.v1.FeedbackService",
     "backscroll.v1.HistoryService",
     "backscroll.v1.PreferenceService",
     "backscroll.v1.SessionService",
@@ -90,6 +91,7 @@ async def test_reflection_lists_every_service() -> None:
         assert [one.name for one in found] == [
             "backscroll.v1.AdminService",
             "backscroll.v1.ContextService",
+            "backscroll.v1.FeedbackService",
             "backscroll.v1.HistoryService",
             "backscroll.v1.PreferenceService",
             "backscroll.v1.SessionService",

@@ -530,6 +530,7 @@ class App:
     preferences: Any = None
     summaries: Any = None
     rooms: Any = MagicMock()
+    learning: Any = MagicMock()
     builds: Any = None
     features: Any = None
 

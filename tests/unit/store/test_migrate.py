@@ -28,6 +28,7 @@ from tests.contract.store.builders import (
     turn,
 )
 from tests.contract.store.partial_contract import broken_off
+from tests.contract.store.usage_contract import signal, tell, usage
 
 DATABASES = Path(__file__).parent / "databases"
 """One SQL dump a released schema, made by `write_dump`; never changed afterwards."""
@@ -209,6 +210,7 @@ async def write_dump(folder: Path) -> None:
     await store.apply([turn("t1", b"\x00body", key=OTHER_ROOM)])
     await store.apply([AliasChange(ROOM, "m1", "p1")])
     await store.apply([record("r1", b"\x00pin", names=(about_message("m1"),))])
+    await store.apply([usage("c1", "m1"), tell("c1", signal())])
     await store.close()
     connection = sqlite3.connect(path)
     dump = [f"PRAGMA application_id = {files.APPLICATION_ID};", *connection.iterdump()]

@@ -95,16 +95,16 @@ async def test_a_disk_that_takes_no_more_writes(store: SqliteStore) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to mount a file system")
 @pytest.mark.skipif(not shutil.which("mount"), reason="needs mount")
 async def test_a_really_full_disk(tmp_path: Path) -> None:
-    """A file system of 1 MiB: refused when full, goes on when somebody makes room."""
+    """A file system of 2 MiB: refused when full, goes on when somebody makes room."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True, check=False
     )
     if mounted.returncode:
         pytest.skip("must not mount here")
     try:
-        (disk / "ballast").write_bytes(bytes(400_000))
+        (disk / "ballast").write_bytes(bytes(1_000_000))
         store = await SqliteStore.open(disk / "history.db")
         number = 0
         with contextlib.suppress(StoreReadOnly):

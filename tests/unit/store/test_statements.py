@@ -17,6 +17,7 @@ from backscroll_sidecar.store.sqlite import (
     migrate,
     record_statements,
     statements,
+    usage_statements,
 )
 from backscroll_sidecar.store.sqlite.connection import transaction
 from tests.contract.store.builders import append, edit, everything, message, recall, turn
@@ -30,19 +31,28 @@ WITHOUT_CHANNEL = {
     "RECORDS_OF_OWNER": "what belongs to a person, in whatever channel of the tenant",
     "UPDATED_RECORDS": "the sessions of a tenant, in whatever channel; what is returned says which",
     "RECORD_OWNERS": "the people of a tenant who own anything",
+    "RECORD_OF_CONTEXT": "a build of the tenant, whatever its channel",
+    "RECORDS_OF_TENANT_OLDEST_FIRST": "the builds of a tenant, in whatever channel; what is returned says which",
+    "RECORDS_OF_TENANT_NEWEST_FIRST": "the same",
+    "SIGNALS": "of builds of the tenant, whatever their channels",
 }
 KEYED_WITHOUT_CHANNEL = {
     ("tenant", "kind", "updated_at_ms", "number"): "the sessions of a tenant, the newest first",
     ("tenant", "expires_at_ms", "number"): "the records of a tenant by the end of their time",
+    ("tenant", "context_id"): "a build of the tenant, whatever its channel",
+    ("tenant", "number"): "the builds of a tenant in order of recording",
+    ("tenant", "created_at_ms", "number"): "the builds of a tenant by their time",
 }
 WALKS_A_CHANNEL = {
     # everything of it is what they return, delete or count
     "LOAD_SEGMENTS", "VICTIMS_ALL", "MEMBERS", "VECTORS", "ERASE_ALL_EVENTS",
     "ERASE_ALL_MEMBERS", "LAST_MESSAGES", "RECORDS_OF_CHANNEL", "LOAD_ALIASES",
-    "HAS_ALIASES", "CHANNEL_NAMES",  # its first row
+    "ERASED_BY_CHANNEL", "HAS_ALIASES", "CHANNEL_NAMES",  # its first row
+    "NAMING_CHANNEL",  # what of the tenant shows messages of other channels
 }  # fmt: skip
 TABLES = (
     "messages|revisions|vectors|tombstones|members|events|segments|records|record_names|aliases"
+    "|usage_records|signals"
 )
 WALK = re.compile(
     rf"SEARCH ({TABLES}) "
@@ -53,7 +63,13 @@ NO_TABLE = re.compile(
 )
 ALL = {
     name: text
-    for module in (statements, event_statements, alias_statements, record_statements)
+    for module in (
+        statements,
+        event_statements,
+        alias_statements,
+        record_statements,
+        usage_statements,
+    )
     for name, text in vars(module).items()
     if name.isupper() and not name.startswith("_") and name not in {"COLUMNS", "WANTED"}
 }
@@ -115,7 +131,7 @@ def test_every_table_and_index_begins_with_the_tenant(empty: sqlite3.Connection)
     tables = empty.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('schema_migrations', 'sqlite_sequence')"
     ).fetchall()
-    assert len(tables) == 11
+    assert len(tables) == 13
     without_channel = set()
     for (table,) in tables:
         columns = {row[1] for row in empty.execute(f"PRAGMA table_info({table})")}
@@ -132,7 +148,8 @@ def test_every_table_and_index_begins_with_the_tenant(empty: sqlite3.Connection)
 def test_every_statement_has_its_index(empty: sqlite3.Connection, name: str) -> None:
     """None reads a whole table; one that walks a channel is meant to."""
     named = dict.fromkeys(re.findall(r":(\w+)", ALL[name]), "1")
-    values = named or ["[]"] * ALL[name].count("?")
+    numbered = {int(number) for number in re.findall(r"\?(\d+)", ALL[name])}
+    values = named or ["[]"] * (len(numbered) or ALL[name].count("?"))
     empty.execute("PRAGMA foreign_keys = ON")
     plan = [row[3] for row in empty.execute(f"EXPLAIN QUERY PLAN {ALL[name]}", values)]
     scans = [step for step in plan if step.startswith("SCAN") and not NO_TABLE.match(step)]

@@ -11,6 +11,7 @@ from backscroll._calls.admin import list_events
 from backscroll._calls.batches import AnyImport, AnyMessage, Importer
 from backscroll._calls.chat import chat, stream_chat
 from backscroll._calls.context import build_context
+from backscroll._calls.feedback import get_usage_record, list_usage_records, record_feedback
 from backscroll._calls.plan import (
     BULK_TIMEOUT_S,
     Call,
@@ -103,6 +104,7 @@ __all__ = [
     "get_channel",
     "get_space",
     "get_thread",
+    "get_usage_record",
     "go_on",
     "health",
     "import_session",
@@ -114,6 +116,7 @@ __all__ = [
     "list_preferences",
     "list_sessions",
     "list_spaces",
+    "list_usage_records",
     "modes",
     "near_channels",
     "pin_message",
@@ -122,6 +125,7 @@ __all__ = [
     "present_waited",
     "put_space",
     "recall_message",
+    "record_feedback",
     "remove",
     "resume",
     "room",

@@ -16,6 +16,7 @@ def append(
     channel: str,
     messages: AnyMessage | Iterable[AnyMessage],
     *,
+    context_id: str = "",
     timeout_s: float | None = None,
 ) -> Plan[AppendReport]:
     """Store messages of one channel, durably, before it answers.
@@ -30,6 +31,9 @@ def append(
         Where all of them belong.
     messages
         One message or any number.
+    context_id
+        The build that the last message of the assistant's among them answers: what is recorded of it
+        gets this answer. Empty: an answer is known by the message it replies to.
     timeout_s
         Deadline of each call. None: the client's.
 
@@ -50,7 +54,7 @@ def append(
         if refused := refusal_of(batch[0]):
             results.append(refused)
             continue
-        request = encode(history_pb2.AppendMessagesRequest, channel=channel)
+        request = encode(history_pb2.AppendMessagesRequest, channel=channel, context_id=context_id)
         request.messages.extend(batch)
         response: history_pb2.AppendMessagesResponse = yield Call(
             "AppendMessages", request, timeout_s

@@ -1,4 +1,5 @@
 from backscroll.v1 import context_pb2 as _context_pb2
+from backscroll.v1 import feedback_pb2 as _feedback_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -6,6 +7,114 @@ from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class UsageRecord(_message.Message):
+    __slots__ = ("context_id", "channel", "user_id", "trigger_message_id", "context_message_ids", "reply_message_id", "llm_response", "user_feedback", "success_indicator", "candidates", "signals", "created_at_ms", "asked_at_ms", "profile", "policy_id", "probability", "explored", "seed", "experiment_id", "arm", "rung", "degradations", "token_count", "token_budget", "build_microseconds")
+    CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    TRIGGER_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_MESSAGE_IDS_FIELD_NUMBER: _ClassVar[int]
+    REPLY_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    LLM_RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    USER_FEEDBACK_FIELD_NUMBER: _ClassVar[int]
+    SUCCESS_INDICATOR_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    SIGNALS_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    ASKED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    POLICY_ID_FIELD_NUMBER: _ClassVar[int]
+    PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    EXPLORED_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    EXPERIMENT_ID_FIELD_NUMBER: _ClassVar[int]
+    ARM_FIELD_NUMBER: _ClassVar[int]
+    RUNG_FIELD_NUMBER: _ClassVar[int]
+    DEGRADATIONS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    BUILD_MICROSECONDS_FIELD_NUMBER: _ClassVar[int]
+    context_id: str
+    channel: str
+    user_id: str
+    trigger_message_id: str
+    context_message_ids: _containers.RepeatedScalarFieldContainer[str]
+    reply_message_id: str
+    llm_response: str
+    user_feedback: str
+    success_indicator: float
+    candidates: _containers.RepeatedCompositeFieldContainer[RecordedCandidate]
+    signals: _containers.RepeatedCompositeFieldContainer[_feedback_pb2.Signal]
+    created_at_ms: int
+    asked_at_ms: int
+    profile: str
+    policy_id: str
+    probability: float
+    explored: bool
+    seed: int
+    experiment_id: str
+    arm: str
+    rung: _context_pb2.Rung
+    degradations: _containers.RepeatedCompositeFieldContainer[_context_pb2.Degradation]
+    token_count: int
+    token_budget: int
+    build_microseconds: int
+    def __init__(self, context_id: _Optional[str] = ..., channel: _Optional[str] = ..., user_id: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., context_message_ids: _Optional[_Iterable[str]] = ..., reply_message_id: _Optional[str] = ..., llm_response: _Optional[str] = ..., user_feedback: _Optional[str] = ..., success_indicator: _Optional[float] = ..., candidates: _Optional[_Iterable[_Union[RecordedCandidate, _Mapping]]] = ..., signals: _Optional[_Iterable[_Union[_feedback_pb2.Signal, _Mapping]]] = ..., created_at_ms: _Optional[int] = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., policy_id: _Optional[str] = ..., probability: _Optional[float] = ..., explored: bool = ..., seed: _Optional[int] = ..., experiment_id: _Optional[str] = ..., arm: _Optional[str] = ..., rung: _Optional[_Union[_context_pb2.Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[_context_pb2.Degradation, _Mapping]]] = ..., token_count: _Optional[int] = ..., token_budget: _Optional[int] = ..., build_microseconds: _Optional[int] = ...) -> None: ...
+
+class RecordedCandidate(_message.Message):
+    __slots__ = ("message_id", "channel", "score", "fate")
+    MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    FATE_FIELD_NUMBER: _ClassVar[int]
+    message_id: str
+    channel: str
+    score: float
+    fate: _context_pb2.Fate
+    def __init__(self, message_id: _Optional[str] = ..., channel: _Optional[str] = ..., score: _Optional[float] = ..., fate: _Optional[_Union[_context_pb2.Fate, str]] = ...) -> None: ...
+
+class GetUsageRecordRequest(_message.Message):
+    __slots__ = ("context_id",)
+    CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
+    context_id: str
+    def __init__(self, context_id: _Optional[str] = ...) -> None: ...
+
+class GetUsageRecordResponse(_message.Message):
+    __slots__ = ("record",)
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    record: UsageRecord
+    def __init__(self, record: _Optional[_Union[UsageRecord, _Mapping]] = ...) -> None: ...
+
+class ListUsageRecordsRequest(_message.Message):
+    __slots__ = ("channel", "user_id", "trigger_message_id", "since_ms", "until_ms", "with_candidates", "newest_first", "limit", "page_token")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    TRIGGER_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    WITH_CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    NEWEST_FIRST_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    user_id: str
+    trigger_message_id: str
+    since_ms: int
+    until_ms: int
+    with_candidates: bool
+    newest_first: bool
+    limit: int
+    page_token: str
+    def __init__(self, channel: _Optional[str] = ..., user_id: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., since_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., with_candidates: bool = ..., newest_first: bool = ..., limit: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListUsageRecordsResponse(_message.Message):
+    __slots__ = ("records", "next_page_token")
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    records: _containers.RepeatedCompositeFieldContainer[UsageRecord]
+    next_page_token: str
+    def __init__(self, records: _Optional[_Iterable[_Union[UsageRecord, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class ListEventsRequest(_message.Message):
     __slots__ = ("channel", "context_id", "types", "limit", "newest_first", "page_token")

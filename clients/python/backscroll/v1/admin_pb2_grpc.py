@@ -40,6 +40,16 @@ class AdminServiceStub(object):
                 request_serializer=backscroll_dot_v1_dot_admin__pb2.ListEventsRequest.SerializeToString,
                 response_deserializer=backscroll_dot_v1_dot_admin__pb2.ListEventsResponse.FromString,
                 _registered_method=True)
+        self.GetUsageRecord = channel.unary_unary(
+                '/backscroll.v1.AdminService/GetUsageRecord',
+                request_serializer=backscroll_dot_v1_dot_admin__pb2.GetUsageRecordRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_admin__pb2.GetUsageRecordResponse.FromString,
+                _registered_method=True)
+        self.ListUsageRecords = channel.unary_unary(
+                '/backscroll.v1.AdminService/ListUsageRecords',
+                request_serializer=backscroll_dot_v1_dot_admin__pb2.ListUsageRecordsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_admin__pb2.ListUsageRecordsResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer(object):
@@ -55,6 +65,22 @@ class AdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetUsageRecord(self, request, context):
+        """GetUsageRecord returns what is recorded of one build: what it chose from, its answer, what was said of that. Fails with
+        CONTEXT_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListUsageRecords(self, request, context):
+        """ListUsageRecords pages through the recorded builds, oldest first. Builds are recorded behind their answers, a moment
+        later; this call waits for those that are queued.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -62,6 +88,16 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.ListEvents,
                     request_deserializer=backscroll_dot_v1_dot_admin__pb2.ListEventsRequest.FromString,
                     response_serializer=backscroll_dot_v1_dot_admin__pb2.ListEventsResponse.SerializeToString,
+            ),
+            'GetUsageRecord': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetUsageRecord,
+                    request_deserializer=backscroll_dot_v1_dot_admin__pb2.GetUsageRecordRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_admin__pb2.GetUsageRecordResponse.SerializeToString,
+            ),
+            'ListUsageRecords': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListUsageRecords,
+                    request_deserializer=backscroll_dot_v1_dot_admin__pb2.ListUsageRecordsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_admin__pb2.ListUsageRecordsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -92,6 +128,60 @@ class AdminService(object):
             '/backscroll.v1.AdminService/ListEvents',
             backscroll_dot_v1_dot_admin__pb2.ListEventsRequest.SerializeToString,
             backscroll_dot_v1_dot_admin__pb2.ListEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetUsageRecord(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/GetUsageRecord',
+            backscroll_dot_v1_dot_admin__pb2.GetUsageRecordRequest.SerializeToString,
+            backscroll_dot_v1_dot_admin__pb2.GetUsageRecordResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUsageRecords(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/ListUsageRecords',
+            backscroll_dot_v1_dot_admin__pb2.ListUsageRecordsRequest.SerializeToString,
+            backscroll_dot_v1_dot_admin__pb2.ListUsageRecordsResponse.FromString,
             options,
             channel_credentials,
             insecure,

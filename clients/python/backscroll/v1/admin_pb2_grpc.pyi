@@ -38,6 +38,14 @@ class AdminServiceStub:
     "context.compressed" where something was cut, "model.called" and "turn.ended", and what became of messages. Events are
     recorded behind the answer they belong to, a moment later. Fails with CHANNEL_NOT_FOUND.
     """
+    GetUsageRecord: _grpc.UnaryUnaryMultiCallable[_admin_pb2.GetUsageRecordRequest, _admin_pb2.GetUsageRecordResponse]
+    """GetUsageRecord returns what is recorded of one build: what it chose from, its answer, what was said of that. Fails with
+    CONTEXT_NOT_FOUND.
+    """
+    ListUsageRecords: _grpc.UnaryUnaryMultiCallable[_admin_pb2.ListUsageRecordsRequest, _admin_pb2.ListUsageRecordsResponse]
+    """ListUsageRecords pages through the recorded builds, oldest first. Builds are recorded behind their answers, a moment
+    later; this call waits for those that are queued.
+    """
 
 @_typing.type_check_only
 class AdminServiceAsyncStub(AdminServiceStub):
@@ -48,6 +56,14 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """ListEvents pages through the recorded events of a channel, oldest first: of every turn "agent.started", "turn.started",
     "context.compressed" where something was cut, "model.called" and "turn.ended", and what became of messages. Events are
     recorded behind the answer they belong to, a moment later. Fails with CHANNEL_NOT_FOUND.
+    """
+    GetUsageRecord: _aio.UnaryUnaryMultiCallable[_admin_pb2.GetUsageRecordRequest, _admin_pb2.GetUsageRecordResponse]  # type: ignore[assignment]
+    """GetUsageRecord returns what is recorded of one build: what it chose from, its answer, what was said of that. Fails with
+    CONTEXT_NOT_FOUND.
+    """
+    ListUsageRecords: _aio.UnaryUnaryMultiCallable[_admin_pb2.ListUsageRecordsRequest, _admin_pb2.ListUsageRecordsResponse]  # type: ignore[assignment]
+    """ListUsageRecords pages through the recorded builds, oldest first. Builds are recorded behind their answers, a moment
+    later; this call waits for those that are queued.
     """
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -62,6 +78,26 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         """ListEvents pages through the recorded events of a channel, oldest first: of every turn "agent.started", "turn.started",
         "context.compressed" where something was cut, "model.called" and "turn.ended", and what became of messages. Events are
         recorded behind the answer they belong to, a moment later. Fails with CHANNEL_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def GetUsageRecord(
+        self,
+        request: _admin_pb2.GetUsageRecordRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_pb2.GetUsageRecordResponse, _abc.Awaitable[_admin_pb2.GetUsageRecordResponse]]:
+        """GetUsageRecord returns what is recorded of one build: what it chose from, its answer, what was said of that. Fails with
+        CONTEXT_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def ListUsageRecords(
+        self,
+        request: _admin_pb2.ListUsageRecordsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_pb2.ListUsageRecordsResponse, _abc.Awaitable[_admin_pb2.ListUsageRecordsResponse]]:
+        """ListUsageRecords pages through the recorded builds, oldest first. Builds are recorded behind their answers, a moment
+        later; this call waits for those that are queued.
         """
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

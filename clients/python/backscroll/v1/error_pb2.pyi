@@ -36,6 +36,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ERROR_REASON_NAME_TAKEN: _ClassVar[ErrorReason]
     ERROR_REASON_ACTION_REFUSED: _ClassVar[ErrorReason]
     ERROR_REASON_SESSION_CLOSED: _ClassVar[ErrorReason]
+    ERROR_REASON_CONTEXT_NOT_FOUND: _ClassVar[ErrorReason]
 ERROR_REASON_UNSPECIFIED: ErrorReason
 ERROR_REASON_INVALID_FIELD: ErrorReason
 ERROR_REASON_MISSING_FIELD: ErrorReason
@@ -66,3 +67,4 @@ ERROR_REASON_UNKNOWN_MODE: ErrorReason
 ERROR_REASON_NAME_TAKEN: ErrorReason
 ERROR_REASON_ACTION_REFUSED: ErrorReason
 ERROR_REASON_SESSION_CLOSED: ErrorReason
+ERROR_REASON_CONTEXT_NOT_FOUND: ErrorReason

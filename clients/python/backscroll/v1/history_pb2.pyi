@@ -89,12 +89,14 @@ SEARCH_SCOPE_USER: SearchScope
 SEARCH_SCOPE_TENANT: SearchScope
 
 class AppendMessagesRequest(_message.Message):
-    __slots__ = ("channel", "messages")
+    __slots__ = ("channel", "messages", "context_id")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
     channel: str
     messages: _containers.RepeatedCompositeFieldContainer[_message_pb2.Message]
-    def __init__(self, channel: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[_message_pb2.Message, _Mapping]]] = ...) -> None: ...
+    context_id: str
+    def __init__(self, channel: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[_message_pb2.Message, _Mapping]]] = ..., context_id: _Optional[str] = ...) -> None: ...
 
 class AppendResult(_message.Message):
     __slots__ = ("message_id", "outcome", "warnings", "refusal", "field", "duplicate_of", "sequence")

@@ -17,7 +17,12 @@ from backscroll_sidecar.domain import (
     Message,
     RefusalCode,
 )
-from backscroll_sidecar.edge.convert.fields import OUTCOME_NUMBERS, check_time, required_id
+from backscroll_sidecar.edge.convert.fields import (
+    OUTCOME_NUMBERS,
+    check_id,
+    check_time,
+    required_id,
+)
 from backscroll_sidecar.edge.convert.history import members_from_proto, result_fields
 from backscroll_sidecar.edge.convert.messages import message_from_proto
 from backscroll_sidecar.edge.convert.parsing import Batch
@@ -50,7 +55,8 @@ async def append_batch(
     """Store what of a batch can be stored; one result an item, in the order sent."""
     items = await _translate(batch)
     messages = [item for item in items if type(item) is Message]
-    results = await history.append(key, messages, deadline_s=deadline_s)
+    context_id = check_id(batch.context_id, "context_id")
+    results = await history.append(key, messages, deadline_s=deadline_s, context_id=context_id)
     if len(messages) == len(items):
         return results
     stored = iter(results)

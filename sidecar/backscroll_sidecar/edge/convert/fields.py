@@ -44,6 +44,7 @@ T = TypeVar("T")
 W = TypeVar("W", bound=Enum)
 K = TypeVar("K")
 D = TypeVar("D")
+N = TypeVar("N", int, float)
 
 
 # `Any`: the stubs give each enum of the wire a type of its own, at run time all are numbers.
@@ -191,7 +192,7 @@ def check_count(count: int, field: str, limit: int) -> None:
         raise invalid(field, f"holds more than {limit} entries")
 
 
-def check_range(value: int, field: str, low: int, high: int) -> int:
+def check_range(value: N, field: str, low: N, high: N) -> N:
     """Return `value` if it lies between `low` and `high`, both included."""
     if not low <= value <= high:
         raise invalid(field, f"is not between {low} and {high}")

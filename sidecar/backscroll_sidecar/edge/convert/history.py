@@ -56,6 +56,7 @@ LimitedRequest = (
     | pb.GetThreadRequest
     | pb.SearchMessagesRequest
     | admin_pb2.ListEventsRequest
+    | admin_pb2.ListUsageRecordsRequest
     | session_pb2.ListSpacesRequest
     | session_pb2.ListSessionsRequest
     | session_pb2.ListStatesRequest

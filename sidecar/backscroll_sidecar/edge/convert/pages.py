@@ -172,6 +172,7 @@ PagedRequest = (
     pb.ListMessagesRequest
     | pb.ListChannelsRequest
     | admin_pb2.ListEventsRequest
+    | admin_pb2.ListUsageRecordsRequest
     | session_pb2.ListSpacesRequest
     | session_pb2.ListSessionsRequest
     | session_pb2.ListStatesRequest

@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError, Message
 from backscroll.v1 import (
     admin_pb2,
     context_pb2,
+    feedback_pb2,
     history_pb2,
     message_pb2,
     preference_pb2,
@@ -40,6 +41,7 @@ class Batch(NamedTuple):
     restores_erased: bool = False
     members: Sequence[history_pb2.Member] = ()
     members_at_ms: int | None = None
+    context_id: str = ""
 
 
 def parse(kind: type[M], raw: bytes) -> M:
@@ -72,7 +74,7 @@ def parse_batch(kind: BatchRequest, raw: bytes) -> Batch:
         return _parse_items(kind, raw)
     _check_items(len(request.messages))
     if isinstance(request, history_pb2.AppendMessagesRequest):
-        return Batch(request.channel, request.messages)
+        return Batch(request.channel, request.messages, context_id=request.context_id)
     return Batch(request.channel, request.messages, request.restore_erased, *_members(request))
 
 
@@ -86,10 +88,10 @@ def _parse_items(kind: BatchRequest, raw: bytes) -> Batch:
     items: Sequence[Message] = shadow.messages  # type: ignore[attr-defined]
     _check_items(len(items))
     parsed = [_parse_item(item) for item in items]
-    if kind is history_pb2.AppendMessagesRequest:
-        return Batch(channel.decode(), parsed)
     shadow.ClearField("messages")
-    rest = parse(history_pb2.ImportMessagesRequest, shadow.SerializeToString())
+    rest = parse(kind, shadow.SerializeToString())
+    if isinstance(rest, history_pb2.AppendMessagesRequest):
+        return Batch(channel.decode(), parsed, context_id=rest.context_id)
     return Batch(channel.decode(), parsed, rest.restore_erased, *_members(rest))
 
 
@@ -132,7 +134,7 @@ def _shadow() -> tuple[descriptor_pool.DescriptorPool, frozenset[str]]:
     pool = descriptor_pool.DescriptorPool()
     strings: set[str] = set()
     for module in (
-        message_pb2, history_pb2, context_pb2, preference_pb2, admin_pb2, session_pb2
+        message_pb2, history_pb2, context_pb2, preference_pb2, feedback_pb2, admin_pb2, session_pb2,
     ):  # fmt: skip
         file = descriptor_pb2.FileDescriptorProto()
         module.DESCRIPTOR.CopyToProto(file)

@@ -10,11 +10,15 @@ from backscroll_sidecar.edge.convert.built import recorded_event
 from backscroll_sidecar.edge.convert.fields import check_count, check_id, required_id
 from backscroll_sidecar.edge.convert.history import limit_of
 from backscroll_sidecar.edge.convert.pages import page_position, page_token
-from backscroll_sidecar.edge.limits import MAX_EVENT_TYPES
+from backscroll_sidecar.edge.convert.usage import usage_query, usage_to_proto
+from backscroll_sidecar.edge.limits import MAX_ANSWER_BYTES, MAX_EVENT_TYPES
 from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.learning.usage import UsageReads
 from backscroll_sidecar.ports import EventQuery, RecordedEvent
 
 EVENT_US = 10
+USAGE_US = 20
+CANDIDATE_US = 1
 
 
 class AdminServicer:
@@ -22,8 +26,9 @@ class AdminServicer:
 
     SERVICE = pb.DESCRIPTOR.services_by_name["AdminService"]
 
-    def __init__(self, history: HistoryService) -> None:
+    def __init__(self, history: HistoryService, usage: UsageReads) -> None:
         self._history = history
+        self._usage = usage
 
     async def list_events(self, request: pb.ListEventsRequest, call: Call) -> pb.ListEventsResponse:
         """Page through what was recorded of a channel."""
@@ -38,6 +43,33 @@ class AdminServicer:
             answer.events.append(_recorded(one))
         if len(found) > limit:
             answer.next_page_token = page_token(request, found[limit - 1].number)
+        return answer
+
+    async def get_usage_record(
+        self, request: pb.GetUsageRecordRequest, call: Call
+    ) -> pb.GetUsageRecordResponse:
+        """What is recorded of one build."""
+        found = await self._usage.get(call.tenant, required_id(request.context_id, "context_id"))
+        return pb.GetUsageRecordResponse(record=usage_to_proto(found))
+
+    async def list_usage_records(
+        self, request: pb.ListUsageRecordsRequest, call: Call
+    ) -> pb.ListUsageRecordsResponse:
+        """Page through recorded builds."""
+        limit = limit_of(request)
+        query = usage_query(request, limit + 1)
+        found = await self._usage.list(call.tenant, query, with_candidates=request.with_candidates)
+        answer = pb.ListUsageRecordsResponse()
+        slices = LoopSlices()
+        size = 0
+        for place, one in enumerate(found):
+            await slices.spend(USAGE_US + CANDIDATE_US * len(one.candidates))
+            told = usage_to_proto(one)
+            size += told.ByteSize()
+            if place == limit or (place and size > MAX_ANSWER_BYTES):
+                answer.next_page_token = page_token(request, found[place - 1].number)
+                break
+            answer.records.append(told)
         return answer
 
 

@@ -30,6 +30,7 @@ from backscroll_sidecar.store.decide.records import Records
 from backscroll_sidecar.store.decide.replies import ReplyWatch
 from backscroll_sidecar.store.decide.revisions import judge_known
 from backscroll_sidecar.store.facts import (
+    Answer,
     Facts,
     Holder,
     MessageRow,
@@ -86,7 +87,7 @@ class Appends:
     def append(self, change: AppendChange) -> Applied:
         """Store messages and, with them, what is kept of them; nothing where one of the records is refused."""
         if not change.records:
-            return self._append(change)
+            return self._answering(change, self._append(change))
         ids = frozenset(message.id for message in change.messages)
         refusal = self._records.refusal(change.records, ids)
         if refusal is not None:
@@ -95,7 +96,26 @@ class Appends:
         if any(result.outcome not in _KEPT for result in applied.append_results):
             return applied
         deleted = self._records.make(change.records)
-        return replace(applied, records=change.records, deleted_records=deleted)
+        applied = replace(applied, records=change.records, deleted_records=deleted)
+        return self._answering(change, applied)
+
+    def _answering(self, change: AppendChange, applied: Applied) -> Applied:
+        """Give the records of builds their answers."""
+        here = change.key
+        if change.context_id:
+            ids = {one.id for one in change.messages if one.role is _ASSISTANT}
+            said = [one for one in applied.append_results if one.message_id in ids and one.seq]
+            if said:
+                last = said[-1]
+                id_ = last.duplicate_of or last.message_id
+                self.plan.answers.append(Answer(here, id_, last.seq, change.context_id, ""))
+            return applied
+        for row in applied.stored:
+            message = row.message
+            if message.role is _ASSISTANT and message.reply is not None and not message.is_partial:
+                answered = message.reply.message_id
+                self.plan.answers.append(Answer(here, message.id, row.seq, "", answered))
+        return applied
 
     def _append(self, change: AppendChange) -> Applied:
         tenant, channel = here = change.key

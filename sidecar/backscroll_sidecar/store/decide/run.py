@@ -27,7 +27,9 @@ from backscroll_sidecar.ports import (
     RecordChange,
     RetractChange,
     SegmentsChange,
+    SignalChange,
     StoredVector,
+    UsageChange,
     VectorsChange,
 )
 from backscroll_sidecar.store.decide.appends import Appends
@@ -93,6 +95,10 @@ class _Run(Appends):
                 self.plan.events += [(here, change.context_id, event) for event in change.events]
             case SegmentsChange():
                 self.plan.segments.append(change)
+            case UsageChange():
+                self.plan.usage.append(change)
+            case SignalChange():
+                self.plan.signals.append(change)
             case _:
                 raise ValueError("an erasure is a run of its own")
         return _NOTHING

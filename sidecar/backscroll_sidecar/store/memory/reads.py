@@ -21,6 +21,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import (
     ANY_EVENT,
+    ANY_USAGE,
     PIN,
     ChannelInfo,
     ChannelRows,
@@ -28,12 +29,16 @@ from backscroll_sidecar.ports import (
     LastMessage,
     ListQuery,
     RecordedEvent,
+    Signal,
     StoredRecord,
+    StoredUsage,
     StoredVector,
     Unembedded,
     UnembeddedPage,
+    UsageQuery,
 )
 from backscroll_sidecar.store.facts import MessageRow, Person, Place, is_embeddable
+from backscroll_sidecar.store.memory.usage import UsageTable
 from backscroll_sidecar.turn_ids import answer_marks
 
 
@@ -111,6 +116,7 @@ class InMemoryReader:
         self._event_count = 0
         self._record_count = 0
         self._records: dict[RecordKey, KeptRecord] = {}
+        self._usage = UsageTable()
         self._closed = False
 
     def _at(self, here: Place) -> Channel:
@@ -131,6 +137,23 @@ class InMemoryReader:
         aliases = tuple(sorted(self._open(key).aliases.items()))
         pinned = tuple(one.id for one in await self.records(key, PIN, 0, limit=MAX_PINNED))
         return ChannelRows([rows] if rows else [], await self.members(key), aliases, pinned)
+
+    async def usage_records(
+        self, tenant: str, query: UsageQuery = ANY_USAGE
+    ) -> Sequence[StoredUsage]:
+        self._check_open()
+        return self._usage.records(tenant, query)
+
+    async def signals(
+        self, tenant: str, context_ids: Sequence[str]
+    ) -> Mapping[str, Sequence[Signal]]:
+        self._check_open()
+        return self._usage.signals(tenant, context_ids)
+
+    async def ids_by_seq(self, key: ChannelKey, seqs: Sequence[int]) -> Mapping[int, str]:
+        asked = set(seqs)
+        rows = self._open(key).rows()
+        return {row.seq: row.message.id for row in rows if row.seq in asked}
 
     async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
         return _newest(self._open(key).live(), limit)

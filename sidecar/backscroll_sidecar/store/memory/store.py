@@ -219,6 +219,8 @@ class InMemoryStore(InMemoryReader):
                 recorded = RecordedEvent(self._event_count, context_id, event)
                 events[context_id, event.id] = recorded
         self._write_records(plan)
+        touched = {change.key for change in plan.usage}
+        self._usage.write(plan, {here: self._at(here).by_id.values() for here in touched})
 
     def _write_records(self, plan: Plan) -> None:
         for change in plan.records:
@@ -336,6 +338,8 @@ class InMemoryStore(InMemoryReader):
         ids = {record.stored.message.id for record in victims}
         for message_id in channel.erased.keys() & change.message_ids:
             channel.erased[message_id] = replace(channel.erased[message_id], with_channel=False)
+        aliases = {alias_id for alias_id, id_ in channel.aliases.items() if id_ in ids}
+        numbered = [(record.stored.message.id, record.stored.seq) for record in victims]
         told = [key for key, one in channel.events.items() if whole or one.event.message_id in ids]
         for record in victims:
             self._forget(change.key, channel, record, with_channel=whole)
@@ -355,6 +359,7 @@ class InMemoryStore(InMemoryReader):
             "messages": len(victims),
             "revisions": sum(len(record.older) for record in victims),
             **count_by_part(kinds),
+            **self._usage.erase(change, numbered, ids | aliases),
         }
         erased_ids = tuple(record.stored.message.id for record in victims)
         return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))

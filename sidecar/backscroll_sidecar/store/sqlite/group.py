@@ -23,7 +23,7 @@ from backscroll_sidecar.store.facts import (
 )
 from backscroll_sidecar.store.sqlite import alias_statements as alias_sql
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
-from backscroll_sidecar.store.sqlite import lookups, records
+from backscroll_sidecar.store.sqlite import lookups, records, usage
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import encode_content, encode_place, encode_row
 from backscroll_sidecar.store.sqlite.connection import transaction
@@ -244,6 +244,7 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
             event_sql.PUT_EVENT,
             [(*here, context_id, *encode_event(event)) for here, context_id, event in plan.events],
         )
+    usage.write(connection, plan)
 
 
 def _write_segments(connection: sqlite3.Connection, plan: Plan) -> None:
@@ -321,6 +322,8 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     drop_segments(connection, ((*here, seq) for seq, *_ in victims))
     ids = [message_id for _, message_id, *_ in victims]
     counts |= count_by_part(records.erase(connection, change, ids))
+    numbered = [(message_id, seq) for seq, message_id, *_ in victims]
+    counts |= usage.erase(connection, change, numbered, (row[2] for row in gone))
     counts["members"] = 0
     if is_whole:
         counts["events"] += connection.execute(event_sql.ERASE_ALL_EVENTS, here).rowcount

@@ -18,7 +18,16 @@ from backscroll_sidecar.concurrency.background import make_room
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.ports import AppendChange, Applied, Change, Maintenance
-from backscroll_sidecar.store.sqlite import files, group, lookups, migrate, reads, records, vacuum
+from backscroll_sidecar.store.sqlite import (
+    files,
+    group,
+    lookups,
+    migrate,
+    reads,
+    records,
+    usage,
+    vacuum,
+)
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
 from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
 from backscroll_sidecar.store.sqlite.reading import ReadingConnection
@@ -163,6 +172,9 @@ class SqliteStore:
     members = _page(reads.members)
     last_messages = _page(reads.last_messages)
     events = _page(reads.events)
+    usage_records = _page(usage.usage_records)
+    signals = _page(usage.signals)
+    ids_by_seq = _page(usage.ids_by_seq)
     newest_records = _page(records.newest_records)
     record = _page(records.record)
     updated_records = _page(records.updated_records)

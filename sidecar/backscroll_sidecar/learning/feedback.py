@@ -1,0 +1,124 @@
+"""What people say of answers, kept with the builds behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.errors import NotFound, Reason
+from backscroll_sidecar.learning.usage import unknown_context
+from backscroll_sidecar.ports import (
+    Applied,
+    Change,
+    Clock,
+    HistoryReader,
+    Signal,
+    SignalChange,
+    SignalKind,
+    StoredUsage,
+    UsageQuery,
+)
+
+MAX_RATING = 5
+Submit = Callable[[Change, float | None], Awaitable[Applied]]
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What somebody says of an answer.
+
+    Attributes
+    ----------
+    context_id, channel, reply_message_id : the build, or the stored answer in its channel.
+    user_id : who says it; empty: unknown.
+    rating : 1 to 5; 0: none.
+    success : 0 to 1; None with a rating: what that comes to.
+    """
+
+    user_id: str
+    context_id: str = ""
+    channel: str = ""
+    reply_message_id: str = ""
+    rating: int = 0
+    success: float | None = None
+    text: str = ""
+
+    @property
+    def value(self) -> float | None:
+        """0, of no use, to 1; None: only a text was given."""
+        if self.success is None and self.rating:
+            return (self.rating - 1) / (MAX_RATING - 1)
+        return self.success
+
+
+class FeedbackService:
+    """Takes feedback. Safe from any task of one event loop; `deadline_s` is as `Writer.submit` takes it."""
+
+    def __init__(
+        self,
+        reader: HistoryReader,
+        flush: Callable[[], Awaitable[None]],
+        submit: Submit,
+        clock: Clock,
+    ) -> None:
+        self._reader = reader
+        self._flush = flush
+        self._submit = submit
+        self._clock = clock
+
+    async def record(
+        self, tenant: str, feedback: Feedback, deadline_s: float | None = None
+    ) -> StoredUsage:
+        """Keep it, and return the build with what is known of its answer.
+
+        Raises
+        ------
+        NotFound
+            No such build is recorded, or none has this answer.
+        """
+        await self._flush()
+        found = await self._find(tenant, feedback)
+        signal = Signal(
+            SignalKind.FEEDBACK,
+            feedback.user_id,
+            "",
+            feedback.value,
+            1.0,
+            self._clock.now_ms(),
+            feedback.rating,
+            feedback.text,
+        )
+        key, context_id = ChannelKey(tenant, found.channel), found.record.context_id
+        await self._submit(SignalChange(key, context_id, (signal,)), deadline_s)
+        stored = await self._reader.usage_records(tenant, UsageQuery(context_id=context_id))
+        if not stored:
+            raise unknown_context("context_id")
+        return stored[0]
+
+    async def _find(self, tenant: str, feedback: Feedback) -> StoredUsage:
+        if feedback.context_id:
+            query = UsageQuery(context_id=feedback.context_id)
+            found = await self._reader.usage_records(tenant, query)
+            if not found:
+                raise unknown_context("context_id")
+            return found[0]
+        key, reply = ChannelKey(tenant, feedback.channel), feedback.reply_message_id
+        rows = await self._reader.get_messages(key, [reply])
+        if reply not in rows:
+            raise NotFound(
+                "the channel has no such message",
+                field="reply_message_id",
+                reason=Reason.MESSAGE_NOT_FOUND,
+            )
+        query = UsageQuery(
+            channel=key.channel, reply_seq=rows[reply].seq, limit=1, newest_first=True
+        )
+        found = await self._reader.usage_records(tenant, query)
+        if not found:
+            raise NotFound(
+                "no recorded build has this answer",
+                field="reply_message_id",
+                reason=Reason.CONTEXT_NOT_FOUND,
+            )
+        return found[0]

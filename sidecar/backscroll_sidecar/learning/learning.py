@@ -1,0 +1,46 @@
+"""The parts that learn from use, put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from backscroll_sidecar.learning.feedback import FeedbackService
+from backscroll_sidecar.learning.recorder import NoUsage, OfferedTo, UsageRecorder
+from backscroll_sidecar.learning.usage import UsageReads
+from backscroll_sidecar.ports import Applied, Change, Clock, HistoryReader
+
+
+class ChangesTo(OfferedTo, Protocol):
+    """The writer, as far as it is needed here."""
+
+    def submit(self, change: Change, deadline_s: float | None = None) -> Awaitable[Applied]:
+        """Make one change durable and return what it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What is recorded of builds, how it is read, and what people say of answers."""
+
+    recorder: UsageRecorder | NoUsage
+    usage: UsageReads
+    feedback: FeedbackService
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, reader: HistoryReader, writer: ChangesTo, clock: Clock, *, collects: bool
+    ) -> AsyncIterator[Learning]:
+        """Put them together; at the end what waits is handed to the writer. Without `collects` nothing is recorded."""
+        recorder = UsageRecorder(writer) if collects else NoUsage()
+        await recorder.start()
+        try:
+            yield cls(
+                recorder,
+                UsageReads(reader, recorder.flush),
+                FeedbackService(reader, recorder.flush, writer.submit, clock),
+            )
+        finally:
+            await recorder.close()

@@ -1,0 +1,182 @@
+"""What is kept of a build: what it chose from and why, what came of it, and what people said of that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from backscroll_sidecar.domain import Degradation, Fate, Rung
+
+FATES = (
+    Fate.SELECTED,
+    Fate.THRESHOLD,
+    Fate.LIMIT,
+    Fate.BUDGET,
+    Fate.DUPLICATE,
+    Fate.DIVERSITY,
+    Fate.VISIBILITY,
+    Fate.RECALLED,
+)
+"""By the numbers they are stored under. New ones come last."""
+
+
+class SignalKind(StrEnum):
+    """What says how good an answer was. Stored by these words."""
+
+    FEEDBACK = "feedback"
+    """Somebody said so in as many words; the others are read from what people wrote next."""
+    REPHRASED = "rephrased"
+    CORRECTED = "corrected"
+    THANKED = "thanked"
+    CITED_LEFT_OUT = "cited_left_out"
+    ANSWERED_BY_OTHER = "answered_by_other"
+
+
+class Signal(msgspec.Struct, frozen=True):
+    """One sign of how good an answer was.
+
+    Attributes
+    ----------
+    user_id : who gave it; empty: unknown.
+    message_id : the message it was read from; empty for `FEEDBACK`.
+    value : 0, of no use, to 1, all that was needed.
+    confidence : 0 to 1; 1 for `FEEDBACK`.
+    rating : 1 to 5 as given; 0: none.
+    text : what they said of it, or why a message counts as this.
+    """
+
+    kind: SignalKind
+    user_id: str
+    message_id: str
+    value: float | None
+    confidence: float
+    at_ms: int
+    rating: int = 0
+    text: str = ""
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """By which rules a build chose.
+
+    Attributes
+    ----------
+    policy_id : names the profile with everything a request or a channel changed of it.
+    probability : of choosing what was chosen, at that time; 1 where nothing is drawn.
+    seed : of the draw, so that it can be repeated; 0 where nothing is drawn.
+    """
+
+    profile: str
+    policy_id: str
+    probability: float = 1.0
+    seed: int = 0
+    is_explored: bool = False
+    experiment_id: str = ""
+    arm: str = ""
+
+
+class ForeignMessage(msgspec.Struct, frozen=True, array_like=True):
+    """A candidate of another channel than the build's."""
+
+    channel: str
+    seq: int
+    score: float
+    fate: Fate
+
+
+class UsageRecord(msgspec.Struct, frozen=True):
+    """A build as it is recorded.
+
+    Messages are named by their arrival numbers, so that a record says nothing of a message that is erased.
+
+    Attributes
+    ----------
+    trigger_message_id : the message that asks; empty: the question was not stored.
+    context : arrival numbers of the shown messages of the build's channel, ascending.
+    candidates : all of the build's channel that were scored, packed (`pack_candidates`).
+    foreign : those of other channels.
+    tokens : of the payload, all of it.
+    token_budget : what it could have been.
+    build_us : microseconds the build took.
+    """
+
+    context_id: str
+    user_id: str
+    trigger_message_id: str
+    context: tuple[int, ...]
+    candidates: bytes
+    decision: Decision
+    created_at_ms: int
+    asked_at_ms: int
+    rung: Rung
+    degradations: tuple[Degradation, ...]
+    tokens: int
+    token_budget: int
+    build_us: int
+    foreign: tuple[ForeignMessage, ...] = ()
+
+
+def pack_candidates(
+    seqs: NDArray[np.int64], scores: NDArray[np.float64], fates: NDArray[np.uint8]
+) -> bytes:
+    """M candidates as a JSON object of parallel arrays: arrival numbers, scores to four digits, places in `FATES`."""
+    columns = {
+        "seq": np.ascontiguousarray(seqs),
+        "score": np.round(scores, 4).astype(np.float32),
+        "fate": np.ascontiguousarray(fates),
+    }
+    return orjson.dumps(columns, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def unpack_candidates(packed: bytes) -> list[tuple[int, float, Fate]]:
+    """The arrival number, score and fate of each."""
+    columns = orjson.loads(packed)
+    rows = zip(columns["seq"], columns["score"], columns["fate"], strict=True)
+    return [(seq, float(score), FATES[fate]) for seq, score, fate in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredUsage:
+    """A record as it is read.
+
+    Attributes
+    ----------
+    number : grows in the order of recording.
+    reply_seq : the arrival number of the stored answer; None: none is known.
+    user_feedback, success_indicator : the newest text, and the mean value, of what was said in as many words.
+    """
+
+    number: int
+    channel: str
+    record: UsageRecord
+    reply_seq: int | None = None
+    user_feedback: str | None = None
+    success_indicator: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageQuery:
+    """A page of a tenant's records. All conditions must hold; empty or None means any. A `context_id` names one.
+
+    `since_ms` inclusive, `until_ms` exclusive; `before`, `after`: numbers, exclusive. `trigger_message_id` or
+    `reply_seq` are of `channel`: one of them.
+    """
+
+    channel: str = ""
+    user_id: str = ""
+    context_id: str = ""
+    trigger_message_id: str = ""
+    reply_seq: int | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    limit: int = 100
+    newest_first: bool = False
+    before: int | None = None
+    after: int | None = None
+
+
+ANY_USAGE = UsageQuery()
