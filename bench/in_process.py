@@ -179,7 +179,7 @@ def _builder(app: App) -> Callable[[bytes], Awaitable[bytes]]:
     class Call:
         tenant, time_left_s = "default", 60.0
 
-    servicer, call = ContextServicer(app.builder, None, "bench"), Call()
+    servicer, call = ContextServicer(app.builder, None, None, "bench"), Call()
     return lambda raw: servicer.build_context(raw, call)
 
 
