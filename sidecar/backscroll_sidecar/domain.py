@@ -465,6 +465,49 @@ class Degradation:
     source: str = ""
 
 
+class ScoreWeights(msgspec.Struct, frozen=True):
+    """Weights of the factors of `classic`, each 0 to 1; None: the profile's."""
+
+    reply_chain: float | None = None
+    user_continuity: float | None = None
+    time_decay: float | None = None
+    mention_relation: float | None = None
+    keyword_overlap: float | None = None
+
+
+class Overrides(msgspec.Struct, frozen=True):
+    """Single settings of a profile changed for one request or one channel; None keeps the profile's value."""
+
+    use_intelligent_context: bool | None = None
+    max_context: int | None = None
+    time_window_hours: int | None = None
+    relevance_threshold: float | None = None
+    sources: tuple[str, ...] = ()
+    max_chars_per_message: int | None = None
+    recent_limit: int | None = None
+    recent_floor: int | None = None
+    decay_per_hour: float | None = None
+    recency_half_life_minutes: float | None = None
+    weights: ScoreWeights = ScoreWeights()
+
+
+class ChannelSettings(msgspec.Struct, frozen=True):
+    """What is set for one channel.
+
+    Attributes
+    ----------
+    profile : empty: the server's for it.
+    overrides : those of a request come before them, one by one.
+    collects_usage : whether its builds are recorded.
+    exports_usage : whether its records may leave in an export for training.
+    """
+
+    profile: str = ""
+    overrides: Overrides = Overrides()
+    collects_usage: bool = True
+    exports_usage: bool = True
+
+
 class NeutralMessage(msgspec.Struct, frozen=True):
     """One message for a model, of no vendor. `message_ids` are the stored messages it was made from.
 

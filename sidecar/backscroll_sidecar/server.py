@@ -14,6 +14,7 @@ from typing import Protocol
 
 import structlog
 
+from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.edge.bind_policy import check_exposure, check_metrics
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord, log_call
 from backscroll_sidecar.edge.grpc.platform import Health, platform_endpoints
@@ -62,6 +63,10 @@ class App(Protocol):
     @property
     def rooms(self) -> Rooms:
         """Keeps sessions and runs rounds."""
+
+    @property
+    def profiles(self) -> Mapping[str, Profile]:
+        """All profiles by name."""
 
     @property
     def learning(self) -> Learning:
@@ -154,7 +159,7 @@ async def start_server(
     servicers: tuple[Servicer, ...] = (
         ContextServicer(app.builder, app.chat, app.summaries, version("backscroll")),
         HistoryServicer(app.history),
-        AdminServicer(app.history, app.learning.usage),
+        AdminServicer(app.history, app.learning.usage, app.learning.channel_settings, app.profiles),
         PreferenceServicer(app.preferences),
         FeedbackServicer(app.learning.feedback),
         SessionServicer(app.rooms, app.history, version("backscroll")),

@@ -29,7 +29,7 @@ from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.configured_models import chat_model, configured_embedder
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.opening import Opening
-from backscroll_sidecar.context.profiles import PROFILES
+from backscroll_sidecar.context.profiles import PROFILES, Profile
 from backscroll_sidecar.domain import ChannelKey, SearchScope
 from backscroll_sidecar.edge import self_warmup
 from backscroll_sidecar.edge.convert.built import AnswerFields
@@ -110,6 +110,11 @@ class App:
     learning: Learning
     embedding: SemanticParts | None
     features: Cache
+
+    @property
+    def profiles(self) -> Mapping[str, Profile]:
+        """All profiles by name."""
+        return self.builder.profiles
 
     @property
     def builds(self) -> BuildNumbers:
@@ -241,8 +246,13 @@ async def _assemble(
     compactor = Compactor(store, writer, events, clock, compaction, _summariser(settings, model))
     summaries = Summaries(compactor, compaction)
     stack.push_async_callback(summaries.close)
-    publishers.add(summaries, directory := SessionDirectory(store, clock))
-    opening = Opening(channels, store, analyzer, building, clock, preferences, summaries, directory)
+    publishers.add(
+        summaries, learning.channel_settings, directory := SessionDirectory(store, clock)
+    )
+    opening = Opening(
+        channels, store, analyzer, building, clock, preferences, summaries, directory,
+        learning.channel_settings,
+    )  # fmt: skip
     builder = ContextBuilder(
         opening, sources, building, clock, events, codec, dims_of=dims_of, usage=learning.recorder
     )

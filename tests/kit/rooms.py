@@ -13,7 +13,7 @@ from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.fallback_ladder import Picker, Ranker
-from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Overrides
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.own_stages import CheckedAssembler, CheckedCompressor
 from backscroll_sidecar.context.profiles import ContextSettings
@@ -25,6 +25,7 @@ from backscroll_sidecar.domain import (
     Member,
     Message,
     NeutralMessage,
+    Overrides,
     Role,
     StoredMessage,
 )

@@ -17,7 +17,7 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
 from backscroll_sidecar.adapters.pairing import NO_RESULT_TEXT
 from backscroll_sidecar.analyze import Analyzer, StaticRoster, token_counter
-from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
+from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import (
     Author,
@@ -29,6 +29,7 @@ from backscroll_sidecar.domain import (
     Mention,
     Message,
     MessageState,
+    Overrides,
     Reply,
     Role,
     SpeakerStyle,

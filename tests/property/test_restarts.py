@@ -12,10 +12,10 @@ from backscroll_scoring import lexical
 from backscroll_sidecar.analyze import Analyzer, StaticRoster
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.builder import ContextBuilder
-from backscroll_sidecar.context.model import BuildRequest, Overrides
+from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.profiles import PROFILES, ContextSettings
-from backscroll_sidecar.domain import Author, Member, Mention, Message, TextPart
+from backscroll_sidecar.domain import Author, Member, Mention, Message, Overrides, TextPart
 from backscroll_sidecar.edge.convert.built import AnswerFields
 from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.ports import (

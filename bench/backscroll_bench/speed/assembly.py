@@ -28,9 +28,9 @@ from backscroll_scoring import warm
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context import builder
 from backscroll_sidecar.context.assembly import assemble
-from backscroll_sidecar.context.model import BuildRequest, Overrides
+from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.rendered_lines import lines_of
-from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.domain import ChannelKey, Overrides
 from backscroll_sidecar.edge.convert.messages import message_from_proto
 from backscroll_sidecar.telemetry import logs
 from backscroll_sidecar.wiring import App, open_app

@@ -431,6 +431,7 @@ class Overrides(_Value):
     recent_floor: int | None = None
     decay_per_hour: float | None = None
     recency_half_life_minutes: float | None = None
+    weights: Mapping[str, float] | context_pb2.ScoreWeights | None = None
 
     def __new__(cls, **values: object) -> Self:
         names = [each.name for each in fields(cls)]
@@ -440,6 +441,8 @@ class Overrides(_Value):
 
     def to_proto(self) -> context_pb2.Overrides:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
+        if isinstance(self.weights, Mapping):
+            values["weights"] = encode(context_pb2.ScoreWeights, **self.weights)
         return encode(context_pb2.Overrides, **values)
 
 

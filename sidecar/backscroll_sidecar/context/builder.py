@@ -113,6 +113,7 @@ class _Begun(NamedTuple):
     context_id: str
     watch: Stopwatch
     erasures_seen: int
+    collects_usage: bool
 
 
 class ContextBuilder:
@@ -125,6 +126,7 @@ class ContextBuilder:
     Attributes
     ----------
     opening : opens the channels that builds read.
+    profiles : all profiles by name.
     build_count : how many builds were begun.
     numbers : what those that were answered came to.
     """
@@ -152,6 +154,7 @@ class ContextBuilder:
         self._codec = codec
         self._semantic = strategies.get(SEMANTIC)
         self._ids = RandomIds()
+        self.profiles = settings.profiles
         self.build_count = 0
         self.numbers = BuildNumbers()
         self._picker = picker or Picker(
@@ -182,7 +185,8 @@ class ContextBuilder:
         erasures_seen = self._usage.erasures_seen
         deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
         request = await self.opening.seen_by_viewer(request, deadline)
-        route = self._routes.of(request)
+        channel, unset = await self.opening.settings_of(request.key, deadline)
+        route = self._routes.of(request, channel)
         watch.lap("route")
         opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
@@ -206,8 +210,8 @@ class ContextBuilder:
         )  # fmt: skip
         watch.lap("pick")
         return _Begun(
-            request, beside, (*lost, *unread, *missing), route, opened, question, picked, deadline, self._ids.next(),
-            watch, erasures_seen,
+            request, beside, (*unset, *lost, *unread, *missing), route, opened, question, picked, deadline,
+            self._ids.next(), watch, erasures_seen, channel.collects_usage,
         )  # fmt: skip
 
     def _beside(
@@ -315,6 +319,8 @@ class ContextBuilder:
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         self.numbers.tell(built.rung, built.degradations)
         log_built(built)
+        if not begun.collects_usage:
+            return
         make = partial(
             usage_record, begun.request, built.context_id, opened.view, begun.question, begun.picked, fitted,
             built.rung, built.degradations, self._clock.now_ms(), int(watch.total_s * 1e6),

@@ -23,6 +23,7 @@ from backscroll_sidecar.domain import (
     Mention,
     MessageType,
     NeutralMessage,
+    Overrides,
     Reply,
     ResponsePart,
     Rung,
@@ -35,21 +36,6 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.sessions.session import AuthorVisibility
 from backscroll_sidecar.texts import Language, LanguageTag
 from backscroll_sidecar.tool_outputs import OutputPolicy
-
-
-class Overrides(msgspec.Struct, frozen=True):
-    """Single settings of the profile changed for one request; None keeps the profile's value."""
-
-    use_intelligent_context: bool | None = None
-    max_context: int | None = None
-    time_window_hours: int | None = None
-    relevance_threshold: float | None = None
-    sources: tuple[str, ...] = ()
-    max_chars_per_message: int | None = None
-    recent_limit: int | None = None
-    recent_floor: int | None = None
-    decay_per_hour: float | None = None
-    recency_half_life_minutes: float | None = None
 
 
 class SystemPrompt(msgspec.Struct, frozen=True):

@@ -18,12 +18,19 @@ from backscroll_sidecar.concurrency.offload import INLINE_US, run
 from backscroll_sidecar.context.candidates import SOURCE_SHARE
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.moment import moment_of, now_or_newest
-from backscroll_sidecar.context.profiles import PREFERENCES, ContextSettings, Profile, Route
+from backscroll_sidecar.context.profiles import (
+    PREFERENCES,
+    USUAL_CHANNEL,
+    ContextSettings,
+    Profile,
+    Route,
+)
 from backscroll_sidecar.context.question import Question, resolve_question, resolve_us
 from backscroll_sidecar.context.response import Opened, reason_of
 from backscroll_sidecar.context.viewers import viewer_of
 from backscroll_sidecar.domain import (
     ChannelKey,
+    ChannelSettings,
     Degradation,
     StoredMessage,
     StoredSystemRows,
@@ -99,6 +106,16 @@ class StoredPreferences(Protocol):
         """The same, read. Raises `StoreUnavailable`."""
 
 
+class StoredChannelSettings(Protocol):
+    """Where a build gets what is set for its channel from."""
+
+    def known(self, key: ChannelKey) -> ChannelSettings | None:
+        """What is set, else the usual; None: it must be read."""
+
+    async def read(self, key: ChannelKey) -> ChannelSettings:
+        """The same, read. Raises `StoreUnavailable`."""
+
+
 class StoredSessions(Protocol):
     """Where a build gets the session that it is for from."""
 
@@ -122,6 +139,7 @@ class Opening:
         preferences: StoredPreferences | None,
         summaries: StoredSummaries | None = None,
         sessions: StoredSessions | None = None,
+        channel_settings: StoredChannelSettings | None = None,
     ) -> None:
         self.views = views
         self._store = store
@@ -131,6 +149,22 @@ class Opening:
         self._preferences = preferences
         self._summaries = summaries
         self._sessions = sessions
+        self._channel_settings = channel_settings
+
+    async def settings_of(
+        self, key: ChannelKey, deadline: Deadline
+    ) -> tuple[ChannelSettings, tuple[Degradation, ...]]:
+        """What is set for the channel; the usual, and why, where that cannot be read now."""
+        stored = self._channel_settings
+        if stored is None or not key.channel:
+            return USUAL_CHANNEL, ()
+        known = stored.known(key)
+        if known is not None:
+            return known, ()
+        try:
+            return await deadline.bound(stored.read(key)), ()
+        except (TimeoutError, BackscrollError) as error:
+            return USUAL_CHANNEL, (Degradation("route", reason_of(error), "channel_settings"),)
 
     async def seen_by_viewer(self, request: BuildRequest, deadline: Deadline) -> BuildRequest:
         """The request with whose eyes it is for, and in the channel of its session.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeVar
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -20,10 +20,10 @@ import msgspec
 from backscroll_scoring import ScoreParameters
 from backscroll_sidecar.context.compress import Compressor
 from backscroll_sidecar.context.layouts import Assembler
-from backscroll_sidecar.context.model import BuildRequest, Overrides
+from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.moment import PartialReplies
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
-from backscroll_sidecar.domain import Embedding, StoredSystemRows
+from backscroll_sidecar.domain import ChannelSettings, Embedding, Overrides, StoredSystemRows
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.texts import ENGLISH, NEUTRAL, Texts, Wordings
 from backscroll_sidecar.tool_outputs import WHOLE, ToolOutputs
@@ -39,6 +39,10 @@ as much of the evidence in 2,048 tokens (.918, .869, .887 on locomo_dev, madial_
 .876, .900; 32: .907, .854, .842); in 1,024 tokens 40 and 64 are the same."""
 
 PREFERENCES, RECENT = "preferences", "recent"
+KEPT_ROUTES = 256
+"""Combinations of profile, overrides, time zone and model that are kept; a bot uses one or two."""
+USUAL_CHANNEL = ChannelSettings()
+S = TypeVar("S", bound=msgspec.Struct)
 SHOWN_CHARS = 40
 """Of an unknown name so many printable ASCII characters are repeated: enough to see the slip."""
 
@@ -192,7 +196,7 @@ def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
         "falls_back": False if wanted else None,
         "names_sources": True if wanted else None,
         "is_steady": False if wanted and RECENT not in wanted else None,
-        "parameters": _decaying(profile.parameters, overrides.decay_per_hour),
+        "parameters": _scoring(profile.parameters, overrides),
     }
     kept = {name: value for name, value in changes.items() if value is not None}
     return replace(profile, **kept) if kept else profile  # type: ignore[arg-type]
@@ -211,13 +215,36 @@ def _taking(profile: Profile, message_count: int) -> Profile:
     )
 
 
-def _decaying(
-    parameters: ScoreParameters | None, decay_per_hour: float | None
-) -> ScoreParameters | None:
-    """The scorer with another rate of decay; None where it stays as it is."""
-    if parameters is None or decay_per_hour is None:
+def _scoring(parameters: ScoreParameters | None, overrides: Overrides) -> ScoreParameters | None:
+    """The scorer with another rate of decay and other weights; None where it stays as it is."""
+    if parameters is None:
         return None
-    return replace(parameters, decay_per_hour=decay_per_hour)
+    given = msgspec.structs.astuple(overrides.weights)
+    first, second, third, fourth, fifth = (
+        usual if one is None else one for usual, one in zip(parameters.weights, given, strict=True)
+    )
+    weights = (first, second, third, fourth, fifth)
+    decay_per_hour = overrides.decay_per_hour
+    if decay_per_hour is None:
+        decay_per_hour = parameters.decay_per_hour
+    changed = replace(parameters, weights=weights, decay_per_hour=decay_per_hour)
+    return None if changed == parameters else changed
+
+
+@lru_cache(maxsize=KEPT_ROUTES)
+def both(usual: Overrides, first: Overrides) -> Overrides:
+    """What either says; `first` where both do."""
+    weights = _each(usual.weights, first.weights)
+    return msgspec.structs.replace(_each(usual, first), weights=weights)
+
+
+def _each(usual: S, first: S) -> S:
+    given = {
+        name: value
+        for name, value in msgspec.structs.asdict(first).items()
+        if value not in (None, ())
+    }
+    return msgspec.structs.replace(usual, **given)
 
 
 def plain(profile: Profile, message_count: int) -> Profile:
@@ -230,7 +257,7 @@ def plain(profile: Profile, message_count: int) -> Profile:
     )  # fmt: skip
 
 
-def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
+def find_profile(profiles: Mapping[str, Profile], name: str, field: str = "profile") -> Profile:
     """The profile of that name, or `InvalidRequest` with the known names and what can be shown of this one."""
     if name not in profiles:
         known = ", ".join(sorted(profiles))
@@ -239,15 +266,11 @@ def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
         raise InvalidRequest(
             f'profile "{given}" is none of: {known}'
             + (f'; did you mean "{near[0]}"?' if near else ""),
-            field="profile",
+            field=field,
             reason=Reason.UNKNOWN_PROFILE,
             metadata={"known": known, "given": given},
         )
     return profiles[name]
-
-
-KEPT_ROUTES = 256
-"""Combinations of profile, overrides, time zone and model that are kept; a bot uses one or two."""
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -287,8 +310,11 @@ class Routes:
         self._dims_of = dims_of
         self._known = lru_cache(maxsize=KEPT_ROUTES)(self._resolved)
 
-    def of(self, request: BuildRequest) -> Route:
-        """Profile: the request's, else the bot's, else the channel's, else the server's; then overrides, switches."""
+    def of(self, request: BuildRequest, channel: ChannelSettings = USUAL_CHANNEL) -> Route:
+        """Profile: the request's, else the bot's, else the channel's, else the server's; then overrides, switches.
+
+        What is set for a channel while the server runs comes before what its configuration says of it.
+        """
         settings = self._settings
         if request.query_embedding is not None:
             self._check_embedding(request.query_embedding)
@@ -296,11 +322,15 @@ class Routes:
         name = (
             request.profile
             or (bot.profile if bot else "")
+            or (channel.profile if channel.profile in settings.profiles else "")
             or settings.channel_profiles.get(request.key.channel, "")
             or settings.default_profile
         )
+        overrides = request.overrides
+        if channel.overrides is not USUAL_CHANNEL.overrides:
+            overrides = both(channel.overrides, overrides)
         return self._known(
-            name, request.overrides, request.time_zone, request.model, request.stored_system_rows
+            name, overrides, request.time_zone, request.model, request.stored_system_rows
         )
 
     def _resolved(

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
 from backscroll_sidecar.learning.feedback import FeedbackService
 from backscroll_sidecar.learning.recorder import NoUsage, OfferedTo, UsageRecorder
 from backscroll_sidecar.learning.usage import UsageReads
@@ -22,11 +23,12 @@ class ChangesTo(OfferedTo, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """What is recorded of builds, how it is read, and what people say of answers."""
+    """What is recorded of builds, how it is read, what people say of answers, what is set for channels."""
 
     recorder: UsageRecorder | NoUsage
     usage: UsageReads
     feedback: FeedbackService
+    channel_settings: ChannelSettingsService
 
     @classmethod
     @asynccontextmanager
@@ -41,6 +43,7 @@ class Learning:
                 recorder,
                 UsageReads(reader, recorder.flush),
                 FeedbackService(reader, recorder.flush, writer.submit, clock),
+                ChannelSettingsService(reader, writer.submit, clock),
             )
         finally:
             await recorder.close()

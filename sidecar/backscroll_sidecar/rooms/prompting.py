@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
-from backscroll_sidecar.domain import Author, AuthorKind, Layout, Message
+from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
+from backscroll_sidecar.domain import Author, AuthorKind, Layout, Message, Overrides
 from backscroll_sidecar.rooms.tables import Play
 from backscroll_sidecar.sessions.modes.base import MemoryLine
 from backscroll_sidecar.sessions.modes.workflow import task_prompt

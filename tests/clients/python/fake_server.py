@@ -74,6 +74,7 @@ class FakeServer:
         self.endless_export = False
         self.endless_chat = False
         self.chat_events = []  # instead of an answer
+        self.settings = {}
         self.breaks_after = 0  # so many events the server is gone; 0: it stays
         self.tool_exchanges, self.tool_arguments = 1, '{"day": "friday"}'
 

@@ -244,6 +244,32 @@ class Admin(admin_pb2_grpc.AdminServiceServicer):
             records=records[first:end], next_page_token=str(end) if end < len(records) else ""
         )
 
+    def GetChannelSettings(self, request, context):
+        self.fake.arrive("GetChannelSettings", request, context)
+        settings = self.fake.settings.get(
+            request.channel, admin_pb2.ChannelSettings(channel=request.channel)
+        )
+        return admin_pb2.GetChannelSettingsResponse(settings=settings)
+
+    def SetChannelSettings(self, request, context):
+        self.fake.arrive("SetChannelSettings", request, context)
+        self.fake.settings[request.settings.channel] = request.settings
+        return admin_pb2.SetChannelSettingsResponse(settings=request.settings)
+
+    def ListChannelSettings(self, request, context):
+        self.fake.arrive("ListChannelSettings", request, context)
+        first = int(request.page_token or 0)
+        end = first + (request.limit or 100)
+        found = list(self.fake.settings.values())[::-1]
+        return admin_pb2.ListChannelSettingsResponse(
+            settings=found[first:end], next_page_token=str(end) if end < len(found) else ""
+        )
+
+    def DeleteChannelSettings(self, request, context):
+        self.fake.arrive("DeleteChannelSettings", request, context)
+        was_set = self.fake.settings.pop(request.channel, None) is not None
+        return admin_pb2.DeleteChannelSettingsResponse(was_set=was_set)
+
 
 class Feedback(feedback_pb2_grpc.FeedbackServiceServicer):
     def __init__(self, fake):

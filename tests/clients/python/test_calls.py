@@ -251,6 +251,26 @@ def test_usage_records(client, room):
     assert not request.HasField("until_ms")
 
 
+def test_channel_settings(client, room):
+    overrides = {"max_context": 5, "weights": {"time_decay": 0.5}}
+    stored = client.set_channel_settings(
+        "room", profile="classic", overrides=overrides, collect_usage=False
+    )
+    assert (stored.profile, stored.overrides.max_context) == ("classic", 5)
+    assert stored.overrides.weights.time_decay == 0.5
+    assert not stored.overrides.weights.HasField("reply_chain")
+    assert not stored.collect_usage
+    assert not stored.HasField("export_usage")
+    for name in ("b", "c"):
+        client.set_channel_settings(name)
+    assert client.get_channel_settings("room") == stored
+    listed = [one.channel for one in client.list_channel_settings(page_size=2)]
+    assert listed == ["c", "b", "room"]
+    assert len(list(client.list_channel_settings(limit=1))) == 1
+    assert client.delete_channel_settings("b") is True
+    assert client.delete_channel_settings("b") is False
+
+
 def test_feedback(client, room):
     told = client.record_feedback("c1", user_id="u", rating=3, text="很好")
     assert (told.user_feedback, told.success_indicator) == ("很好", 0.5)

@@ -56,6 +56,7 @@ BY_REASON = {
     "ROUND_NOT_FOUND": (Code.NOT_FOUND, NotFound),
     "INTERRUPT_NOT_FOUND": (Code.NOT_FOUND, NotFound),
     "CONTEXT_NOT_FOUND": (Code.NOT_FOUND, NotFound),
+    "CHANNEL_SETTINGS_NOT_FOUND": (Code.NOT_FOUND, NotFound),
     "UNKNOWN_MODE": (Code.INVALID_ARGUMENT, InvalidRequest),
     "NAME_TAKEN": (Code.INVALID_ARGUMENT, InvalidRequest),
     "ACTION_REFUSED": (Code.FAILED_PRECONDITION, Refused),
@@ -219,6 +220,10 @@ CALLS = {
     "ExportMessages": lambda client: client.export_messages("room"),
     "GetChannel": lambda client: client.get_channel("room"),
     "GetThread": lambda client: client.get_thread("room", "m"),
+    "GetChannelSettings": lambda client: client.get_channel_settings("room"),
+    "SetChannelSettings": lambda client: client.set_channel_settings("room"),
+    "ListChannelSettings": lambda client: list(client.list_channel_settings()),
+    "DeleteChannelSettings": lambda client: client.delete_channel_settings("room"),
     "GetUsageRecord": lambda client: client.get_usage_record("c1"),
     "ListEvents": lambda client: list(client.list_events("room")),
     "ListUsageRecords": lambda client: list(client.list_usage_records("room")),
@@ -262,7 +267,7 @@ CALLS = {
     "UpdateSession": lambda client: client.room("s").update(title="x"),
     "DeleteSession": lambda client: client.room("s").delete(),
 }
-ONCE = {"DeletePreference", "Erase", "ImportMessages"}
+ONCE = {"DeleteChannelSettings", "DeletePreference", "Erase", "ImportMessages"}
 ONCE |= {"ImportSession", "UpdateSession", "DeleteSession"}
 
 

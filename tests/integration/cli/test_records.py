@@ -26,7 +26,7 @@ def test_a_build_its_answer_and_what_is_said_of_it(chat):
     said = chat.run("feedback", context_id, "--rating", "4", "--user", "azriel", "--text", "不错")
     assert said.stdout == f"recorded for {context_id}: 0.75\n"
     table = chat.run("records", CHANNEL).stdout.splitlines()
-    assert table[0].split()[:2] == ["when", "channel"]
+    assert table[0].split()[:2] == ["when", "context"]
     assert "0.75 不错" in table[-1]
     assert context_id in table[-1]
     shown = chat.run("records", "--context", context_id).stdout

@@ -39,6 +39,7 @@ class EdgeApp:
     summaries: Any = None
     rooms: Any = field(default_factory=MagicMock)
     learning: Any = field(default_factory=MagicMock)
+    profiles: Any = field(default_factory=dict)
 
     async def warm_up(self) -> None:
         if self.on_warm_up is not None:

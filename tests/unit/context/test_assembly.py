@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from backscroll_sidecar.channels import line_cache
 from backscroll_sidecar.context import rendered_lines
-from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
+from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
 from backscroll_sidecar.context.rendered_lines import MOST_KEPT_CHARS
-from backscroll_sidecar.domain import Author, Category, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.domain import Author, Category, Overrides, Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.strategies import Messages

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from backscroll_sidecar.context.model import Overrides
-from backscroll_sidecar.domain import Author, Category, Fate, Reply, ReplyKind
+from backscroll_sidecar.domain import Author, Category, Fate, Overrides, Reply, ReplyKind
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Comparison, ModelFault, Similarities

@@ -20,6 +20,11 @@ SPECIAL = {
     "backscroll.v1.MediaPart.uri": "https://example.org/cat.png",
     "backscroll.v1.MediaPart.mime": "image/png",
     "backscroll.v1.Overrides.relevance_threshold": 0.5,
+    "backscroll.v1.ScoreWeights.reply_chain": 0.5,
+    "backscroll.v1.ScoreWeights.user_continuity": 0.5,
+    "backscroll.v1.ScoreWeights.time_decay": 0.5,
+    "backscroll.v1.ScoreWeights.mention_relation": 0.5,
+    "backscroll.v1.ScoreWeights.keyword_overlap": 0.5,
 }
 
 

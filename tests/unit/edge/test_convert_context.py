@@ -7,12 +7,13 @@ import pytest
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
-from backscroll_sidecar.context.model import BuildRequest, Overrides
+from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import (
     Author,
     AuthorKind,
     ChannelKey,
     Layout,
+    Overrides,
     SpeakerStyle,
     TimeStyle,
     TokenizerName,

@@ -531,6 +531,7 @@ class App:
     summaries: Any = None
     rooms: Any = MagicMock()
     learning: Any = MagicMock()
+    profiles: Any = MagicMock()
     builds: Any = None
     features: Any = None
 

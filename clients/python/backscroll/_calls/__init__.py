@@ -9,6 +9,12 @@ of the bot's own functions between them.
 
 from backscroll._calls.admin import list_events
 from backscroll._calls.batches import AnyImport, AnyMessage, Importer
+from backscroll._calls.channel_settings import (
+    delete_channel_settings,
+    get_channel_settings,
+    list_channel_settings,
+    set_channel_settings,
+)
 from backscroll._calls.chat import chat, stream_chat
 from backscroll._calls.context import build_context
 from backscroll._calls.feedback import get_usage_record, list_usage_records, record_feedback
@@ -94,6 +100,7 @@ __all__ = [
     "compact",
     "deadline_s",
     "delete",
+    "delete_channel_settings",
     "delete_preference",
     "delete_space",
     "edit_message",
@@ -102,12 +109,14 @@ __all__ = [
     "export_messages",
     "fork",
     "get_channel",
+    "get_channel_settings",
     "get_space",
     "get_thread",
     "get_usage_record",
     "go_on",
     "health",
     "import_session",
+    "list_channel_settings",
     "list_channels",
     "list_events",
     "list_members",
@@ -133,6 +142,7 @@ __all__ = [
     "say",
     "search",
     "session",
+    "set_channel_settings",
     "set_preference",
     "states",
     "stream_chat",

@@ -8,6 +8,74 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class ChannelSettings(_message.Message):
+    __slots__ = ("channel", "profile", "overrides", "collect_usage", "export_usage", "updated_at_ms")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    OVERRIDES_FIELD_NUMBER: _ClassVar[int]
+    COLLECT_USAGE_FIELD_NUMBER: _ClassVar[int]
+    EXPORT_USAGE_FIELD_NUMBER: _ClassVar[int]
+    UPDATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    profile: str
+    overrides: _context_pb2.Overrides
+    collect_usage: bool
+    export_usage: bool
+    updated_at_ms: int
+    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., export_usage: bool = ..., updated_at_ms: _Optional[int] = ...) -> None: ...
+
+class GetChannelSettingsRequest(_message.Message):
+    __slots__ = ("channel",)
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    def __init__(self, channel: _Optional[str] = ...) -> None: ...
+
+class GetChannelSettingsResponse(_message.Message):
+    __slots__ = ("settings",)
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    settings: ChannelSettings
+    def __init__(self, settings: _Optional[_Union[ChannelSettings, _Mapping]] = ...) -> None: ...
+
+class SetChannelSettingsRequest(_message.Message):
+    __slots__ = ("settings",)
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    settings: ChannelSettings
+    def __init__(self, settings: _Optional[_Union[ChannelSettings, _Mapping]] = ...) -> None: ...
+
+class SetChannelSettingsResponse(_message.Message):
+    __slots__ = ("settings",)
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    settings: ChannelSettings
+    def __init__(self, settings: _Optional[_Union[ChannelSettings, _Mapping]] = ...) -> None: ...
+
+class ListChannelSettingsRequest(_message.Message):
+    __slots__ = ("limit", "page_token")
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    page_token: str
+    def __init__(self, limit: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListChannelSettingsResponse(_message.Message):
+    __slots__ = ("settings", "next_page_token")
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    settings: _containers.RepeatedCompositeFieldContainer[ChannelSettings]
+    next_page_token: str
+    def __init__(self, settings: _Optional[_Iterable[_Union[ChannelSettings, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class DeleteChannelSettingsRequest(_message.Message):
+    __slots__ = ("channel",)
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    def __init__(self, channel: _Optional[str] = ...) -> None: ...
+
+class DeleteChannelSettingsResponse(_message.Message):
+    __slots__ = ("was_set",)
+    WAS_SET_FIELD_NUMBER: _ClassVar[int]
+    was_set: bool
+    def __init__(self, was_set: bool = ...) -> None: ...
+
 class UsageRecord(_message.Message):
     __slots__ = ("context_id", "channel", "user_id", "trigger_message_id", "context_message_ids", "reply_message_id", "llm_response", "user_feedback", "success_indicator", "candidates", "signals", "created_at_ms", "asked_at_ms", "profile", "policy_id", "probability", "explored", "seed", "experiment_id", "arm", "rung", "degradations", "token_count", "token_budget", "build_microseconds")
     CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]

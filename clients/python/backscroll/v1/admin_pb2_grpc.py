@@ -50,6 +50,26 @@ class AdminServiceStub(object):
                 request_serializer=backscroll_dot_v1_dot_admin__pb2.ListUsageRecordsRequest.SerializeToString,
                 response_deserializer=backscroll_dot_v1_dot_admin__pb2.ListUsageRecordsResponse.FromString,
                 _registered_method=True)
+        self.GetChannelSettings = channel.unary_unary(
+                '/backscroll.v1.AdminService/GetChannelSettings',
+                request_serializer=backscroll_dot_v1_dot_admin__pb2.GetChannelSettingsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_admin__pb2.GetChannelSettingsResponse.FromString,
+                _registered_method=True)
+        self.SetChannelSettings = channel.unary_unary(
+                '/backscroll.v1.AdminService/SetChannelSettings',
+                request_serializer=backscroll_dot_v1_dot_admin__pb2.SetChannelSettingsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_admin__pb2.SetChannelSettingsResponse.FromString,
+                _registered_method=True)
+        self.ListChannelSettings = channel.unary_unary(
+                '/backscroll.v1.AdminService/ListChannelSettings',
+                request_serializer=backscroll_dot_v1_dot_admin__pb2.ListChannelSettingsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_admin__pb2.ListChannelSettingsResponse.FromString,
+                _registered_method=True)
+        self.DeleteChannelSettings = channel.unary_unary(
+                '/backscroll.v1.AdminService/DeleteChannelSettings',
+                request_serializer=backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer(object):
@@ -81,6 +101,35 @@ class AdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetChannelSettings(self, request, context):
+        """GetChannelSettings returns what is set for a channel. Fails with CHANNEL_SETTINGS_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetChannelSettings(self, request, context):
+        """SetChannelSettings sets all of it, in the place of what was set before; builds that begin later go by it. Safe to retry.
+        Fails with MISSING_FIELD, UNKNOWN_PROFILE, INVALID_FIELD.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListChannelSettings(self, request, context):
+        """ListChannelSettings pages through the channels for which something is set, what was set last first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteChannelSettings(self, request, context):
+        """DeleteChannelSettings leaves a channel to the server's settings; where nothing is set is no error.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -98,6 +147,26 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.ListUsageRecords,
                     request_deserializer=backscroll_dot_v1_dot_admin__pb2.ListUsageRecordsRequest.FromString,
                     response_serializer=backscroll_dot_v1_dot_admin__pb2.ListUsageRecordsResponse.SerializeToString,
+            ),
+            'GetChannelSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetChannelSettings,
+                    request_deserializer=backscroll_dot_v1_dot_admin__pb2.GetChannelSettingsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_admin__pb2.GetChannelSettingsResponse.SerializeToString,
+            ),
+            'SetChannelSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetChannelSettings,
+                    request_deserializer=backscroll_dot_v1_dot_admin__pb2.SetChannelSettingsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_admin__pb2.SetChannelSettingsResponse.SerializeToString,
+            ),
+            'ListChannelSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListChannelSettings,
+                    request_deserializer=backscroll_dot_v1_dot_admin__pb2.ListChannelSettingsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_admin__pb2.ListChannelSettingsResponse.SerializeToString,
+            ),
+            'DeleteChannelSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteChannelSettings,
+                    request_deserializer=backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -182,6 +251,114 @@ class AdminService(object):
             '/backscroll.v1.AdminService/ListUsageRecords',
             backscroll_dot_v1_dot_admin__pb2.ListUsageRecordsRequest.SerializeToString,
             backscroll_dot_v1_dot_admin__pb2.ListUsageRecordsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetChannelSettings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/GetChannelSettings',
+            backscroll_dot_v1_dot_admin__pb2.GetChannelSettingsRequest.SerializeToString,
+            backscroll_dot_v1_dot_admin__pb2.GetChannelSettingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetChannelSettings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/SetChannelSettings',
+            backscroll_dot_v1_dot_admin__pb2.SetChannelSettingsRequest.SerializeToString,
+            backscroll_dot_v1_dot_admin__pb2.SetChannelSettingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListChannelSettings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/ListChannelSettings',
+            backscroll_dot_v1_dot_admin__pb2.ListChannelSettingsRequest.SerializeToString,
+            backscroll_dot_v1_dot_admin__pb2.ListChannelSettingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteChannelSettings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/DeleteChannelSettings',
+            backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsRequest.SerializeToString,
+            backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -46,6 +46,16 @@ class AdminServiceStub:
     """ListUsageRecords pages through the recorded builds, oldest first. Builds are recorded behind their answers, a moment
     later; this call waits for those that are queued.
     """
+    GetChannelSettings: _grpc.UnaryUnaryMultiCallable[_admin_pb2.GetChannelSettingsRequest, _admin_pb2.GetChannelSettingsResponse]
+    """GetChannelSettings returns what is set for a channel. Fails with CHANNEL_SETTINGS_NOT_FOUND."""
+    SetChannelSettings: _grpc.UnaryUnaryMultiCallable[_admin_pb2.SetChannelSettingsRequest, _admin_pb2.SetChannelSettingsResponse]
+    """SetChannelSettings sets all of it, in the place of what was set before; builds that begin later go by it. Safe to retry.
+    Fails with MISSING_FIELD, UNKNOWN_PROFILE, INVALID_FIELD.
+    """
+    ListChannelSettings: _grpc.UnaryUnaryMultiCallable[_admin_pb2.ListChannelSettingsRequest, _admin_pb2.ListChannelSettingsResponse]
+    """ListChannelSettings pages through the channels for which something is set, what was set last first."""
+    DeleteChannelSettings: _grpc.UnaryUnaryMultiCallable[_admin_pb2.DeleteChannelSettingsRequest, _admin_pb2.DeleteChannelSettingsResponse]
+    """DeleteChannelSettings leaves a channel to the server's settings; where nothing is set is no error."""
 
 @_typing.type_check_only
 class AdminServiceAsyncStub(AdminServiceStub):
@@ -65,6 +75,16 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """ListUsageRecords pages through the recorded builds, oldest first. Builds are recorded behind their answers, a moment
     later; this call waits for those that are queued.
     """
+    GetChannelSettings: _aio.UnaryUnaryMultiCallable[_admin_pb2.GetChannelSettingsRequest, _admin_pb2.GetChannelSettingsResponse]  # type: ignore[assignment]
+    """GetChannelSettings returns what is set for a channel. Fails with CHANNEL_SETTINGS_NOT_FOUND."""
+    SetChannelSettings: _aio.UnaryUnaryMultiCallable[_admin_pb2.SetChannelSettingsRequest, _admin_pb2.SetChannelSettingsResponse]  # type: ignore[assignment]
+    """SetChannelSettings sets all of it, in the place of what was set before; builds that begin later go by it. Safe to retry.
+    Fails with MISSING_FIELD, UNKNOWN_PROFILE, INVALID_FIELD.
+    """
+    ListChannelSettings: _aio.UnaryUnaryMultiCallable[_admin_pb2.ListChannelSettingsRequest, _admin_pb2.ListChannelSettingsResponse]  # type: ignore[assignment]
+    """ListChannelSettings pages through the channels for which something is set, what was set last first."""
+    DeleteChannelSettings: _aio.UnaryUnaryMultiCallable[_admin_pb2.DeleteChannelSettingsRequest, _admin_pb2.DeleteChannelSettingsResponse]  # type: ignore[assignment]
+    """DeleteChannelSettings leaves a channel to the server's settings; where nothing is set is no error."""
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
     """AdminService reads what the server has recorded of its own work. Every call is bound to the tenant of its credential."""
@@ -99,5 +119,39 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         """ListUsageRecords pages through the recorded builds, oldest first. Builds are recorded behind their answers, a moment
         later; this call waits for those that are queued.
         """
+
+    @_abc_1.abstractmethod
+    def GetChannelSettings(
+        self,
+        request: _admin_pb2.GetChannelSettingsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_pb2.GetChannelSettingsResponse, _abc.Awaitable[_admin_pb2.GetChannelSettingsResponse]]:
+        """GetChannelSettings returns what is set for a channel. Fails with CHANNEL_SETTINGS_NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def SetChannelSettings(
+        self,
+        request: _admin_pb2.SetChannelSettingsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_pb2.SetChannelSettingsResponse, _abc.Awaitable[_admin_pb2.SetChannelSettingsResponse]]:
+        """SetChannelSettings sets all of it, in the place of what was set before; builds that begin later go by it. Safe to retry.
+        Fails with MISSING_FIELD, UNKNOWN_PROFILE, INVALID_FIELD.
+        """
+
+    @_abc_1.abstractmethod
+    def ListChannelSettings(
+        self,
+        request: _admin_pb2.ListChannelSettingsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_pb2.ListChannelSettingsResponse, _abc.Awaitable[_admin_pb2.ListChannelSettingsResponse]]:
+        """ListChannelSettings pages through the channels for which something is set, what was set last first."""
+
+    @_abc_1.abstractmethod
+    def DeleteChannelSettings(
+        self,
+        request: _admin_pb2.DeleteChannelSettingsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_pb2.DeleteChannelSettingsResponse, _abc.Awaitable[_admin_pb2.DeleteChannelSettingsResponse]]:
+        """DeleteChannelSettings leaves a channel to the server's settings; where nothing is set is no error."""
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -268,7 +268,7 @@ SUMMARY_KIND_MODEL: SummaryKind
 SUMMARY_KIND_KEY_LINES: SummaryKind
 
 class Overrides(_message.Message):
-    __slots__ = ("use_intelligent_context", "max_context", "time_window_hours", "relevance_threshold", "sources", "max_chars_per_message", "recent_limit", "recent_floor", "decay_per_hour", "recency_half_life_minutes")
+    __slots__ = ("use_intelligent_context", "max_context", "time_window_hours", "relevance_threshold", "sources", "max_chars_per_message", "recent_limit", "recent_floor", "decay_per_hour", "recency_half_life_minutes", "weights")
     USE_INTELLIGENT_CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MAX_CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TIME_WINDOW_HOURS_FIELD_NUMBER: _ClassVar[int]
@@ -279,6 +279,7 @@ class Overrides(_message.Message):
     RECENT_FLOOR_FIELD_NUMBER: _ClassVar[int]
     DECAY_PER_HOUR_FIELD_NUMBER: _ClassVar[int]
     RECENCY_HALF_LIFE_MINUTES_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     use_intelligent_context: bool
     max_context: int
     time_window_hours: int
@@ -289,7 +290,22 @@ class Overrides(_message.Message):
     recent_floor: int
     decay_per_hour: float
     recency_half_life_minutes: float
-    def __init__(self, use_intelligent_context: bool = ..., max_context: _Optional[int] = ..., time_window_hours: _Optional[int] = ..., relevance_threshold: _Optional[float] = ..., sources: _Optional[_Iterable[str]] = ..., max_chars_per_message: _Optional[int] = ..., recent_limit: _Optional[int] = ..., recent_floor: _Optional[int] = ..., decay_per_hour: _Optional[float] = ..., recency_half_life_minutes: _Optional[float] = ...) -> None: ...
+    weights: ScoreWeights
+    def __init__(self, use_intelligent_context: bool = ..., max_context: _Optional[int] = ..., time_window_hours: _Optional[int] = ..., relevance_threshold: _Optional[float] = ..., sources: _Optional[_Iterable[str]] = ..., max_chars_per_message: _Optional[int] = ..., recent_limit: _Optional[int] = ..., recent_floor: _Optional[int] = ..., decay_per_hour: _Optional[float] = ..., recency_half_life_minutes: _Optional[float] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ...) -> None: ...
+
+class ScoreWeights(_message.Message):
+    __slots__ = ("reply_chain", "user_continuity", "time_decay", "mention_relation", "keyword_overlap")
+    REPLY_CHAIN_FIELD_NUMBER: _ClassVar[int]
+    USER_CONTINUITY_FIELD_NUMBER: _ClassVar[int]
+    TIME_DECAY_FIELD_NUMBER: _ClassVar[int]
+    MENTION_RELATION_FIELD_NUMBER: _ClassVar[int]
+    KEYWORD_OVERLAP_FIELD_NUMBER: _ClassVar[int]
+    reply_chain: float
+    user_continuity: float
+    time_decay: float
+    mention_relation: float
+    keyword_overlap: float
+    def __init__(self, reply_chain: _Optional[float] = ..., user_continuity: _Optional[float] = ..., time_decay: _Optional[float] = ..., mention_relation: _Optional[float] = ..., keyword_overlap: _Optional[float] = ...) -> None: ...
 
 class SystemPrompt(_message.Message):
     __slots__ = ("text", "is_template", "parameters")

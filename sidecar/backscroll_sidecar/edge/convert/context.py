@@ -13,8 +13,15 @@ import orjson
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
 from backscroll_sidecar.adapters.pictures import MOST_PICTURES, picture_of
-from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
-from backscroll_sidecar.domain import ChannelKey, MediaPart, Mention, ResponsePart
+from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    MediaPart,
+    Mention,
+    Overrides,
+    ResponsePart,
+    ScoreWeights,
+)
 from backscroll_sidecar.edge import limits
 from backscroll_sidecar.edge.convert.fields import (
     AUTHOR_VISIBILITY_WORDS,
@@ -184,12 +191,20 @@ def _pictures(given: Collection[message_pb2.MediaPart], field: str) -> tuple[Med
     return tuple(found)
 
 
-def _overrides(overrides: pb.Overrides, _: str) -> Overrides:
+def overrides_from_proto(overrides: pb.Overrides, where: str) -> Overrides:
+    """Overrides of a request or a channel, checked; `where`: the field they stand in."""
     given: dict[str, Any] = {}
     for field, value in overrides.ListFields():
         name = field.name
-        given[name] = _OVERRIDE_READERS[name](value, f"overrides.{name}")
+        given[name] = _OVERRIDE_READERS[name](value, f"{where}.{name}")
     return Overrides(**given)
+
+
+def _weights(weights: pb.ScoreWeights, where: str) -> ScoreWeights:
+    named = {field.name: value for field, value in weights.ListFields()}
+    return ScoreWeights(
+        **{name: _real(0, 1)(value, f"{where}.{name}") for name, value in named.items()}
+    )
 
 
 def _budget(token_budget: int, _: str) -> int:
@@ -293,6 +308,7 @@ _OVERRIDE_READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "recent_floor": _number(0, 100),
     "decay_per_hour": _real(0, 100),
     "recency_half_life_minutes": _real(0.1, 525_600),
+    "weights": _weights,
 }
 _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "channel": check_id,
@@ -306,7 +322,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "session_id": check_id,
     "self_ids": _ids,
     "profile": check_id,
-    "overrides": _overrides,
+    "overrides": overrides_from_proto,
     "layout": _word(LAYOUT_WORDS),
     "speaker_style": _word(SPEAKER_STYLE_WORDS),
     "time_style": _word(TIME_STYLE_WORDS),

@@ -57,6 +57,7 @@ LimitedRequest = (
     | pb.SearchMessagesRequest
     | admin_pb2.ListEventsRequest
     | admin_pb2.ListUsageRecordsRequest
+    | admin_pb2.ListChannelSettingsRequest
     | session_pb2.ListSpacesRequest
     | session_pb2.ListSessionsRequest
     | session_pb2.ListStatesRequest

@@ -173,6 +173,7 @@ PagedRequest = (
     | pb.ListChannelsRequest
     | admin_pb2.ListEventsRequest
     | admin_pb2.ListUsageRecordsRequest
+    | admin_pb2.ListChannelSettingsRequest
     | session_pb2.ListSpacesRequest
     | session_pb2.ListSessionsRequest
     | session_pb2.ListStatesRequest

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from backscroll.v1 import admin_pb2 as pb
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
+from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.built import recorded_event
+from backscroll_sidecar.edge.convert.channel_settings import (
+    settings_from_proto,
+    settings_to_proto,
+)
 from backscroll_sidecar.edge.convert.fields import check_count, check_id, required_id
 from backscroll_sidecar.edge.convert.history import limit_of
-from backscroll_sidecar.edge.convert.pages import page_position, page_token
+from backscroll_sidecar.edge.convert.pages import page_name, page_position, page_token
 from backscroll_sidecar.edge.convert.usage import usage_query, usage_to_proto
 from backscroll_sidecar.edge.limits import MAX_ANSWER_BYTES, MAX_EVENT_TYPES
 from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
 from backscroll_sidecar.learning.usage import UsageReads
 from backscroll_sidecar.ports import EventQuery, RecordedEvent
 
@@ -26,9 +34,17 @@ class AdminServicer:
 
     SERVICE = pb.DESCRIPTOR.services_by_name["AdminService"]
 
-    def __init__(self, history: HistoryService, usage: UsageReads) -> None:
+    def __init__(
+        self,
+        history: HistoryService,
+        usage: UsageReads,
+        channel_settings: ChannelSettingsService,
+        profiles: Mapping[str, Profile],
+    ) -> None:
         self._history = history
         self._usage = usage
+        self._channel_settings = channel_settings
+        self._profiles = profiles
 
     async def list_events(self, request: pb.ListEventsRequest, call: Call) -> pb.ListEventsResponse:
         """Page through what was recorded of a channel."""
@@ -71,6 +87,53 @@ class AdminServicer:
                 break
             answer.records.append(told)
         return answer
+
+    async def get_channel_settings(
+        self, request: pb.GetChannelSettingsRequest, call: Call
+    ) -> pb.GetChannelSettingsResponse:
+        """What is set for a channel."""
+        found = await self._channel_settings.get(_key(request.channel, call))
+        return pb.GetChannelSettingsResponse(settings=settings_to_proto(found))
+
+    async def set_channel_settings(
+        self, request: pb.SetChannelSettingsRequest, call: Call
+    ) -> pb.SetChannelSettingsResponse:
+        """Set it, after its commit."""
+        channel, settings = settings_from_proto(request, self._profiles)
+        key = ChannelKey(call.tenant, channel)
+        stored = await self._channel_settings.set(key, settings, call.deadline_s)
+        return pb.SetChannelSettingsResponse(settings=settings_to_proto(stored))
+
+    async def list_channel_settings(
+        self, request: pb.ListChannelSettingsRequest, call: Call
+    ) -> pb.ListChannelSettingsResponse:
+        """Page through what is set, the newest first."""
+        limit = limit_of(request)
+        place = page_name(request)
+        before = None if place is None else _place(place)
+        found = await self._channel_settings.list(call.tenant, limit + 1, before)
+        answer = pb.ListChannelSettingsResponse(settings=map(settings_to_proto, found[:limit]))
+        if len(found) > limit:
+            last = found[limit - 1]
+            answer.next_page_token = page_token(request, f"{last.updated_at_ms} {last.number}")
+        return answer
+
+    async def delete_channel_settings(
+        self, request: pb.DeleteChannelSettingsRequest, call: Call
+    ) -> pb.DeleteChannelSettingsResponse:
+        """Leave a channel to the server's settings."""
+        key = _key(request.channel, call)
+        was_set = await self._channel_settings.delete(key, call.deadline_s)
+        return pb.DeleteChannelSettingsResponse(was_set=was_set)
+
+
+def _key(channel: str, call: Call) -> ChannelKey:
+    return ChannelKey(call.tenant, required_id(channel, "channel"))
+
+
+def _place(name: str) -> tuple[int, int]:
+    at_ms, number = name.split()
+    return int(at_ms), int(number)
 
 
 def _query(request: pb.ListEventsRequest, limit: int) -> EventQuery:

@@ -1,0 +1,129 @@
+"""What is set for channels while the server runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from backscroll._calls.plan import Call, Listing, Plan
+from backscroll._encode import encode
+from backscroll.v1 import admin_pb2, context_pb2
+from backscroll.values import Overrides
+
+_PAGE = 100
+
+
+def get_channel_settings(
+    channel: str, *, timeout_s: float | None = None
+) -> Plan[admin_pb2.ChannelSettings]:
+    """Return what is set for a channel.
+
+    Raises
+    ------
+    NotFound
+        If nothing is set for it, with reason CHANNEL_SETTINGS_NOT_FOUND.
+
+    Examples
+    --------
+    >>> _ = client.set_channel_settings("room", profile="classic")
+    >>> client.get_channel_settings("room").profile
+    'classic'
+    """
+    response: admin_pb2.GetChannelSettingsResponse = yield Call(
+        "GetChannelSettings",
+        encode(admin_pb2.GetChannelSettingsRequest, channel=channel),
+        timeout_s,
+    )
+    return response.settings
+
+
+def set_channel_settings(
+    channel: str,
+    *,
+    profile: str = "",
+    overrides: Overrides | Mapping[str, Any] | context_pb2.Overrides | None = None,
+    collect_usage: bool | None = None,
+    export_usage: bool | None = None,
+    timeout_s: float | None = None,
+) -> Plan[admin_pb2.ChannelSettings]:
+    """Set what holds in a channel, in the place of what was set before. Builds that begin later go by it.
+
+    Parameters
+    ----------
+    channel
+        Where it holds.
+    profile
+        Where a request and its bot name none. Empty: what the server's configuration says.
+    overrides
+        Settings of the profile; those of a request come before them, one by one.
+    collect_usage
+        False: builds of the channel are not recorded. None: they are.
+    export_usage
+        False: its records stay out of exports for training. None: they do not.
+    timeout_s
+        Deadline of the call. None: the client's.
+
+    Raises
+    ------
+    InvalidRequest
+        With reason UNKNOWN_PROFILE, or for a value out of its range.
+
+    Examples
+    --------
+    >>> client.set_channel_settings("room", overrides=Overrides(max_context=5)).channel
+    'room'
+    """
+    settings = encode(
+        admin_pb2.ChannelSettings,
+        channel=channel,
+        profile=profile,
+        overrides=Overrides(**overrides) if isinstance(overrides, Mapping) else overrides,
+        collect_usage=collect_usage,
+        export_usage=export_usage,
+    )
+    response: admin_pb2.SetChannelSettingsResponse = yield Call(
+        "SetChannelSettings", admin_pb2.SetChannelSettingsRequest(settings=settings), timeout_s
+    )
+    return response.settings
+
+
+def list_channel_settings(
+    *, limit: int | None = None, page_size: int | None = None, timeout_s: float | None = None
+) -> Listing[admin_pb2.ChannelSettings]:
+    """Iterate over the channels for which something is set, what was set last first.
+
+    Examples
+    --------
+    >>> _ = client.set_channel_settings("room", profile="classic")
+    >>> [one.channel for one in client.list_channel_settings(limit=1)]
+    ['room']
+    """
+    request = encode(admin_pb2.ListChannelSettingsRequest, limit=page_size)
+    left = limit
+    while left is None or left > 0:
+        if left is not None:
+            request.limit = min(left, page_size or _PAGE)
+        page: admin_pb2.ListChannelSettingsResponse = yield Call(
+            "ListChannelSettings", request, timeout_s
+        )
+        yield page.settings[:left]
+        if not page.next_page_token:
+            return
+        left = None if left is None else left - len(page.settings)
+        request.page_token = page.next_page_token
+
+
+def delete_channel_settings(channel: str, *, timeout_s: float | None = None) -> Plan[bool]:
+    """Leave a channel to the server's settings, and say whether anything was set.
+
+    Examples
+    --------
+    >>> client.delete_channel_settings("room")
+    False
+    """
+    response: admin_pb2.DeleteChannelSettingsResponse = yield Call(
+        "DeleteChannelSettings",
+        encode(admin_pb2.DeleteChannelSettingsRequest, channel=channel),
+        timeout_s,
+    )
+    return response.was_set

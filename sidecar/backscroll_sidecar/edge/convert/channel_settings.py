@@ -1,0 +1,62 @@
+"""Settings of channels on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from backscroll.v1 import admin_pb2, context_pb2
+from backscroll_sidecar.context.profiles import Profile, find_profile
+from backscroll_sidecar.domain import ChannelSettings, Overrides
+from backscroll_sidecar.edge.convert.context import overrides_from_proto
+from backscroll_sidecar.edge.convert.fields import check_id, missing, required_id
+from backscroll_sidecar.learning.channel_settings import SetChannel
+
+
+def settings_from_proto(
+    request: admin_pb2.SetChannelSettingsRequest, profiles: Mapping[str, Profile]
+) -> tuple[str, ChannelSettings]:
+    """A channel and what is to be set for it, checked; `profiles`: those there are."""
+    if not request.HasField("settings"):
+        raise missing("settings")
+    given = request.settings
+    channel = required_id(given.channel, "settings.channel")
+    profile = check_id(given.profile, "settings.profile")
+    if profile:
+        find_profile(profiles, profile, "settings.profile")
+    return channel, ChannelSettings(
+        profile,
+        overrides_from_proto(given.overrides, "settings.overrides"),
+        given.collect_usage if given.HasField("collect_usage") else True,
+        given.export_usage if given.HasField("export_usage") else True,
+    )
+
+
+def settings_to_proto(one: SetChannel) -> admin_pb2.ChannelSettings:
+    """What is set, as callers read it."""
+    settings = one.settings
+    told = admin_pb2.ChannelSettings(
+        channel=one.channel,
+        profile=settings.profile,
+        collect_usage=settings.collects_usage,
+        export_usage=settings.exports_usage,
+        updated_at_ms=one.updated_at_ms,
+    )
+    if settings.overrides != Overrides():
+        told.overrides.CopyFrom(_overrides_to_proto(settings.overrides))
+    return told
+
+
+def _overrides_to_proto(overrides: Overrides) -> context_pb2.Overrides:
+    given = _set_fields(msgspec.structs.asdict(overrides))
+    weights = _set_fields(msgspec.structs.asdict(given.pop("weights")))
+    told = context_pb2.Overrides(**given)
+    if weights:
+        told.weights.CopyFrom(context_pb2.ScoreWeights(**weights))
+    return told
+
+
+def _set_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, ())}

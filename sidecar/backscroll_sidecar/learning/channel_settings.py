@@ -1,0 +1,112 @@
+"""What is set for channels while the server runs, kept in memory because every build asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from backscroll_sidecar.domain import ChannelKey, ChannelSettings
+from backscroll_sidecar.errors import NotFound, Reason
+from backscroll_sidecar.learning.feedback import Submit
+from backscroll_sidecar.ports import Applied, Clock, HistoryReader, RecordChange, StoredRecord
+
+KIND = "channel_settings"
+PAGE = 1_000
+USUAL = ChannelSettings()
+_decode = msgspec.json.Decoder(ChannelSettings, strict=False).decode
+
+
+@dataclass(frozen=True, slots=True)
+class SetChannel:
+    """What is set for a channel, and since when."""
+
+    channel: str
+    settings: ChannelSettings
+    updated_at_ms: int
+    number: int
+
+
+class ChannelSettingsService:
+    """Keeps settings of channels and remembers them; one of the writer's publishers. Safe from any task of one loop.
+
+    `deadline_s` is as `Writer.submit` takes it.
+    """
+
+    def __init__(self, reader: HistoryReader, submit: Submit, clock: Clock) -> None:
+        self._reader = reader
+        self._submit = submit
+        self._clock = clock
+        self._known: dict[str, dict[str, ChannelSettings]] = {}
+        """By tenant and channel: all that are set."""
+        self._changes = 0
+
+    # --- what builds ask ---------------------------------------------------------------------------
+
+    def known(self, key: ChannelKey) -> ChannelSettings | None:
+        """What is set for a channel, else the usual; None: `read` it."""
+        of_tenant = self._known.get(key.tenant)
+        return None if of_tenant is None else of_tenant.get(key.channel, USUAL)
+
+    async def read(self, key: ChannelKey) -> ChannelSettings:
+        """The same from the store. Raises `StoreUnavailable`."""
+        changes = self._changes
+        found: dict[str, ChannelSettings] = {}
+        before: tuple[int, int] | None = None
+        while page := await self._page(key.tenant, before):
+            found |= {one.channel: _decode(one.body) for one in page}
+            before = (page[-1].updated_at_ms, page[-1].number)
+        if changes == self._changes:  # else what was read may be older than what was answered
+            self._known[key.tenant] = found
+        return found.get(key.channel, USUAL)
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        """Forget what changed."""
+        if applied.is_erasure or any(one.kind == KIND for one in applied.records):
+            self._changes += 1
+            self._known.pop(key.tenant, None)
+
+    # --- what callers ask --------------------------------------------------------------------------
+
+    async def get(self, key: ChannelKey) -> SetChannel:
+        """What is set for a channel. Raises `NotFound`, `StoreUnavailable`."""
+        found = await self._reader.record(key, KIND, "", "", self._clock.now_ms())
+        if found is None:
+            raise NotFound(
+                "nothing is set for this channel",
+                field="channel",
+                reason=Reason.CHANNEL_SETTINGS_NOT_FOUND,
+            )
+        return _set(found)
+
+    async def set(
+        self, key: ChannelKey, settings: ChannelSettings, deadline_s: float | None = None
+    ) -> SetChannel:
+        """Set it, in the place of what was set before."""
+        body = msgspec.json.encode(settings)
+        await self._submit(
+            RecordChange(key, KIND, "", body, at_ms=self._clock.now_ms()), deadline_s
+        )
+        return await self.get(key)
+
+    async def delete(self, key: ChannelKey, deadline_s: float | None = None) -> bool:
+        """Leave the channel to the server's settings; whether anything was set."""
+        change = RecordChange(key, KIND, "", None, at_ms=self._clock.now_ms())
+        return bool((await self._submit(change, deadline_s)).deleted_records)
+
+    async def list(
+        self, tenant: str, limit: int, before: tuple[int, int] | None = None
+    ) -> Sequence[SetChannel]:
+        """A page, what was set last first; `before`: behind the one of this time and number."""
+        return [_set(one) for one in await self._page(tenant, before, limit)]
+
+    async def _page(
+        self, tenant: str, before: tuple[int, int] | None, limit: int = PAGE
+    ) -> Sequence[StoredRecord]:
+        now_ms = self._clock.now_ms()
+        return await self._reader.updated_records(tenant, KIND, now_ms, limit, before=before)
+
+
+def _set(record: StoredRecord) -> SetChannel:
+    return SetChannel(record.channel, _decode(record.body), record.updated_at_ms, record.number)
