@@ -30,8 +30,8 @@ _RETRY_BUFFER_BYTES = 4 * 2**20
 
 # What is safe to repeat. Left out: Erase, DeletePreference and DeleteChannelSettings (a repetition would say that
 # nothing was there), ImportMessages and ImportSession (too much to hold; send it again), StreamChat and Chat (they call
-# a model), DeleteSession (as Erase), UpdateSession (a mode would begin twice). Rooms name sessions, rounds and moves by ids of
-# their own, so that a repetition is known for one.
+# a model), DeleteSession (as Erase), UpdateSession (a mode would begin twice). Rooms name sessions, rounds and moves by
+# ids of their own, so that a repetition is known for one.
 RETRIED: Mapping[str, tuple[str, ...]] = {
     "backscroll.v1.AdminService": (
         "GetChannelSettings",

@@ -85,6 +85,8 @@ async def serving(
             preferences=real.preferences,
             summaries=real.summaries,
             rooms=real.rooms,
+            learning=real.learning,
+            profiles=real.profiles,
         )
         records: list[CallRecord] = []
         running = await start_server(app, listen=[listen], observe=records.append, **options)
