@@ -129,6 +129,7 @@ async def test_reflection_lists_and_gives_files(client: Client) -> None:
     assert [one.name for one in listed.list_services_response.service] == [
         "backscroll.v1.AdminService",
         "backscroll.v1.ContextService",
+        "backscroll.v1.FeedbackService",
         "backscroll.v1.HistoryService",
         "backscroll.v1.PreferenceService",
         "backscroll.v1.SessionService",
