@@ -131,6 +131,17 @@ def flags_of(text: str) -> int:
     return bits
 
 
+_THANKS = frozenset(_WORDS["thanks"].split())
+_THANKS_IN_CHINESE = re.compile(_CHINESE["thanks"])
+
+
+def thanks(body: str) -> bool:
+    """Whether a text, in lower case and without an address, has a word of thanks. O(n)."""
+    if not _THANKS.isdisjoint(_ASCII_WORD.findall(body)) or "thank you" in body or "3q" in body:
+        return True
+    return not body.isascii() and _THANKS_IN_CHINESE.search(body) is not None
+
+
 def _script_of(body: str) -> int:
     """The bit of the script. Of a line in several not the alphabet's: terms and commands are written in that."""
     if not body.isascii():
