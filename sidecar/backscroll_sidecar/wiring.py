@@ -247,7 +247,10 @@ async def _assemble(
     summaries = Summaries(compactor, compaction)
     stack.push_async_callback(summaries.close)
     publishers.add(
-        summaries, learning.channel_settings, directory := SessionDirectory(store, clock)
+        summaries,
+        learning.channel_settings,
+        learning.follow_ups,
+        directory := SessionDirectory(store, clock),
     )
     opening = Opening(
         channels, store, analyzer, building, clock, preferences, summaries, directory,

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
 from backscroll_sidecar.learning.feedback import FeedbackService
+from backscroll_sidecar.learning.follow_ups import FollowUps
 from backscroll_sidecar.learning.recorder import NoUsage, OfferedTo, UsageRecorder
 from backscroll_sidecar.learning.usage import UsageReads
 from backscroll_sidecar.ports import Applied, Change, Clock, HistoryReader
@@ -29,6 +30,7 @@ class Learning:
     usage: UsageReads
     feedback: FeedbackService
     channel_settings: ChannelSettingsService
+    follow_ups: FollowUps
 
     @classmethod
     @asynccontextmanager
@@ -37,13 +39,18 @@ class Learning:
     ) -> AsyncIterator[Learning]:
         """Put them together; at the end what waits is handed to the writer. Without `collects` nothing is recorded."""
         recorder = UsageRecorder(writer) if collects else NoUsage()
+        follow_ups = FollowUps(reader, writer.submit, clock)
         await recorder.start()
+        if collects:
+            await follow_ups.start()
         try:
             yield cls(
                 recorder,
                 UsageReads(reader, recorder.flush),
                 FeedbackService(reader, recorder.flush, writer.submit, clock),
                 ChannelSettingsService(reader, writer.submit, clock),
+                follow_ups,
             )
         finally:
+            await follow_ups.close()
             await recorder.close()

@@ -183,12 +183,14 @@ class UsageChange(msgspec.Struct, frozen=True):
 class SignalChange(msgspec.Struct, frozen=True):
     """Keep what says how good an answer was, where the build of `context_id` is recorded; else nothing.
 
-    One of the same kind, user and message replaces the one before.
+    One of the same kind, user and message replaces the one before. With `is_reading` they are all that was read from
+    messages: what was read before goes.
     """
 
     key: ChannelKey
     context_id: str
     signals: tuple[Signal, ...]
+    is_reading: bool = False
 
 
 class VectorsChange(msgspec.Struct, frozen=True):

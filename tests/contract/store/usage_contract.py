@@ -172,6 +172,19 @@ class UsageContract:
         ]
         assert list(told) == ["c1"]
 
+    async def test_what_is_read_replaces_what_was_read(self, store: HistoryStore) -> None:
+        thanks = signal(kind=SignalKind.THANKED, message_id="m")
+        await store.apply([usage("c1"), tell("c1", signal(), thanks)])
+        again = replace(tell("c1", replace(thanks, message_id="m2")), is_reading=True)
+        await store.apply([again])
+        told = await store.signals(TENANT, ["c1"])
+        assert [(one.kind, one.message_id) for one in told["c1"]] == [
+            ("feedback", ""),
+            ("thanked", "m2"),
+        ]
+        await store.apply([replace(tell("c1"), is_reading=True)])
+        assert [one.kind for one in (await store.signals(TENANT, ["c1"]))["c1"]] == ["feedback"]
+
     async def test_feedback_to_what_is_not_recorded_is_not_kept(self, store: HistoryStore) -> None:
         await store.apply([usage("c1"), tell("unknown", signal())])
         await store.apply([tell("c1", signal(), key=OTHER_ROOM)])

@@ -73,6 +73,9 @@ class UsageTable:
         if key not in self._records or self._records[key].channel != change.key.channel:
             return
         kept = self._signals.setdefault(key, {})
+        if change.is_reading:
+            for read in [name for name in kept if name[0] is not SignalKind.FEEDBACK]:
+                del kept[read]
         kept.update({(one.kind, one.user_id, one.message_id): one for one in change.signals})
         self._sum_up(key)
 

@@ -59,6 +59,8 @@ def write(connection: sqlite3.Connection, plan: Plan) -> None:
         statement = sql.JOIN_ANSWER if one.context_id else sql.JOIN_REPLY
         connection.execute(statement, (*one.here, name, one.seq))
     if plan.signals:
+        readings = {(*one.key, one.context_id) for one in plan.signals if one.is_reading}
+        many(sql.DROP_READ_SIGNALS, sorted(readings))
         many(sql.PUT_SIGNAL, [row for change in plan.signals for row in _encode_signals(change)])
         about = {(*change.key, change.context_id) for change in plan.signals}
         many(sql.SUM_UP, sorted(about))

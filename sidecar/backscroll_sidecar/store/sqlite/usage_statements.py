@@ -43,6 +43,9 @@ ON CONFLICT (tenant, channel, context_id, kind, user_id, message_id) DO UPDATE S
     value = excluded.value, confidence = excluded.confidence, rating = excluded.rating, text = excluded.text,
     at_ms = excluded.at_ms
 """
+DROP_READ_SIGNALS = """
+DELETE FROM signals WHERE tenant = ? AND channel = ? AND context_id = ? AND kind <> 'feedback'
+"""
 # Of what was said in as many words: the newest text, the mean of the values.
 SUM_UP = """
 UPDATE usage_records INDEXED BY usage_records_by_context SET
