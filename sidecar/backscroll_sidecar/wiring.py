@@ -71,6 +71,7 @@ from backscroll_sidecar.vectors.service import Vectors
 
 log = logging.getLogger(__name__)
 
+DAY_MS = 24 * 3_600_000
 WRITER_GRACE_S = 10.0
 """Seconds that queued messages get to become durable when the server stops."""
 
@@ -233,7 +234,13 @@ async def _assemble(
     analyzer = analyze.Analyzer()
     events: EventSink = writer if settings.memory.enable_async_data_collection else NoEvents()
     learning = await stack.enter_async_context(
-        Learning.open(store, writer, clock, collects=settings.memory.enable_async_data_collection)
+        Learning.open(
+            store,
+            writer,
+            clock,
+            collects=settings.memory.enable_async_data_collection,
+            keep_ms=settings.usage_days * DAY_MS,
+        )
     )
     own = own_strategies(settings)
     sources = _sources(own, stages, embedding, recorder)

@@ -282,6 +282,10 @@ class Settings(_Section):
         description="Bytes that channels may take in memory, 1 MiB and up. One channel that takes more alone stays "
         "beside the others: the one such used last.",
     )
+    usage_days: int = Field(
+        default=90, ge=0, le=36_500,
+        description="Days that recorded builds are kept, with what was said of them. 0: for good.",
+    )  # fmt: skip
     preload_seconds: float = Field(
         default=0.25, ge=0, le=60,
         description="Longest that a start takes to load the channels used last, so that the first to ask there does "

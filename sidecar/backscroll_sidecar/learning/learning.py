@@ -35,10 +35,10 @@ class Learning:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, reader: HistoryReader, writer: ChangesTo, clock: Clock, *, collects: bool
+        cls, reader: HistoryReader, writer: ChangesTo, clock: Clock, *, collects: bool, keep_ms: int
     ) -> AsyncIterator[Learning]:
         """Put them together; at the end what waits is handed to the writer. Without `collects` nothing is recorded."""
-        recorder = UsageRecorder(writer) if collects else NoUsage()
+        recorder = UsageRecorder(writer, keep_ms) if collects else NoUsage()
         follow_ups = FollowUps(reader, writer.submit, clock)
         await recorder.start()
         if collects:

@@ -43,7 +43,7 @@ class _Noted(NamedTuple):
 
 
 class UsageRecorder:
-    """A `UsageSink`. Belongs to one event loop.
+    """A `UsageSink`. Belongs to one event loop. Records older than `keep_ms` go as others come; 0: they stay.
 
     Attributes
     ----------
@@ -51,8 +51,9 @@ class UsageRecorder:
         something failed.
     """
 
-    def __init__(self, writer: OfferedTo) -> None:
+    def __init__(self, writer: OfferedTo, keep_ms: int = 0) -> None:
         self._writer = writer
+        self._keep_ms = keep_ms
         self._queued: OrderedDict[str, _Noted] = OrderedDict()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -116,7 +117,9 @@ class UsageRecorder:
 
     def _offer(self, noted: _Noted) -> None:
         try:
-            change = UsageChange(noted.key, noted.make(), TurnMark(noted.since))
+            record, keep_ms = noted.make(), self._keep_ms
+            over_ms = record.created_at_ms - keep_ms if keep_ms else 0
+            change = UsageChange(noted.key, record, TurnMark(noted.since), over_ms)
             is_taken = self._writer.offer(change)
         except Exception:
             log.exception("a build could not be recorded")

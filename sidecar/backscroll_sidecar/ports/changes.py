@@ -172,12 +172,13 @@ class RecordChange(msgspec.Struct, frozen=True):
 
 class UsageChange(msgspec.Struct, frozen=True):
     """Record a build of a channel; one of a known context id changes nothing. An answer that is there already is its
-    own.
+    own. Takes a few of the tenant's along that are older than `drops_before_ms`.
     """
 
     key: ChannelKey
     record: UsageRecord
     turn: TurnMark | None = None
+    drops_before_ms: int = 0
 
 
 class SignalChange(msgspec.Struct, frozen=True):

@@ -214,6 +214,16 @@ class UsageContract:
         assert await ids(store) == ["c3"]
         assert await store.signals(TENANT, ["c1"]) == {}
 
+    async def test_old_records_go_as_others_come(self, store: HistoryStore) -> None:
+        await store.apply([usage(f"old{n}", at=n) for n in range(20)])
+        await store.apply([usage("x", key=ChannelKey("other", "room")), tell("old0", signal())])
+        await store.apply([replace(usage("c1", at=1_000), drops_before_ms=NOON_MS + 19)])
+        assert await ids(store) == ["old16", "old17", "old18", "old19", "c1"]
+        assert await store.signals(TENANT, ["old0"]) == {}
+        await store.apply([replace(usage("c2", at=1_000), drops_before_ms=NOON_MS + 19)])
+        assert await ids(store) == ["old19", "c1", "c2"]
+        assert len(await store.usage_records("other")) == 1
+
     async def test_an_erased_answer_is_forgotten(self, store: HistoryStore) -> None:
         await put(store, message("q"))
         await store.apply([usage("c1", "q"), reply("a", "q")])

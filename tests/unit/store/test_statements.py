@@ -34,6 +34,7 @@ WITHOUT_CHANNEL = {
     "RECORD_OF_CONTEXT": "a build of the tenant, whatever its channel",
     "RECORDS_OF_TENANT_OLDEST_FIRST": "the builds of a tenant, in whatever channel; what is returned says which",
     "RECORDS_OF_TENANT_NEWEST_FIRST": "the same",
+    "OVER": "the oldest builds of a tenant, in whatever channel; what is returned says which",
     "SIGNALS": "of builds of the tenant, whatever their channels",
 }
 KEYED_WITHOUT_CHANNEL = {

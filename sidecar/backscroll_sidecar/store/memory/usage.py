@@ -16,7 +16,7 @@ from backscroll_sidecar.ports import (
     UsageChange,
     UsageQuery,
 )
-from backscroll_sidecar.store.facts import Answer, MessageRow, Place, Plan
+from backscroll_sidecar.store.facts import PURGED_AT_ONCE, Answer, MessageRow, Place, Plan
 
 SignalKey = tuple[SignalKind, str, str]
 """Kind, user and message."""
@@ -37,6 +37,8 @@ class UsageTable:
         """What a run did; `rows`: all messages of the channels that are in it."""
         for change in plan.usage:
             self._put(change, rows.get(change.key, ()))
+        for tenant, ms in {one.key.tenant: one.drops_before_ms for one in plan.usage}.items():
+            self._drop_old(tenant, ms, PURGED_AT_ONCE * len(plan.usage))
         for answer in plan.answers:
             self._join(answer)
         for told in plan.signals:
@@ -53,6 +55,16 @@ class UsageTable:
         self._records[key] = StoredUsage(
             self._count, change.key.channel, change.record, max(answers, default=None)
         )
+
+    def _drop_old(self, tenant: str, before_ms: int, limit: int) -> None:
+        old = [
+            (one.record.created_at_ms, key)
+            for key, one in self._records.items()
+            if key[0] == tenant and one.record.created_at_ms < before_ms
+        ]
+        for _, key in sorted(old)[:limit]:
+            del self._records[key]
+            self._signals.pop(key, None)
 
     def _join(self, answer: Answer) -> None:
         tenant, channel = answer.here

@@ -23,7 +23,7 @@ from backscroll_sidecar.ports import (
     UsageQuery,
     UsageRecord,
 )
-from backscroll_sidecar.store.facts import Named, Plan
+from backscroll_sidecar.store.facts import PURGED_AT_ONCE, Named, Plan
 from backscroll_sidecar.store.sqlite import usage_statements as sql
 from backscroll_sidecar.store.sqlite.encoding import Row, wanted
 
@@ -54,6 +54,7 @@ def write(connection: sqlite3.Connection, plan: Plan) -> None:
     many = connection.executemany
     if plan.usage:
         many(sql.PUT_RECORD, map(_encode_record, plan.usage))
+        _drop_old(connection, plan)
     for one in plan.answers:
         name = one.context_id or one.trigger_message_id
         statement = sql.JOIN_ANSWER if one.context_id else sql.JOIN_REPLY
@@ -66,6 +67,16 @@ def write(connection: sqlite3.Connection, plan: Plan) -> None:
         many(sql.SUM_UP, sorted(about))
     if plan.emptied:
         _drop_signals_of(connection, wanted(plan.emptied))
+
+
+def _drop_old(connection: sqlite3.Connection, plan: Plan) -> None:
+    before_ms = {change.key.tenant: change.drops_before_ms for change in plan.usage}
+    for tenant, ms in before_ms.items():
+        limit = PURGED_AT_ONCE * len(plan.usage)
+        over = connection.execute(sql.OVER, (tenant, ms, limit)).fetchall() if ms > 0 else ()
+        gone = [(tenant, channel, context_id) for channel, context_id in over]
+        connection.executemany(sql.DELETE_SIGNALS, gone)
+        connection.executemany(sql.DELETE_USAGE, gone)
 
 
 def _encode_record(change: UsageChange) -> Row:

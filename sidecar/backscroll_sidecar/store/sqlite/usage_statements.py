@@ -60,6 +60,12 @@ UPDATE usage_records INDEXED BY usage_records_by_context SET
 WHERE tenant = ?1 AND channel = ?2 AND context_id = ?3
 """
 
+# The oldest of a tenant that are over.
+OVER = """
+SELECT channel, context_id FROM usage_records INDEXED BY usage_records_by_time
+WHERE tenant = ? AND created_at_ms < ? ORDER BY created_at_ms LIMIT ?
+"""
+
 # --- erasing -------------------------------------------------------------------------------------
 
 _RECORD = "tenant = ? AND channel = ?"
