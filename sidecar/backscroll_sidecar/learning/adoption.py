@@ -280,6 +280,8 @@ def _gains(gain: Comparison) -> dict[str, float]:
 def _agree(gain: Comparison, rules: AdoptionRules) -> bool:
     """All on one side of 0, and no further apart than the rules or chance permit."""
     values = _gains(gain).values()
+    if not all(map(math.isfinite, values)):
+        return False
     width = gain.doubly_robust.upper - gain.doubly_robust.lower
     is_near = max(values) - min(values) <= max(rules.most_disagreement, width)
     return is_near and (min(values) > 0.0 or max(values) < 0.0)

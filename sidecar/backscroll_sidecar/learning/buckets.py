@@ -99,6 +99,8 @@ class Experiment:
         Hashed with the id.
     bucket_version : int
         Not negative. Hashed, too: another one shuffles everybody anew, on purpose.
+    ranges : pairs of ints, not given
+        The steps in use of each arm, in their order: the first, and the one behind the last.
 
     Raises
     ------
@@ -114,6 +116,7 @@ class Experiment:
     denied: frozenset[str] = frozenset()
     salt: str = ""
     bucket_version: int = 1
+    ranges: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
     _starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -136,15 +139,11 @@ class Experiment:
         size = STEPS - round(self.holdout * STEPS)
         parts = accumulate(weights.tolist(), initial=0.0)
         starts = tuple(round(part / float(weights.sum()) * size) for part in parts)
-        object.__setattr__(self, "_starts", starts)
-
-    @property
-    def ranges(self) -> tuple[tuple[int, int], ...]:
-        """The steps in use of each arm, in their order: the first, and the one behind the last."""
-        return tuple(
-            (start, start + round(self.coverage * (end - start)))
-            for start, end in pairwise(self._starts)
+        ranges = (
+            (start, start + round(self.coverage * (end - start))) for start, end in pairwise(starts)
         )
+        object.__setattr__(self, "_starts", starts)
+        object.__setattr__(self, "ranges", tuple(ranges))
 
     def step_of(self, channel: str) -> int:
         """Return a channel's step, from 0 to 9,999."""

@@ -7,6 +7,7 @@ the same width p with worths of 0, which are never drawn.
 
 from __future__ import annotations
 
+import math
 from itertools import permutations
 
 import numpy as np
@@ -16,12 +17,16 @@ from backscroll_scoring.arrays import Bool, Float64, Int64
 MOST_SLOTS = 3
 """So many draws at most: the probability of a set sums its orders, and that of one item the orders it is in."""
 LEAST_WORTH = 1e-6
-"""The worth of the best is 1, and of no other less than this. It bounds how improbable a draw can be, hence how much
-one decision can weigh later, and keeps differences of worths exact to some ten digits."""
+"""The worth of a pool's best is 1, and of its last no less than this. It bounds how improbable a draw can be, hence how
+much one decision can weigh later, and keeps differences of worths exact to some ten digits."""
+_WIDEST = -math.log(LEAST_WORTH)
 
 
 def worths(scores: Float64, temperatures: Float64, live: Bool) -> Float64:
-    """Return what each candidate is worth: exp((score - its pool's best) / temperature), at least `LEAST_WORTH`.
+    """Return what each candidate is worth: exp((score - its pool's best) / temperature).
+
+    A pool whose scores lie so far apart that its last would be worth less than `LEAST_WORTH` has a higher temperature,
+    at which that is just reached: so the better one is always worth more.
 
     Parameters
     ----------
@@ -38,8 +43,9 @@ def worths(scores: Float64, temperatures: Float64, live: Bool) -> Float64:
         In [1e-6, 1]; 0 where not live.
     """
     shown = np.where(live, scores, -np.inf)
-    below = (shown - shown.max(axis=1, keepdims=True)) / temperatures[:, None]
-    return np.where(live, np.maximum(np.exp(below), LEAST_WORTH), 0.0)
+    below = np.where(live, shown - shown.max(axis=1, keepdims=True), 0.0)
+    warmest = np.maximum(temperatures, -below.min(axis=1) / _WIDEST)
+    return np.where(live, np.exp(below / warmest[:, None]), 0.0)
 
 
 def order_probabilities(worth: Float64, drawn: Int64) -> Float64:
