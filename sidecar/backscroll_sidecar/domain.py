@@ -491,6 +491,16 @@ class Overrides(msgspec.Struct, frozen=True):
     weights: ScoreWeights = ScoreWeights()
 
 
+class RedactionKind(StrEnum):
+    """What may be kept out of stored messages."""
+
+    EMAIL = "email"
+    PHONE = "phone"
+    CARD = "card"
+    ID_NUMBER = "id_number"
+    SECRET = "secret"  # noqa: S105 - a word, none of them
+
+
 class ChannelSettings(msgspec.Struct, frozen=True):
     """What is set for one channel.
 
@@ -500,12 +510,14 @@ class ChannelSettings(msgspec.Struct, frozen=True):
     overrides : those of a request come before them, one by one.
     collects_usage : whether its builds are recorded.
     exports_usage : whether its records may leave in an export for training.
+    redaction : what is kept out of its stored messages; None: what the server's configuration says.
     """
 
     profile: str = ""
     overrides: Overrides = Overrides()
     collects_usage: bool = True
     exports_usage: bool = True
+    redaction: tuple[RedactionKind, ...] | None = None
 
 
 class NeutralMessage(msgspec.Struct, frozen=True):

@@ -32,6 +32,7 @@ from backscroll_sidecar.config.types import (
     UserPath,
     Words,
 )
+from backscroll_sidecar.domain import RedactionKind
 from backscroll_sidecar.kernel_cache import KernelCache, kernel_cache
 from backscroll_sidecar.texts import Language, Wording, Wordings, wordings_of
 
@@ -281,6 +282,11 @@ class Settings(_Section):
         ge=1024 * 1024,
         description="Bytes that channels may take in memory, 1 MiB and up. One channel that takes more alone stays "
         "beside the others: the one such used last.",
+    )
+    redaction: Annotated[tuple[RedactionKind, ...], Words] = Field(
+        default=(),
+        description="What is kept out of stored messages, with commas between: `email`, `phone`, `card`, `id_number`, "
+        "`secret`.",
     )
     usage_days: int = Field(
         default=90, ge=0, le=36_500,

@@ -32,6 +32,7 @@ from backscroll_sidecar.history.ingest import (
     merge_results,
 )
 from backscroll_sidecar.history.reads import HistoryReads
+from backscroll_sidecar.history.redacting import NO_REDACTION, Redaction
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.validate import (
@@ -93,9 +94,11 @@ class HistoryService(HistoryReads):
         dims_of: DimsOf = any_dims,
         semantic_search: SemanticSearch | None = None,
         usage: UsageSink | None = None,
+        redaction: Redaction = NO_REDACTION,
     ) -> None:
         super().__init__(reader, analyzer, embedding)
         self._usage = usage or NoUsage()
+        self._redaction = redaction
         self._writer = writer
         self.semantic_search = semantic_search or SemanticSearch(reader, {})
         self._clock = clock
@@ -139,6 +142,7 @@ class HistoryService(HistoryReads):
             turn is not None
         ):  # it says when: behind what it answers, by a clock that may be ahead of ours
             received_at_ms = max(received_at_ms, 0, *(one.sent_at_ms for one in messages))
+        messages = await self._redaction.of(key, messages)
         checked = await self.ingest.check(key, messages, received_at_ms, rank_times_ms)
         accepted = [one for one in checked if type(one) is Accepted]
         if records and len(accepted) < len(checked):
@@ -193,6 +197,7 @@ class HistoryService(HistoryReads):
             # The store knows whether the id is gone or unknown, and never takes author or time from an edit.
             draft = Message(message_id, key.channel, Author(message_id), (), now_ms)
         draft = replace(draft, parts=tuple(parts), mentions=tuple(mentions))
+        (draft,) = await self._redaction.of(key, [draft])
         (checked,) = await self.ingest.check(key, [draft], now_ms)
         if isinstance(checked, Refused):
             raise InvalidRequest(

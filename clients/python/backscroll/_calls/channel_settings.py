@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from backscroll._calls.plan import Call, Listing, Plan
 from backscroll._encode import encode
@@ -11,6 +11,7 @@ from backscroll.v1 import admin_pb2, context_pb2
 from backscroll.values import Overrides
 
 _PAGE = 100
+RedactionName: TypeAlias = Literal["email", "phone", "card", "id_number", "secret"]
 
 
 def get_channel_settings(
@@ -44,6 +45,7 @@ def set_channel_settings(
     overrides: Overrides | Mapping[str, Any] | context_pb2.Overrides | None = None,
     collect_usage: bool | None = None,
     export_usage: bool | None = None,
+    redaction: Sequence[RedactionName] | None = None,
     timeout_s: float | None = None,
 ) -> Plan[admin_pb2.ChannelSettings]:
     """Set what holds in a channel, in the place of what was set before. Builds that begin later go by it.
@@ -60,6 +62,9 @@ def set_channel_settings(
         False: builds of the channel are not recorded. None: they are.
     export_usage
         False: its records stay out of exports for training. None: they do not.
+    redaction
+        What is kept out of messages stored from now on: "email", "phone", "card", "id_number", "secret".
+        None: what the server's configuration says.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -80,6 +85,7 @@ def set_channel_settings(
         overrides=Overrides(**overrides) if isinstance(overrides, Mapping) else overrides,
         collect_usage=collect_usage,
         export_usage=export_usage,
+        redaction=None if redaction is None else encode(admin_pb2.Redaction, kinds=redaction),
     )
     response: admin_pb2.SetChannelSettingsResponse = yield Call(
         "SetChannelSettings", admin_pb2.SetChannelSettingsRequest(settings=settings), timeout_s

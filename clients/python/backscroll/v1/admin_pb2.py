@@ -26,7 +26,7 @@ from backscroll.v1 import context_pb2 as backscroll_dot_v1_dot_context__pb2
 from backscroll.v1 import feedback_pb2 as backscroll_dot_v1_dot_feedback__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x62\x61\x63kscroll/v1/admin.proto\x12\rbackscroll.v1\x1a\x1b\x62\x61\x63kscroll/v1/context.proto\x1a\x1c\x62\x61\x63kscroll/v1/feedback.proto\"\xd1\x01\n\x0f\x43hannelSettings\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\x0f\n\x07profile\x18\x02 \x01(\t\x12+\n\toverrides\x18\x03 \x01(\x0b\x32\x18.backscroll.v1.Overrides\x12\x1a\n\rcollect_usage\x18\x04 \x01(\x08H\x00\x88\x01\x01\x12\x19\n\x0c\x65xport_usage\x18\x05 \x01(\x08H\x01\x88\x01\x01\x12\x15\n\rupdated_at_ms\x18\x06 \x01(\x03\x42\x10\n\x0e_collect_usageB\x0f\n\r_export_usage\",\n\x19GetChannelSettingsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\"N\n\x1aGetChannelSettingsResponse\x12\x30\n\x08settings\x18\x01 \x01(\x0b\x32\x1e.backscroll.v1.ChannelSettings\"M\n\x19SetChannelSettingsRequest\x12\x30\n\x08settings\x18\x01 \x01(\x0b\x32\x1e.backscroll.v1.ChannelSettings\"N\n\x1aSetChannelSettingsResponse\x12\x30\n\x08settings\x18\x01 \x01(\x0b\x32\x1e.backscroll.v1.ChannelSettings\"N\n\x1aListChannelSettingsRequest\x12\x12\n\x05limit\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\tB\x08\n\x06_limit\"h\n\x1bListChannelSettingsResponse\x12\x30\n\x08settings\x18\x01 \x03(\x0b\x32\x1e.backscroll.v1.ChannelSettings\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"/\n\x1c\x44\x65leteChannelSettingsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\"0\n\x1d\x44\x65leteChannelSettingsResponse\x12\x0f\n\x07was_set\x18\x01 \x01(\x08\"\xc9\x05\n\x0bUsageRecord\x12\x12\n\ncontext_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\x0f\n\x07user_id\x18\x03 \x01(\t\x12\x1a\n\x12trigger_message_id\x18\x04 \x01(\t\x12\x1b\n\x13\x63ontext_message_ids\x18\x05 \x03(\t\x12\x18\n\x10reply_message_id\x18\x06 \x01(\t\x12\x19\n\x0cllm_response\x18\x07 \x01(\tH\x00\x88\x01\x01\x12\x1a\n\ruser_feedback\x18\x08 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11success_indicator\x18\t \x01(\x01H\x02\x88\x01\x01\x12\x34\n\ncandidates\x18\n \x03(\x0b\x32 .backscroll.v1.RecordedCandidate\x12&\n\x07signals\x18\x0b \x03(\x0b\x32\x15.backscroll.v1.Signal\x12\x15\n\rcreated_at_ms\x18\x0c \x01(\x03\x12\x13\n\x0b\x61sked_at_ms\x18\r \x01(\x03\x12\x0f\n\x07profile\x18\x0e \x01(\t\x12\x11\n\tpolicy_id\x18\x0f \x01(\t\x12\x13\n\x0bprobability\x18\x10 \x01(\x01\x12\x10\n\x08\x65xplored\x18\x11 \x01(\x08\x12\x0c\n\x04seed\x18\x12 \x01(\x06\x12\x15\n\rexperiment_id\x18\x13 \x01(\t\x12\x0b\n\x03\x61rm\x18\x14 \x01(\t\x12!\n\x04rung\x18\x15 \x01(\x0e\x32\x13.backscroll.v1.Rung\x12\x30\n\x0c\x64\x65gradations\x18\x16 \x03(\x0b\x32\x1a.backscroll.v1.Degradation\x12\x13\n\x0btoken_count\x18\x17 \x01(\r\x12\x14\n\x0ctoken_budget\x18\x18 \x01(\r\x12\x1a\n\x12\x62uild_microseconds\x18\x19 \x01(\x04\x42\x0f\n\r_llm_responseB\x10\n\x0e_user_feedbackB\x14\n\x12_success_indicator\"j\n\x11RecordedCandidate\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\r\n\x05score\x18\x03 \x01(\x01\x12!\n\x04\x66\x61te\x18\x04 \x01(\x0e\x32\x13.backscroll.v1.Fate\"+\n\x15GetUsageRecordRequest\x12\x12\n\ncontext_id\x18\x01 \x01(\t\"D\n\x16GetUsageRecordResponse\x12*\n\x06record\x18\x01 \x01(\x0b\x32\x1a.backscroll.v1.UsageRecord\"\x80\x02\n\x17ListUsageRecordsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\x0f\n\x07user_id\x18\x02 \x01(\t\x12\x1a\n\x12trigger_message_id\x18\x03 \x01(\t\x12\x15\n\x08since_ms\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x15\n\x08until_ms\x18\x05 \x01(\x03H\x01\x88\x01\x01\x12\x17\n\x0fwith_candidates\x18\x06 \x01(\x08\x12\x14\n\x0cnewest_first\x18\x07 \x01(\x08\x12\x12\n\x05limit\x18\x08 \x01(\rH\x02\x88\x01\x01\x12\x12\n\npage_token\x18\t \x01(\tB\x0b\n\t_since_msB\x0b\n\t_until_msB\x08\n\x06_limit\"`\n\x18ListUsageRecordsResponse\x12+\n\x07records\x18\x01 \x03(\x0b\x32\x1a.backscroll.v1.UsageRecord\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8f\x01\n\x11ListEventsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\x12\n\ncontext_id\x18\x02 \x01(\t\x12\r\n\x05types\x18\x03 \x03(\t\x12\x12\n\x05limit\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x14\n\x0cnewest_first\x18\x05 \x01(\x08\x12\x12\n\npage_token\x18\x06 \x01(\tB\x08\n\x06_limit\"\\\n\rRecordedEvent\x12#\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x14.backscroll.v1.Event\x12\x12\n\ncontext_id\x18\x02 \x01(\t\x12\x12\n\nmessage_id\x18\x03 \x01(\t\"[\n\x12ListEventsResponse\x12,\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1c.backscroll.v1.RecordedEvent\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xdd\x05\n\x0c\x41\x64minService\x12Q\n\nListEvents\x12 .backscroll.v1.ListEventsRequest\x1a!.backscroll.v1.ListEventsResponse\x12]\n\x0eGetUsageRecord\x12$.backscroll.v1.GetUsageRecordRequest\x1a%.backscroll.v1.GetUsageRecordResponse\x12\x63\n\x10ListUsageRecords\x12&.backscroll.v1.ListUsageRecordsRequest\x1a\'.backscroll.v1.ListUsageRecordsResponse\x12i\n\x12GetChannelSettings\x12(.backscroll.v1.GetChannelSettingsRequest\x1a).backscroll.v1.GetChannelSettingsResponse\x12i\n\x12SetChannelSettings\x12(.backscroll.v1.SetChannelSettingsRequest\x1a).backscroll.v1.SetChannelSettingsResponse\x12l\n\x13ListChannelSettings\x12).backscroll.v1.ListChannelSettingsRequest\x1a*.backscroll.v1.ListChannelSettingsResponse\x12r\n\x15\x44\x65leteChannelSettings\x12+.backscroll.v1.DeleteChannelSettingsRequest\x1a,.backscroll.v1.DeleteChannelSettingsResponseB\\\n\x10io.backscroll.v1P\x01ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x62\x61\x63kscroll/v1/admin.proto\x12\rbackscroll.v1\x1a\x1b\x62\x61\x63kscroll/v1/context.proto\x1a\x1c\x62\x61\x63kscroll/v1/feedback.proto\"\xfe\x01\n\x0f\x43hannelSettings\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\x0f\n\x07profile\x18\x02 \x01(\t\x12+\n\toverrides\x18\x03 \x01(\x0b\x32\x18.backscroll.v1.Overrides\x12\x1a\n\rcollect_usage\x18\x04 \x01(\x08H\x00\x88\x01\x01\x12\x19\n\x0c\x65xport_usage\x18\x05 \x01(\x08H\x01\x88\x01\x01\x12\x15\n\rupdated_at_ms\x18\x06 \x01(\x03\x12+\n\tredaction\x18\x07 \x01(\x0b\x32\x18.backscroll.v1.RedactionB\x10\n\x0e_collect_usageB\x0f\n\r_export_usage\"8\n\tRedaction\x12+\n\x05kinds\x18\x01 \x03(\x0e\x32\x1c.backscroll.v1.RedactionKind\",\n\x19GetChannelSettingsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\"N\n\x1aGetChannelSettingsResponse\x12\x30\n\x08settings\x18\x01 \x01(\x0b\x32\x1e.backscroll.v1.ChannelSettings\"M\n\x19SetChannelSettingsRequest\x12\x30\n\x08settings\x18\x01 \x01(\x0b\x32\x1e.backscroll.v1.ChannelSettings\"N\n\x1aSetChannelSettingsResponse\x12\x30\n\x08settings\x18\x01 \x01(\x0b\x32\x1e.backscroll.v1.ChannelSettings\"N\n\x1aListChannelSettingsRequest\x12\x12\n\x05limit\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\tB\x08\n\x06_limit\"h\n\x1bListChannelSettingsResponse\x12\x30\n\x08settings\x18\x01 \x03(\x0b\x32\x1e.backscroll.v1.ChannelSettings\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"/\n\x1c\x44\x65leteChannelSettingsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\"0\n\x1d\x44\x65leteChannelSettingsResponse\x12\x0f\n\x07was_set\x18\x01 \x01(\x08\"\xc9\x05\n\x0bUsageRecord\x12\x12\n\ncontext_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\x0f\n\x07user_id\x18\x03 \x01(\t\x12\x1a\n\x12trigger_message_id\x18\x04 \x01(\t\x12\x1b\n\x13\x63ontext_message_ids\x18\x05 \x03(\t\x12\x18\n\x10reply_message_id\x18\x06 \x01(\t\x12\x19\n\x0cllm_response\x18\x07 \x01(\tH\x00\x88\x01\x01\x12\x1a\n\ruser_feedback\x18\x08 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11success_indicator\x18\t \x01(\x01H\x02\x88\x01\x01\x12\x34\n\ncandidates\x18\n \x03(\x0b\x32 .backscroll.v1.RecordedCandidate\x12&\n\x07signals\x18\x0b \x03(\x0b\x32\x15.backscroll.v1.Signal\x12\x15\n\rcreated_at_ms\x18\x0c \x01(\x03\x12\x13\n\x0b\x61sked_at_ms\x18\r \x01(\x03\x12\x0f\n\x07profile\x18\x0e \x01(\t\x12\x11\n\tpolicy_id\x18\x0f \x01(\t\x12\x13\n\x0bprobability\x18\x10 \x01(\x01\x12\x10\n\x08\x65xplored\x18\x11 \x01(\x08\x12\x0c\n\x04seed\x18\x12 \x01(\x06\x12\x15\n\rexperiment_id\x18\x13 \x01(\t\x12\x0b\n\x03\x61rm\x18\x14 \x01(\t\x12!\n\x04rung\x18\x15 \x01(\x0e\x32\x13.backscroll.v1.Rung\x12\x30\n\x0c\x64\x65gradations\x18\x16 \x03(\x0b\x32\x1a.backscroll.v1.Degradation\x12\x13\n\x0btoken_count\x18\x17 \x01(\r\x12\x14\n\x0ctoken_budget\x18\x18 \x01(\r\x12\x1a\n\x12\x62uild_microseconds\x18\x19 \x01(\x04\x42\x0f\n\r_llm_responseB\x10\n\x0e_user_feedbackB\x14\n\x12_success_indicator\"j\n\x11RecordedCandidate\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\r\n\x05score\x18\x03 \x01(\x01\x12!\n\x04\x66\x61te\x18\x04 \x01(\x0e\x32\x13.backscroll.v1.Fate\"+\n\x15GetUsageRecordRequest\x12\x12\n\ncontext_id\x18\x01 \x01(\t\"D\n\x16GetUsageRecordResponse\x12*\n\x06record\x18\x01 \x01(\x0b\x32\x1a.backscroll.v1.UsageRecord\"\x80\x02\n\x17ListUsageRecordsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\x0f\n\x07user_id\x18\x02 \x01(\t\x12\x1a\n\x12trigger_message_id\x18\x03 \x01(\t\x12\x15\n\x08since_ms\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x15\n\x08until_ms\x18\x05 \x01(\x03H\x01\x88\x01\x01\x12\x17\n\x0fwith_candidates\x18\x06 \x01(\x08\x12\x14\n\x0cnewest_first\x18\x07 \x01(\x08\x12\x12\n\x05limit\x18\x08 \x01(\rH\x02\x88\x01\x01\x12\x12\n\npage_token\x18\t \x01(\tB\x0b\n\t_since_msB\x0b\n\t_until_msB\x08\n\x06_limit\"`\n\x18ListUsageRecordsResponse\x12+\n\x07records\x18\x01 \x03(\x0b\x32\x1a.backscroll.v1.UsageRecord\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8f\x01\n\x11ListEventsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\x12\n\ncontext_id\x18\x02 \x01(\t\x12\r\n\x05types\x18\x03 \x03(\t\x12\x12\n\x05limit\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x14\n\x0cnewest_first\x18\x05 \x01(\x08\x12\x12\n\npage_token\x18\x06 \x01(\tB\x08\n\x06_limit\"\\\n\rRecordedEvent\x12#\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x14.backscroll.v1.Event\x12\x12\n\ncontext_id\x18\x02 \x01(\t\x12\x12\n\nmessage_id\x18\x03 \x01(\t\"[\n\x12ListEventsResponse\x12,\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1c.backscroll.v1.RecordedEvent\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*\xb5\x01\n\rRedactionKind\x12\x1e\n\x1aREDACTION_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14REDACTION_KIND_EMAIL\x10\x01\x12\x18\n\x14REDACTION_KIND_PHONE\x10\x02\x12\x17\n\x13REDACTION_KIND_CARD\x10\x03\x12\x1c\n\x18REDACTION_KIND_ID_NUMBER\x10\x04\x12\x19\n\x15REDACTION_KIND_SECRET\x10\x05\x32\xdd\x05\n\x0c\x41\x64minService\x12Q\n\nListEvents\x12 .backscroll.v1.ListEventsRequest\x1a!.backscroll.v1.ListEventsResponse\x12]\n\x0eGetUsageRecord\x12$.backscroll.v1.GetUsageRecordRequest\x1a%.backscroll.v1.GetUsageRecordResponse\x12\x63\n\x10ListUsageRecords\x12&.backscroll.v1.ListUsageRecordsRequest\x1a\'.backscroll.v1.ListUsageRecordsResponse\x12i\n\x12GetChannelSettings\x12(.backscroll.v1.GetChannelSettingsRequest\x1a).backscroll.v1.GetChannelSettingsResponse\x12i\n\x12SetChannelSettings\x12(.backscroll.v1.SetChannelSettingsRequest\x1a).backscroll.v1.SetChannelSettingsResponse\x12l\n\x13ListChannelSettings\x12).backscroll.v1.ListChannelSettingsRequest\x1a*.backscroll.v1.ListChannelSettingsResponse\x12r\n\x15\x44\x65leteChannelSettings\x12+.backscroll.v1.DeleteChannelSettingsRequest\x1a,.backscroll.v1.DeleteChannelSettingsResponseB\\\n\x10io.backscroll.v1P\x01ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,42 +34,46 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'backscroll.v1.admin_pb2', _
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\020io.backscroll.v1P\001ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1'
+  _globals['_REDACTIONKIND']._serialized_start=2618
+  _globals['_REDACTIONKIND']._serialized_end=2799
   _globals['_CHANNELSETTINGS']._serialized_start=104
-  _globals['_CHANNELSETTINGS']._serialized_end=313
-  _globals['_GETCHANNELSETTINGSREQUEST']._serialized_start=315
-  _globals['_GETCHANNELSETTINGSREQUEST']._serialized_end=359
-  _globals['_GETCHANNELSETTINGSRESPONSE']._serialized_start=361
-  _globals['_GETCHANNELSETTINGSRESPONSE']._serialized_end=439
-  _globals['_SETCHANNELSETTINGSREQUEST']._serialized_start=441
-  _globals['_SETCHANNELSETTINGSREQUEST']._serialized_end=518
-  _globals['_SETCHANNELSETTINGSRESPONSE']._serialized_start=520
-  _globals['_SETCHANNELSETTINGSRESPONSE']._serialized_end=598
-  _globals['_LISTCHANNELSETTINGSREQUEST']._serialized_start=600
-  _globals['_LISTCHANNELSETTINGSREQUEST']._serialized_end=678
-  _globals['_LISTCHANNELSETTINGSRESPONSE']._serialized_start=680
-  _globals['_LISTCHANNELSETTINGSRESPONSE']._serialized_end=784
-  _globals['_DELETECHANNELSETTINGSREQUEST']._serialized_start=786
-  _globals['_DELETECHANNELSETTINGSREQUEST']._serialized_end=833
-  _globals['_DELETECHANNELSETTINGSRESPONSE']._serialized_start=835
-  _globals['_DELETECHANNELSETTINGSRESPONSE']._serialized_end=883
-  _globals['_USAGERECORD']._serialized_start=886
-  _globals['_USAGERECORD']._serialized_end=1599
-  _globals['_RECORDEDCANDIDATE']._serialized_start=1601
-  _globals['_RECORDEDCANDIDATE']._serialized_end=1707
-  _globals['_GETUSAGERECORDREQUEST']._serialized_start=1709
-  _globals['_GETUSAGERECORDREQUEST']._serialized_end=1752
-  _globals['_GETUSAGERECORDRESPONSE']._serialized_start=1754
-  _globals['_GETUSAGERECORDRESPONSE']._serialized_end=1822
-  _globals['_LISTUSAGERECORDSREQUEST']._serialized_start=1825
-  _globals['_LISTUSAGERECORDSREQUEST']._serialized_end=2081
-  _globals['_LISTUSAGERECORDSRESPONSE']._serialized_start=2083
-  _globals['_LISTUSAGERECORDSRESPONSE']._serialized_end=2179
-  _globals['_LISTEVENTSREQUEST']._serialized_start=2182
-  _globals['_LISTEVENTSREQUEST']._serialized_end=2325
-  _globals['_RECORDEDEVENT']._serialized_start=2327
-  _globals['_RECORDEDEVENT']._serialized_end=2419
-  _globals['_LISTEVENTSRESPONSE']._serialized_start=2421
-  _globals['_LISTEVENTSRESPONSE']._serialized_end=2512
-  _globals['_ADMINSERVICE']._serialized_start=2515
-  _globals['_ADMINSERVICE']._serialized_end=3248
+  _globals['_CHANNELSETTINGS']._serialized_end=358
+  _globals['_REDACTION']._serialized_start=360
+  _globals['_REDACTION']._serialized_end=416
+  _globals['_GETCHANNELSETTINGSREQUEST']._serialized_start=418
+  _globals['_GETCHANNELSETTINGSREQUEST']._serialized_end=462
+  _globals['_GETCHANNELSETTINGSRESPONSE']._serialized_start=464
+  _globals['_GETCHANNELSETTINGSRESPONSE']._serialized_end=542
+  _globals['_SETCHANNELSETTINGSREQUEST']._serialized_start=544
+  _globals['_SETCHANNELSETTINGSREQUEST']._serialized_end=621
+  _globals['_SETCHANNELSETTINGSRESPONSE']._serialized_start=623
+  _globals['_SETCHANNELSETTINGSRESPONSE']._serialized_end=701
+  _globals['_LISTCHANNELSETTINGSREQUEST']._serialized_start=703
+  _globals['_LISTCHANNELSETTINGSREQUEST']._serialized_end=781
+  _globals['_LISTCHANNELSETTINGSRESPONSE']._serialized_start=783
+  _globals['_LISTCHANNELSETTINGSRESPONSE']._serialized_end=887
+  _globals['_DELETECHANNELSETTINGSREQUEST']._serialized_start=889
+  _globals['_DELETECHANNELSETTINGSREQUEST']._serialized_end=936
+  _globals['_DELETECHANNELSETTINGSRESPONSE']._serialized_start=938
+  _globals['_DELETECHANNELSETTINGSRESPONSE']._serialized_end=986
+  _globals['_USAGERECORD']._serialized_start=989
+  _globals['_USAGERECORD']._serialized_end=1702
+  _globals['_RECORDEDCANDIDATE']._serialized_start=1704
+  _globals['_RECORDEDCANDIDATE']._serialized_end=1810
+  _globals['_GETUSAGERECORDREQUEST']._serialized_start=1812
+  _globals['_GETUSAGERECORDREQUEST']._serialized_end=1855
+  _globals['_GETUSAGERECORDRESPONSE']._serialized_start=1857
+  _globals['_GETUSAGERECORDRESPONSE']._serialized_end=1925
+  _globals['_LISTUSAGERECORDSREQUEST']._serialized_start=1928
+  _globals['_LISTUSAGERECORDSREQUEST']._serialized_end=2184
+  _globals['_LISTUSAGERECORDSRESPONSE']._serialized_start=2186
+  _globals['_LISTUSAGERECORDSRESPONSE']._serialized_end=2282
+  _globals['_LISTEVENTSREQUEST']._serialized_start=2285
+  _globals['_LISTEVENTSREQUEST']._serialized_end=2428
+  _globals['_RECORDEDEVENT']._serialized_start=2430
+  _globals['_RECORDEDEVENT']._serialized_end=2522
+  _globals['_LISTEVENTSRESPONSE']._serialized_start=2524
+  _globals['_LISTEVENTSRESPONSE']._serialized_end=2615
+  _globals['_ADMINSERVICE']._serialized_start=2802
+  _globals['_ADMINSERVICE']._serialized_end=3535
 # @@protoc_insertion_point(module_scope)

@@ -1,6 +1,7 @@
 from backscroll.v1 import context_pb2 as _context_pb2
 from backscroll.v1 import feedback_pb2 as _feedback_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
@@ -8,21 +9,44 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class RedactionKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REDACTION_KIND_UNSPECIFIED: _ClassVar[RedactionKind]
+    REDACTION_KIND_EMAIL: _ClassVar[RedactionKind]
+    REDACTION_KIND_PHONE: _ClassVar[RedactionKind]
+    REDACTION_KIND_CARD: _ClassVar[RedactionKind]
+    REDACTION_KIND_ID_NUMBER: _ClassVar[RedactionKind]
+    REDACTION_KIND_SECRET: _ClassVar[RedactionKind]
+REDACTION_KIND_UNSPECIFIED: RedactionKind
+REDACTION_KIND_EMAIL: RedactionKind
+REDACTION_KIND_PHONE: RedactionKind
+REDACTION_KIND_CARD: RedactionKind
+REDACTION_KIND_ID_NUMBER: RedactionKind
+REDACTION_KIND_SECRET: RedactionKind
+
 class ChannelSettings(_message.Message):
-    __slots__ = ("channel", "profile", "overrides", "collect_usage", "export_usage", "updated_at_ms")
+    __slots__ = ("channel", "profile", "overrides", "collect_usage", "export_usage", "updated_at_ms", "redaction")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     PROFILE_FIELD_NUMBER: _ClassVar[int]
     OVERRIDES_FIELD_NUMBER: _ClassVar[int]
     COLLECT_USAGE_FIELD_NUMBER: _ClassVar[int]
     EXPORT_USAGE_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    REDACTION_FIELD_NUMBER: _ClassVar[int]
     channel: str
     profile: str
     overrides: _context_pb2.Overrides
     collect_usage: bool
     export_usage: bool
     updated_at_ms: int
-    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., export_usage: bool = ..., updated_at_ms: _Optional[int] = ...) -> None: ...
+    redaction: Redaction
+    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., export_usage: bool = ..., updated_at_ms: _Optional[int] = ..., redaction: _Optional[_Union[Redaction, _Mapping]] = ...) -> None: ...
+
+class Redaction(_message.Message):
+    __slots__ = ("kinds",)
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    kinds: _containers.RepeatedScalarFieldContainer[RedactionKind]
+    def __init__(self, kinds: _Optional[_Iterable[_Union[RedactionKind, str]]] = ...) -> None: ...
 
 class GetChannelSettingsRequest(_message.Message):
     __slots__ = ("channel",)

@@ -9,10 +9,21 @@ import msgspec
 
 from backscroll.v1 import admin_pb2, context_pb2
 from backscroll_sidecar.context.profiles import Profile, find_profile
-from backscroll_sidecar.domain import ChannelSettings, Overrides
+from backscroll_sidecar.domain import ChannelSettings, Overrides, RedactionKind
 from backscroll_sidecar.edge.convert.context import overrides_from_proto
-from backscroll_sidecar.edge.convert.fields import check_id, missing, required_id
+from backscroll_sidecar.edge.convert.fields import (
+    check_count,
+    check_id,
+    enum_value,
+    missing,
+    numbers_of,
+    required_id,
+)
 from backscroll_sidecar.learning.channel_settings import SetChannel
+
+MAX_REDACTION_KINDS = 20
+_REDACTION_NUMBERS = numbers_of(RedactionKind, admin_pb2.RedactionKind, "REDACTION_KIND")
+_REDACTIONS = {number: kind for kind, number in _REDACTION_NUMBERS.items()}
 
 
 def settings_from_proto(
@@ -31,6 +42,18 @@ def settings_from_proto(
         overrides_from_proto(given.overrides, "settings.overrides"),
         given.collect_usage if given.HasField("collect_usage") else True,
         given.export_usage if given.HasField("export_usage") else True,
+        _redaction(given),
+    )
+
+
+def _redaction(given: admin_pb2.ChannelSettings) -> tuple[RedactionKind, ...] | None:
+    if not given.HasField("redaction"):
+        return None
+    kinds = given.redaction.kinds
+    check_count(len(kinds), "settings.redaction.kinds", MAX_REDACTION_KINDS)
+    return tuple(
+        enum_value(_REDACTIONS, kind, f"settings.redaction.kinds[{place}]")
+        for place, kind in enumerate(kinds)
     )
 
 
@@ -44,6 +67,9 @@ def settings_to_proto(one: SetChannel) -> admin_pb2.ChannelSettings:
         export_usage=settings.exports_usage,
         updated_at_ms=one.updated_at_ms,
     )
+    if settings.redaction is not None:
+        kinds = [_REDACTION_NUMBERS[kind] for kind in settings.redaction]
+        told.redaction.CopyFrom(admin_pb2.Redaction(kinds=kinds))
     if settings.overrides != Overrides():
         told.overrides.CopyFrom(_overrides_to_proto(settings.overrides))
     return told
