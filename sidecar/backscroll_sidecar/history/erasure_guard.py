@@ -20,6 +20,7 @@ from backscroll_sidecar.ports import (
     EventsChange,
     RecordChange,
     RetractChange,
+    SignalChange,
     UsageChange,
     about_message,
     about_text,
@@ -50,6 +51,9 @@ class ErasureGuard:
                 self._note(change.key, about_text(change.message.id))
             case RecordChange() if change.turn is not None:
                 return not self._lost(change.key, change.turn.since, change.named_ids)
+            case SignalChange() if change.turn is not None:
+                names = [about_message(one.message_id) for one in change.signals]
+                return not self._lost(change.key, change.turn.since, names)
             case AppendChange() if change.records:
                 return not self._undoes(change)
             case AppendChange() | EventsChange() | UsageChange() if change.turn is not None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Protocol
 
 import structlog
 
@@ -17,12 +19,12 @@ from backscroll_sidecar.domain import (
     Role,
     StoredMessage,
 )
-from backscroll_sidecar.errors import BackscrollError
-from backscroll_sidecar.learning.feedback import Submit
+from backscroll_sidecar.errors import BackscrollError, Gone
 from backscroll_sidecar.learning.signals import DEFAULT_WINDOW, implicit_signals
 from backscroll_sidecar.learning.turn import ChatLine, Turn
 from backscroll_sidecar.ports import (
     Applied,
+    Change,
     Clock,
     HistoryReader,
     ListQuery,
@@ -30,6 +32,7 @@ from backscroll_sidecar.ports import (
     SignalChange,
     SignalKind,
     StoredUsage,
+    TurnMark,
     UsageQuery,
 )
 
@@ -44,12 +47,23 @@ EARLIER_LINES = 60
 MAX_LINES = 300
 
 
+class SubmittedTo(Protocol):
+    """The writer, as far as it is needed here."""
+
+    @property
+    def erasures_seen(self) -> int:
+        """See `TurnMark`."""
+
+    def submit(self, change: Change) -> Awaitable[Applied]:
+        """Make one change durable and return what it did."""
+
+
 class FollowUps:
     """Reads follow-ups of recorded builds; one of the writer's publishers. Belongs to one event loop."""
 
-    def __init__(self, reader: HistoryReader, submit: Submit, clock: Clock) -> None:
+    def __init__(self, reader: HistoryReader, writer: SubmittedTo, clock: Clock) -> None:
         self._reader = reader
-        self._submit = submit
+        self._writer = writer
         self._clock = clock
         self._answered_ms: OrderedDict[ChannelKey, int] = OrderedDict()
         """When a bot spoke last. A channel that is not here may have answers from before the start."""
@@ -109,6 +123,7 @@ class FollowUps:
 
     async def read(self, key: ChannelKey) -> None:
         """Read what stands behind a channel's latest answers, and keep what that says. Raises `StoreUnavailable`."""
+        mark = TurnMark(self._writer.erasures_seen)
         since_ms = self._clock.now_ms() - 2 * DEFAULT_WINDOW.max_age_ms
         query = UsageQuery(
             channel=key.channel, since_ms=since_ms, limit=LATEST_ANSWERS, newest_first=True
@@ -129,22 +144,28 @@ class FollowUps:
         for build in builds:
             context_id = build.record.context_id
             said = known.get(context_id, ())
-            await self._keep(key, build, asked, rows, people, said)
+            signals = await self._signals(key, build, asked, rows, people)
+            read_before = {one for one in said if one.kind is not SignalKind.FEEDBACK}
+            if signals is not None and read_before != set(signals):
+                change = SignalChange(key, context_id, signals, is_reading=True, turn=mark)
+                with contextlib.suppress(
+                    Gone
+                ):  # what was read is erased; the next line reads again
+                    await self._writer.submit(change)
 
-    async def _keep(
+    async def _signals(
         self,
         key: ChannelKey,
         build: StoredUsage,
         asked: Mapping[str, StoredMessage],
         rows: Sequence[StoredMessage],
         people: Sequence[Member],
-        known: Sequence[Signal],
-    ) -> None:
-        """What the lines behind one answer say, in the place of what fewer lines said."""
+    ) -> tuple[Signal, ...] | None:
+        """What the lines behind one answer say; None: question or answer is gone, or too far back."""
         question = asked.get(build.record.trigger_message_id)
         reply = next((row for row in rows if row.seq == build.reply_seq), None)
         if question is None or reply is None or reply.state is not MessageState.LIVE:
-            return
+            return None
         shown = await self._reader.ids_by_seq(key, build.record.context)
         turn = Turn(
             _line(question),
@@ -154,11 +175,7 @@ class FollowUps:
             [Author(one.user_id, one.name, one.kind) for one in people],
         )
         following = [_line(row) for row in rows if row.seq > question.seq]
-        signals = tuple(one.stored() for one in implicit_signals(turn, following))
-        read_before = {one for one in known if one.kind is not SignalKind.FEEDBACK}
-        if read_before != set(signals):
-            change = SignalChange(key, build.record.context_id, signals, is_reading=True)
-            await self._submit(change, None)
+        return tuple(one.stored() for one in implicit_signals(turn, following))
 
 
 def _line(row: StoredMessage) -> ChatLine:

@@ -39,7 +39,7 @@ class Learning:
     ) -> AsyncIterator[Learning]:
         """Put them together; at the end what waits is handed to the writer. Without `collects` nothing is recorded."""
         recorder = UsageRecorder(writer, keep_ms) if collects else NoUsage()
-        follow_ups = FollowUps(reader, writer.submit, clock)
+        follow_ups = FollowUps(reader, writer, clock)
         await recorder.start()
         if collects:
             await follow_ups.start()

@@ -192,6 +192,7 @@ class SignalChange(msgspec.Struct, frozen=True):
     context_id: str
     signals: tuple[Signal, ...]
     is_reading: bool = False
+    turn: TurnMark | None = None
 
 
 class VectorsChange(msgspec.Struct, frozen=True):

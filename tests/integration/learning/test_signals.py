@@ -122,3 +122,28 @@ async def test_a_restart_in_between_loses_nothing(tmp_path):
         await client.append("room", Message("f", ANN, "thanks!", NOON + 2 * MINUTE, reply_to="a"))
         kinds, _ = await signals_of(client, context_id, 1)
         assert kinds == ["thanked"]
+
+
+@pytest.mark.row("P-21", "N-10")
+async def test_what_is_read_does_not_outlive_an_erasure(monkeypatch):
+    """What was read before an erasure is not kept behind it."""
+    async with served(clock=NoonClock()) as (client, app):
+        context_id = await answered(client)
+        signals, reading, erased = app.store.signals, asyncio.Event(), asyncio.Event()
+
+        async def slow(*args):
+            reading.set()
+            await erased.wait()
+            return await signals(*args)
+
+        await client.append("room", Message("f", ANN, "thanks!", NOON + 2 * MINUTE, reply_to="a"))
+        monkeypatch.setattr(app.store, "signals", slow)
+        await asyncio.wait_for(reading.wait(), 30)
+        await client.erase("room", message_ids=["f"])
+        erased.set()
+        monkeypatch.undo()
+        await client.append("room", Message("g", BEN, "lunch?", NOON + 3 * MINUTE))
+        await asyncio.sleep(1)  # longer than lines are gathered
+        kinds, record = await signals_of(client, context_id, 0)
+        assert kinds == []
+        assert not record.signals
