@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from backscroll_sidecar.domain import Degradation, Fate, Rung
+
+if TYPE_CHECKING:  # who reads settings must not load numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
 FATES = (
     Fate.SELECTED,
@@ -125,9 +128,9 @@ def pack_candidates(
 ) -> bytes:
     """M candidates as a JSON object of parallel arrays: arrival numbers, scores to four digits, places in `FATES`."""
     columns = {
-        "seq": np.ascontiguousarray(seqs),
-        "score": np.round(scores, 4).astype(np.float32),
-        "fate": np.ascontiguousarray(fates),
+        "seq": seqs.copy(),
+        "score": scores.round(4).astype("float32"),
+        "fate": fates.copy(),
     }
     return orjson.dumps(columns, option=orjson.OPT_SERIALIZE_NUMPY)
 
