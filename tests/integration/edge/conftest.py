@@ -40,6 +40,8 @@ class EdgeApp:
     rooms: Any = field(default_factory=MagicMock)
     learning: Any = field(default_factory=MagicMock)
     profiles: Any = field(default_factory=dict)
+    numbers: Any = None
+    spans: Any = None
 
     async def warm_up(self) -> None:
         if self.on_warm_up is not None:
