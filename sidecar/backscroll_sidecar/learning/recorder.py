@@ -147,8 +147,8 @@ class NoUsage:
     def note(
         self,
         key: ChannelKey,
-        context_id: str,
-        make: Callable[[], UsageRecord],
+        context_id: str,  # noqa: ARG002
+        make: Callable[[], UsageRecord],  # noqa: ARG002
         since: int,  # noqa: ARG002
     ) -> None:
         self.noted_count += 1
