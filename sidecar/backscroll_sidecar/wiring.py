@@ -290,17 +290,9 @@ async def _assemble(
         redaction=Redaction(settings.redaction, learning.channel_settings, executor),
     )
     chat = ChatService(
-        builder,
-        TurnStore(history, writer, store, clock, settings.wordings()),
-        model,
-        chat_settings(settings),
-        clock,
-        pacer,
-        events,
-        summaries,
-        usage,
-        spans,
-    )
+        builder, TurnStore(history, writer, store, clock, settings.wordings()), model, chat_settings(settings),
+        clock, pacer, events, summaries, usage, spans,
+    )  # fmt: skip
     stack.push_async_callback(chat.drain)
     rooms = Rooms.over(
         store,
