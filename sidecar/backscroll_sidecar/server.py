@@ -93,14 +93,22 @@ class RunningServer:
     ----------
     addresses
         Where, in the order asked for, with the ports that were bound.
+    missed_deadlines
+        Calls by RPC that were not answered in their caller's time.
     metrics
         What it tells of itself.
     """
 
     def __init__(
-        self, listeners: Listeners, health: Health, metrics: Metrics, addresses: Sequence[str]
+        self,
+        listeners: Listeners,
+        health: Health,
+        pipeline: CallPipeline,
+        metrics: Metrics,
+        addresses: Sequence[str],
     ) -> None:
         self._listeners = listeners
+        self.missed_deadlines = pipeline.missed_deadlines
         self.metrics = metrics
         self._health = health
         self.addresses = tuple(addresses)
@@ -181,7 +189,7 @@ async def start_server(
     except BaseException:
         await listeners.stop(0)
         raise
-    running = RunningServer(listeners, health, metrics, bound)
+    running = RunningServer(listeners, health, pipeline, metrics, bound)
     try:
         await listeners.start()
         await app.warm_up()

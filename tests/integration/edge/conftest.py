@@ -89,6 +89,7 @@ async def serving(
             rooms=real.rooms,
             learning=real.learning,
             profiles=real.profiles,
+            numbers=real.numbers,
         )
         records: list[CallRecord] = []
         running = await start_server(app, listen=[listen], observe=records.append, **options)
