@@ -48,17 +48,8 @@ def tally(
     text_tokens, window_tokens : int
         Of the shown, and of the window as far as it fits.
     """
-    found: tuple[float, int, int] = _tally(
-        shown,
-        rows,
-        scores,
-        NO_PLACES if scored is None else scored,
-        token_count,
-        window,
-        room_tokens,
-        buckets,
-    )
-    return found
+    places = NO_PLACES if scored is None else scored
+    return _tally(shown, rows, scores, places, token_count, window, room_tokens, buckets)
 
 
 def no_scores() -> Int64:

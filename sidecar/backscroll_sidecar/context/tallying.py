@@ -55,5 +55,5 @@ def _window(view: ChannelView, picked: Picked) -> tuple[NDArray[np.int32], bool]
             rows = one.rows
             if not view.all_live:
                 rows = rows[view.state[rows] == LIVE]
-            return np.ascontiguousarray(rows), True
+            return rows, True
     return NO_ROWS, False

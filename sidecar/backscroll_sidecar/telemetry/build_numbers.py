@@ -6,9 +6,10 @@ The metrics library's own counters take 22 to 45 µs a call, as much as a stage 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ BUILD_BOUNDS_S = (
 )  # fmt: skip
 """Upper bounds of the buckets of build times, in seconds; the last bucket has none."""
 _RANKED = Rung.RANKED
+STAGES = ("route", "open", "question", "pick", "write", "fit", "adapt", "record")
+"""What `Stopwatch.lap` is told of a build, in this order."""
 RANKING = ("rank", "select")
 """Stages that break a build's first rung, whatever was lost before them."""
 
@@ -40,8 +43,8 @@ class BuildTally:
     shown_tokens, window_tokens : texts of the messages shown, with the summary; those of the newest messages that would
         have been pasted instead. Only of builds that looked at the newest messages.
     times : builds by the buckets of `BUILD_BOUNDS_S`.
-    stage_us : microseconds by stage.
-    rungs, fallbacks : builds by the rung they stand on; those on a lower one by it and what led there.
+    stage_us : microseconds of each of `STAGES`.
+    rungs, fallbacks : builds by the number of the rung they stand on; those on a lower one by it and what led there.
     losses : what builds had to do without, by stage, source and reason.
     errors : builds that gave no context, by reason; `builds` does not count them.
     """
@@ -56,8 +59,8 @@ class BuildTally:
     window_tokens: int = 0
     scores: NDArray[np.int64] = field(default_factory=no_scores)
     times: list[int] = field(default_factory=lambda: [0] * (len(BUILD_BOUNDS_S) + 1))
-    stage_us: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    rungs: Counter[Rung] = field(default_factory=Counter)
+    stage_us: list[int] = field(default_factory=lambda: [0] * len(STAGES))
+    rungs: list[int] = field(default_factory=lambda: [0] * (len(Rung) + 1))
     fallbacks: Counter[tuple[Rung, str]] = field(default_factory=Counter)
     losses: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -73,10 +76,9 @@ class BuildTally:
         self.shown_tokens += other.shown_tokens
         self.window_tokens += other.window_tokens
         self.scores += other.scores
-        self.times = [mine + more for mine, more in zip(self.times, other.times, strict=True)]
-        for stage, us in list(other.stage_us.items()):
-            self.stage_us[stage] += us
-        self.rungs.update(dict(other.rungs))
+        self.times = list(map(add, self.times, other.times))
+        self.stage_us = list(map(add, self.stage_us, other.stage_us))
+        self.rungs = list(map(add, self.rungs, other.rungs))
         self.fallbacks.update(dict(other.fallbacks))
         self.losses.update(dict(other.losses))
         self.errors.update(dict(other.errors))
@@ -109,15 +111,16 @@ class BuildNumbers:
         *,
         cache_hit: bool,
     ) -> BuildTally:
-        """One more build, and how it ended. Returns where its other numbers are to be added."""
+        """One more build, and how it ended. Returns where its other numbers are to be added.
+
+        `stage_us` has all of `STAGES`, in their order.
+        """
         tally = self.tallies.tally(profile, now_s)
         tally.builds += 1
         tally.seconds += took_s
         tally.hits += cache_hit
         tally.times[bisect_left(BUILD_BOUNDS_S, took_s)] += 1
-        sums = tally.stage_us
-        for stage, us in stage_us.items():
-            sums[stage] += us
+        tally.stage_us = list(map(add, tally.stage_us, stage_us.values()))
         if key.channel:
             self.groups.add(hash(key), now_s)
         tally.rungs[rung] += 1

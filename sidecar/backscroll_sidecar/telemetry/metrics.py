@@ -11,7 +11,12 @@ from backscroll_scoring import SCORE_BUCKETS
 from backscroll_sidecar.domain import Rung
 from backscroll_sidecar.ports import Clock
 from backscroll_sidecar.telemetry import catalogue as all_metrics
-from backscroll_sidecar.telemetry.build_numbers import BUILD_BOUNDS_S, BuildNumbers, BuildTally
+from backscroll_sidecar.telemetry.build_numbers import (
+    BUILD_BOUNDS_S,
+    STAGES,
+    BuildNumbers,
+    BuildTally,
+)
 from backscroll_sidecar.telemetry.catalogue import HOUR, START, Metric
 from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers, FeedbackTally
 from backscroll_sidecar.telemetry.usage_numbers import UsageNumbers, UsageTally
@@ -258,7 +263,8 @@ def _counts(total: BuildTally) -> Iterator[Reading]:
         all_metrics.STAGE_SECONDS,
         [
             sample
-            for stage, us in total.stage_us.items()
+            for stage, us in zip(STAGES, total.stage_us, strict=True)
+            if total.builds
             for sample in (
                 Sample(us / 1e6, (stage,), "_sum"),
                 Sample(total.builds, (stage,), "_count"),
