@@ -23,7 +23,7 @@ from .fusion import (
 )
 from .graph import NEAR, GraphParameters, graph_scores
 from .history_candidates import Few, LongHistory
-from .layout import GONE
+from .layout import GONE, SCORE_BUCKETS
 from .lexical import (
     MAX_QUERY_TERMS,
     Matches,
@@ -49,6 +49,7 @@ from .selection import (
     select,
 )
 from .shingle_cache import ShingleCache
+from .shown import no_scores, tally
 from .strings import Packed, Slots, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
 from .top_k import look_at_rows, top_order
@@ -63,6 +64,7 @@ __all__ = [
     "MEMORY_FACTORS",
     "MEMORY_WEIGHTS",
     "NEAR",
+    "SCORE_BUCKETS",
     "ChannelColumns",
     "FeatureSets",
     "Few",
@@ -99,6 +101,7 @@ __all__ = [
     "look_at_rows",
     "mmr_order",
     "newest_by",
+    "no_scores",
     "recency_multipliers",
     "reciprocal_rank_fusion",
     "roots",
@@ -114,6 +117,7 @@ __all__ = [
     "shingle_sets",
     "take_fitting",
     "take_turns",
+    "tally",
     "top_order",
     "turns",
     "unite",

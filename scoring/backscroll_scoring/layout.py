@@ -92,6 +92,9 @@ BY_FLOOR, BY_PIN, BY_EXCHANGE = 6, 7, 8
 BY_FATE, BY_COMPRESSOR = 9, 10
 """The fate says it all; what had to go to fit the budget."""
 
+SCORE_BUCKETS = 10
+"""Ranges of equal size from 0 to 1 that scores are counted in."""
+
 # The inverted index.
 CHUNK, BESIDE = 128, 4
 """Rows of a long history that are passed over together where none of them, nor one so near, has a word of the question.

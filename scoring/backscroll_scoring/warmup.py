@@ -34,6 +34,7 @@ from .replies import ancestors, roots
 from .score import score_only, score_reaching, score_rows
 from .selection import Rules, select
 from .shingle_cache import ShingleCache
+from .shown import no_scores, tally
 from .strings import Packed, StringTable
 from .texts import shingle_sets
 from .top_k import look_at_rows, top_order
@@ -103,6 +104,7 @@ def warm() -> None:
     strings.view().numbers(("one",))
     newest_by(ids, one_a_row[:2], 0, 2)
     select(np.zeros(2), one_a_row[:2], eligible, eligible, rows, Rules())
+    tally(one_a_row[:1], rows, np.zeros(2), None, ids, rows, 1, no_scores())
     _warm_table()
     _warm_vectors()
     _warm_links()

@@ -32,7 +32,9 @@ from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.learning.learning import Learning
 from backscroll_sidecar.rooms.rooms import Rooms
-from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache, Metrics, MetricsServer
+from backscroll_sidecar.telemetry.metrics import Metrics, Numbers
+from backscroll_sidecar.telemetry.scrapes import MetricsServer
+from backscroll_sidecar.telemetry.spans import Spans
 
 log = structlog.get_logger("backscroll.server")
 
@@ -73,16 +75,12 @@ class App(Protocol):
         """Records builds, and what people say of answers."""
 
     @property
-    def builds(self) -> BuildNumbers:
-        """What builds came to."""
+    def numbers(self) -> Numbers:
+        """What metrics are made of."""
 
     @property
-    def features(self) -> Cache:
-        """The features of texts that were analysed before."""
-
-    @property
-    def damaged_segments(self) -> int:
-        """How many loads of a channel met a damaged segment."""
+    def spans(self) -> Spans | None:
+        """What takes spans of traces; None: nobody does."""
 
     async def warm_up(self) -> None:
         """Compile, load and check what the first request must not wait for."""
@@ -97,13 +95,21 @@ class RunningServer:
         Where, in the order asked for, with the ports that were bound.
     missed_deadlines
         Calls by RPC that were not answered in their caller's time.
+    metrics
+        What it tells of itself.
     """
 
     def __init__(
-        self, listeners: Listeners, health: Health, pipeline: CallPipeline, addresses: Sequence[str]
+        self,
+        listeners: Listeners,
+        health: Health,
+        pipeline: CallPipeline,
+        metrics: Metrics,
+        addresses: Sequence[str],
     ) -> None:
         self._listeners = listeners
         self.missed_deadlines = pipeline.missed_deadlines
+        self.metrics = metrics
         self._health = health
         self.addresses = tuple(addresses)
 
@@ -155,16 +161,25 @@ async def start_server(
     """
     addresses = check_exposure(listen, has_tls=tls is not None, has_tokens=tokens is not None)
     tenants: Tenants = OneTenant() if tokens is None else TokenTenants(tokens)
-    pipeline = CallPipeline(tenants, observe)
+    pipeline = CallPipeline(tenants, observe, begun=None if app.spans is None else app.spans.called)
+    owners = set() if tokens is None else set(tokens.values())
+    metrics = Metrics(app.numbers, lambda: pipeline.missed_deadlines)
     servicers: tuple[Servicer, ...] = (
         ContextServicer(app.builder, app.chat, app.summaries, version("backscroll")),
         HistoryServicer(app.history),
-        AdminServicer(app.history, app.learning.usage, app.learning.channel_settings, app.profiles),
+        AdminServicer(
+            app.history,
+            app.learning.usage,
+            app.learning.channel_settings,
+            app.profiles,
+            metrics,
+            has_several_tenants=len(owners) > 1,
+        ),
         PreferenceServicer(app.preferences),
         FeedbackServicer(app.learning.feedback),
         SessionServicer(app.rooms, app.history, version("backscroll")),
     )
-    app.rooms.sessions.know_tenants([] if tokens is None else set(tokens.values()))
+    app.rooms.sessions.know_tenants(owners)
     names = [one.SERVICE.full_name for one in servicers]
     health = Health(names)
     endpoints = [pipeline.endpoint(method) for one in servicers for method in methods_of(one)]
@@ -174,7 +189,7 @@ async def start_server(
     except BaseException:
         await listeners.stop(0)
         raise
-    running = RunningServer(listeners, health, pipeline, bound)
+    running = RunningServer(listeners, health, pipeline, metrics, bound)
     try:
         await listeners.start()
         await app.warm_up()
@@ -188,7 +203,7 @@ async def start_server(
     return running
 
 
-def serve_metrics(app: App, running: RunningServer, listen: str) -> MetricsServer:
+def serve_metrics(running: RunningServer, listen: str) -> MetricsServer:
     """Answer scrapes at an address of this machine's own until the result is closed.
 
     Raises
@@ -197,13 +212,7 @@ def serve_metrics(app: App, running: RunningServer, listen: str) -> MetricsServe
         The network could reach the address, or it is taken, or it is none.
     """
     address = check_metrics(listen)
-    metrics = Metrics(
-        app.builds,
-        app.features,
-        lambda: running.missed_deadlines,
-        lambda: app.damaged_segments,
-    )
     try:
-        return MetricsServer(address.host, address.port, metrics)
+        return MetricsServer(address.host, address.port, running.metrics)
     except OSError as error:
         raise StartRefused("metrics_listen", f"cannot be served: {error}") from None

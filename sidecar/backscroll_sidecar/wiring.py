@@ -27,6 +27,7 @@ from backscroll_sidecar.config.derived import (
 )
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.configured_models import chat_model, configured_embedder
+from backscroll_sidecar.configured_traces import configured_spans
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.profiles import PROFILES, Profile
@@ -65,7 +66,11 @@ from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
 from backscroll_sidecar.summaries.compactor import Compactor
 from backscroll_sidecar.summaries.service import Summaries
 from backscroll_sidecar.summaries.summariser import Summariser
-from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
+from backscroll_sidecar.telemetry.build_telemetry import BuildTelemetry
+from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers
+from backscroll_sidecar.telemetry.metrics import Numbers
+from backscroll_sidecar.telemetry.spans import Spans
+from backscroll_sidecar.telemetry.usage_numbers import UsageNumbers
 from backscroll_sidecar.vectors.backlog import Backlog
 from backscroll_sidecar.vectors.files import IndexFiles
 from backscroll_sidecar.vectors.service import Vectors
@@ -111,22 +116,13 @@ class App:
     rooms: Rooms
     learning: Learning
     embedding: SemanticParts | None
-    features: Cache
+    numbers: Numbers
+    spans: Spans | None
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
         """All profiles by name."""
         return self.builder.profiles
-
-    @property
-    def builds(self) -> BuildNumbers:
-        """What builds came to."""
-        return self.builder.numbers
-
-    @property
-    def damaged_segments(self) -> int:
-        """How many loads of a channel met a damaged segment."""
-        return self.channels.damaged_segments
 
     async def warm_up(self) -> None:
         """Do once, in memory, what requests do, so that none of them loads or binds anything."""
@@ -180,19 +176,23 @@ async def open_app(
     model: ChatModel | None = None,
     embedder: Embedder | None = None,
     recorder: Recorder | None = None,
+    spans: Spans | None = None,
 ) -> AsyncIterator[App]:
     """Open the store and put everything over it together; at the end what was queued is committed.
 
-    `clock`, `model` and `embedder` take the places of the machine's time and of what is configured. The model is
-    closed at the end. `recorder` notes what is asked of store, sources and model.
+    `clock`, `model`, `embedder` and `spans` take the places of the machine's time and of what is configured. The model
+    is closed at the end. `recorder` notes what is asked of store, sources and model.
     """
     stages = own_stages(settings)
     async with AsyncExitStack() as stack:
         store = await open_store(settings.store_url, settings.durability)
         if recorder is not None:
             recorder.watch(store)
+        spans = spans or configured_spans(settings)
+        if spans is not None:
+            stack.push_async_callback(spans.close)
         yield await _assemble(
-            settings, stages, clock or SystemClock(), store, stack, model, embedder, recorder
+            settings, stages, clock or SystemClock(), store, stack, model, embedder, recorder, spans
         )
 
 
@@ -205,6 +205,7 @@ async def _assemble(
     model: ChatModel | None = None,
     embedder: Embedder | None = None,
     recorder: Recorder | None = None,
+    spans: Spans | None = None,
 ) -> App:
     """The parts, each given what it needs. What is opened is closed by `stack`, the store last."""
     stack.push_async_callback(store.close)
@@ -234,11 +235,13 @@ async def _assemble(
     dims_of = any_dims if embedding is None else embedding.dims_of
     analyzer = analyze.Analyzer()
     events: EventSink = writer if settings.memory.enable_async_data_collection else NoEvents()
+    usage, feedback = UsageNumbers(), FeedbackNumbers()
     learning = await stack.enter_async_context(
         Learning.open(
             store,
             writer,
             clock,
+            feedback,
             collects=settings.memory.enable_async_data_collection,
             keep_ms=settings.usage_days * DAY_MS,
         )
@@ -265,8 +268,10 @@ async def _assemble(
         learning.channel_settings,
     )  # fmt: skip
     builder = ContextBuilder(
-        opening, sources, building, clock, events, codec, dims_of=dims_of, usage=learning.recorder
-    )
+        opening, sources, building, clock, events, codec,
+        dims_of=dims_of, usage=learning.recorder,
+        telemetry=BuildTelemetry(usage if settings.calibrate_tokens else None, spans),
+    )  # fmt: skip
     if embedding is not None:
         embedding.backlog.give_way_to(lambda: builder.build_count)
     history = HistoryService(
@@ -284,10 +289,10 @@ async def _assemble(
         usage=learning.recorder,
         redaction=Redaction(settings.redaction, learning.channel_settings, executor),
     )
-    turns = TurnStore(history, writer, store, clock, settings.wordings())
     chat = ChatService(
-        builder, turns, model, chat_settings(settings), clock, pacer, events, summaries
-    )
+        builder, TurnStore(history, writer, store, clock, settings.wordings()), model, chat_settings(settings),
+        clock, pacer, events, summaries, usage, spans,
+    )  # fmt: skip
     stack.push_async_callback(chat.drain)
     rooms = Rooms.over(
         store,
@@ -303,7 +308,13 @@ async def _assemble(
     )
     return App(
         settings, clock, store, channels, precompute, writer, history, preferences, builder, chat, summaries, rooms,
-        learning, embedding, analyzer,
+        learning, embedding,
+        Numbers(
+            builder.numbers, analyzer, writer, learning.recorder, clock,
+            None if embedding is None else embedding.backlog, usage, feedback,
+            damaged_segments=lambda: channels.damaged_segments,
+        ),
+        spans,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from backscroll import AsyncClient, Client
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder
 from backscroll_sidecar.server import RunningServer, start_server
+from backscroll_sidecar.telemetry.spans import Spans
 from backscroll_sidecar.wiring import App, open_app
 
 
@@ -20,16 +21,17 @@ async def running(
     clock: Clock | None = None,
     model: ChatModel | None = None,
     embedder: Embedder | str = "none",
+    spans: Spans | None = None,
     **settings: object,
 ) -> AsyncIterator[tuple[RunningServer, App]]:
-    """Serve on a free port until the block ends; `clock` and `model` as in `open_app`.
+    """Serve on a free port until the block ends; `clock`, `model` and `spans` as in `open_app`.
 
     `embedder` is one, or the setting; none unless a test wants one.
     """
     named = embedder if isinstance(embedder, str) else "none"
     given = None if isinstance(embedder, str) else embedder
     configured = Settings(database=str(database), embedder=named, **settings)
-    async with open_app(configured, clock, model, given) as app:
+    async with open_app(configured, clock, model, given, spans=spans) as app:
         server = await start_server(app, listen=["127.0.0.1:0"])
         try:
             yield server, app

@@ -147,6 +147,8 @@ class AsyncClient:
     erase = _awaiting(_calls.erase)
     export_messages = _streaming(_calls.export_messages)
     get_channel = _awaiting(_calls.get_channel)
+    get_metric_minutes = _awaiting(_calls.get_metric_minutes)
+    get_metrics = _awaiting(_calls.get_metrics)
     get_thread = _awaiting(_calls.get_thread)
     health = _awaiting(_calls.health)
     list_channels = _listing(_calls.list_channels)

@@ -35,6 +35,7 @@ _RETRY_BUFFER_BYTES = 4 * 2**20
 RETRIED: Mapping[str, tuple[str, ...]] = {
     "backscroll.v1.AdminService": (
         "GetChannelSettings",
+        "GetMetrics",
         "GetUsageRecord",
         "ListChannelSettings",
         "ListEvents",

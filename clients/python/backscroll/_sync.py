@@ -134,6 +134,8 @@ class Client:
     erase = _blocking(_calls.erase)
     export_messages = _streaming(_calls.export_messages)
     get_channel = _blocking(_calls.get_channel)
+    get_metric_minutes = _blocking(_calls.get_metric_minutes)
+    get_metrics = _blocking(_calls.get_metrics)
     get_thread = _blocking(_calls.get_thread)
     health = _blocking(_calls.health)
     list_channels = _listing(_calls.list_channels)

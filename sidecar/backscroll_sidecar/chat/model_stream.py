@@ -19,8 +19,10 @@ from backscroll_sidecar.chat.events import (
     ToolCalled,
 )
 from backscroll_sidecar.chat.finish_reasons import Ending, ending_of, error_text
+from backscroll_sidecar.chat.model_span import told
 from backscroll_sidecar.chat.turn_writer import TimeLimits, TurnWriter
 from backscroll_sidecar.chat.turns import ModelReply, Turn
+from backscroll_sidecar.chat.usage import Usage
 from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.ports import (
     AnswerParts,
@@ -36,6 +38,7 @@ from backscroll_sidecar.ports import (
     ToolCallDelta,
     UsageDelta,
 )
+from backscroll_sidecar.telemetry.spans import Spans
 from backscroll_sidecar.texts import FAULTS, Texts, Wordings
 
 log = structlog.get_logger(__name__)
@@ -53,12 +56,16 @@ class ModelStream:
         model: ChatModel,
         turn_writer: TurnWriter,
         wordings: Wordings,
+        usage: Usage,
+        spans: Spans | None,
         *,
         missing_is_complete: bool,
     ) -> None:
         self._model = model
         self._turn_writer = turn_writer
         self._wordings = wordings
+        self._usage = usage
+        self._spans = spans
         self._missing_is_complete = missing_is_complete
 
     async def answer(
@@ -133,7 +140,7 @@ class ModelStream:
     ) -> AsyncGenerator[ChatEvent | Ending | Turn]:
         """The model's events, then the ending; before them a smaller turn if the model refused this as too large."""
         try:
-            async with aclosing(self._model_events(turn, end_s, reply, companion)) as steps:
+            async with aclosing(self._called(turn, end_s, reply, companion)) as steps:
                 async for event in steps:
                     yield event
             return
@@ -147,9 +154,15 @@ class ModelStream:
         if less is None:
             raise refused
         yield less
-        async with aclosing(self._model_events(less, end_s, reply, companion)) as steps:
+        async with aclosing(self._called(less, end_s, reply, companion)) as steps:
             async for event in steps:
                 yield event
+
+    def _called(
+        self, turn: Turn, end_s: float | None, reply: ModelReply, companion: Companion
+    ) -> AsyncGenerator[ChatEvent | Ending]:
+        events = self._model_events(turn, end_s, reply, companion)
+        return events if self._spans is None else told(events, turn, reply, self._spans)
 
     async def _model_events(
         self, turn: Turn, end_s: float | None, reply: ModelReply, companion: Companion
@@ -179,6 +192,7 @@ class ModelStream:
                         reply.parts = parts
                     case UsageDelta(prompt, completion):
                         reply.prompt_tokens, reply.completion_tokens = prompt, completion
+                        self._usage.told(turn, prompt, completion)
                     case Finished(reason, word):
                         finish, reply.finish_reason = reason, word
                     case None:

@@ -116,6 +116,7 @@ def turn_begun(
         self_id=self_id_of(context),
         model=built.model,
         messages=built.payload_messages,
+        counted_tokens=counted_tokens(built),
         question_message_id=asked.id
         if asked
         else context.trigger_message_id or context.own_question_id,
@@ -138,6 +139,11 @@ def turn_begun(
         has_summary=built.summary is not None,
         self_name=self_name,
     )
+
+
+def counted_tokens(built: BuiltContext) -> int:
+    """What the request of a model with this context takes by our count."""
+    return built.tokens.total - built.tokens.reserve
 
 
 def _or(value: T | None, default: T) -> T:

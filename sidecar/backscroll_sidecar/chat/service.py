@@ -16,6 +16,7 @@ from backscroll_sidecar.chat.new_turn import (
     asked_id,
     asked_text,
     checked_context,
+    counted_tokens,
     question_to_store,
     self_id_of,
     turn_begun,
@@ -25,6 +26,7 @@ from backscroll_sidecar.chat.turn_events import TurnEvents
 from backscroll_sidecar.chat.turn_store import TurnStore
 from backscroll_sidecar.chat.turn_writer import TimeLimits, TurnWriter
 from backscroll_sidecar.chat.turns import ChatRequest, ChatSettings, Turn
+from backscroll_sidecar.chat.usage import Usage
 from backscroll_sidecar.concurrency.deadline import reserve_s
 from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.context.builder import ContextBuilder
@@ -38,6 +40,8 @@ from backscroll_sidecar.errors import (
 )
 from backscroll_sidecar.ports import ChatModel, Clock, EventSink
 from backscroll_sidecar.summaries.compaction import Conversation
+from backscroll_sidecar.telemetry.spans import Spans
+from backscroll_sidecar.telemetry.usage_numbers import UsageNumbers
 from backscroll_sidecar.texts import Texts
 from backscroll_sidecar.turn_ids import is_reply, new_turn_id, turn_of
 
@@ -80,6 +84,8 @@ class ChatService:
         pacer: Pacer,
         events: EventSink,
         summaries: Compacting,
+        usage: UsageNumbers,
+        spans: Spans | None = None,
     ) -> None:
         self._pacer = pacer
         self._builder = builder
@@ -97,6 +103,8 @@ class ChatService:
             model,
             self._turn_writer,
             settings.wordings,
+            Usage(usage, clock),
+            spans,
             missing_is_complete=settings.missing_finish_is_complete,
         )
 
@@ -299,6 +307,7 @@ class ChatService:
         return replace(
             turn,
             messages=less.payload_messages,
+            counted_tokens=counted_tokens(less),
             budget=budget,
             has_summary=less.summary is not None,
         )

@@ -95,6 +95,7 @@ class Turn(msgspec.Struct, frozen=True):
     since : for `TurnMark`, in this process only: whoever finds a turn sets it anew.
     thread_id, session_id : of what the turn stores.
     self_name : the name of the author of what it stores; empty: none is known.
+    counted_tokens : what its messages and tools take by our count; None: nobody counted.
     has_summary : a summary is among what the model was sent.
     after_ms : rank time of its newest row, which what it stores must exceed; while it is continued, its calls' time.
     """
@@ -130,6 +131,7 @@ class Turn(msgspec.Struct, frozen=True):
     language: Language = Language.EN
     has_summary: bool = False
     self_name: str = ""
+    counted_tokens: int | None = None
 
     @property
     def named_ids(self) -> tuple[str, ...]:
@@ -194,6 +196,7 @@ class Turn(msgspec.Struct, frozen=True):
             messages=(*self.messages, asked, *answers),
             asked=(),
             after_ms=self.after_ms + 1,
+            counted_tokens=None,
         )
 
 

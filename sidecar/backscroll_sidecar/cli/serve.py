@@ -37,8 +37,8 @@ from backscroll_sidecar.kernel_cache import KernelCache
 from backscroll_sidecar.telemetry import logs
 
 if TYPE_CHECKING:
-    from backscroll_sidecar.server import App, RunningServer
-    from backscroll_sidecar.telemetry.metrics import MetricsServer
+    from backscroll_sidecar.server import RunningServer
+    from backscroll_sidecar.telemetry.scrapes import MetricsServer
 
 EPILOG = "Example: backscroll serve --listen 127.0.0.1:7171 --database ./chat.db"
 TAKEN = "stop what listens there, or take any free port: --listen 127.0.0.1:0"
@@ -224,7 +224,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
             log.info("stopped before it served")
             return
         running = starting.result()
-        metrics = await _metrics(app, running, settings.metrics_listen)
+        metrics = await _metrics(running, settings.metrics_listen)
         if settings.event_loop_core is not None:
             keep_on_core(settings.event_loop_core)
         started_s = time.monotonic() - STARTED_S
@@ -247,14 +247,14 @@ def _freeze() -> None:
     gc.freeze()
 
 
-async def _metrics(app: App, running: RunningServer, listen: str | None) -> MetricsServer | None:
+async def _metrics(running: RunningServer, listen: str | None) -> MetricsServer | None:
     """Answer scrapes, if somebody wants them; where that cannot be, nothing is served."""
     from backscroll_sidecar.server import serve_metrics
 
     if listen is None:
         return None
     try:
-        return serve_metrics(app, running, listen)
+        return serve_metrics(running, listen)
     except BackscrollError:
         await running.stop(0)
         raise

@@ -195,6 +195,12 @@ class Settings(_Section):
         description="Table of fields added to the body of every call, over those made here: enable_thinking, "
         "reasoning_effort, top_p. A request's own stand over them. JSON in the environment.",
     )
+    calibrate_tokens: bool = Field(
+        default=False,
+        description="Take token budgets in the tokens of the model's vendor. The factor between its counts and ours is "
+        "learnt per model from the usage that StreamChat and Chat are told (8 calls at least), lies between 0.8 and "
+        "1.25, and is told in the answer (tokens.calibration). Off: budgets are in our counts.",
+    )
     model_thoughts: Literal["auto", "hold", "keep"] = Field(
         default="auto",
         description="What becomes of thoughts that a model writes into its answer in <think> tags. auto: they are cut; "
@@ -400,6 +406,11 @@ class Settings(_Section):
         default=None,
         description="Where metrics are scraped, as Prometheus' text over plain HTTP: 127.0.0.1:9464. Loopback only; no "
         "text and no id is in them. Unset: nowhere.",
+    )
+    traces: Literal["off", "otlp"] = Field(
+        default="off",
+        description="Send spans of builds, their stages and model calls by OpenTelemetry, without any text; needs the "
+        "extra `otel`. otlp: over HTTP to OTEL_EXPORTER_OTLP_ENDPOINT, http://localhost:4318 by default.",
     )
     event_loop_core: Core | None = Field(
         default=None,

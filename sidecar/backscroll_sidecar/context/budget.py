@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -44,7 +45,7 @@ _TURNS = Layout.TURNS
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """What a payload carries besides the lines, and how it is counted."""
+    """What a payload carries besides the lines, and how it is counted. `budget` is in our tokens (`TokenCounts`)."""
 
     budget: int
     reserve: int
@@ -54,6 +55,7 @@ class Frame(msgspec.Struct, frozen=True):
     with_names: bool
     tokenizer: TokenizerName
     adapter: Adapter = OPENAI_CHAT
+    calibration: float = 1.0
 
     @property
     def has_names(self) -> bool:
@@ -77,8 +79,11 @@ class Frame(msgspec.Struct, frozen=True):
 
 def frame_of(request: BuildRequest, profile: Profile, adapter: Adapter) -> Frame:
     """What a request's payload carries."""
+    budget = profile.token_budget if request.token_budget is None else request.token_budget
+    if request.calibration != 1.0:
+        budget = int(budget / request.calibration)
     return Frame(
-        profile.token_budget if request.token_budget is None else request.token_budget,
+        budget,
         request.reserve_tokens,
         request.tools_json,
         request.layout,
@@ -86,6 +91,7 @@ def frame_of(request: BuildRequest, profile: Profile, adapter: Adapter) -> Frame
         request.include_names,
         request.tokenizer,
         adapter,
+        request.calibration,
     )
 
 
@@ -230,7 +236,10 @@ def _with_room(
         parts = msgspec.structs.replace(parts, pictures=())
         counted = _count(parts, lines, preferences, frame, stages)
     if counted[0].bare > frame.budget:
-        raise BudgetTooSmall(frame.budget, counted[0].bare)
+        asked, least = frame.budget, counted[0].bare
+        if frame.calibration != 1.0:
+            asked, least = (ceil(one * frame.calibration) for one in (asked, least))
+        raise BudgetTooSmall(asked, least)
     return parts, preferences, counted
 
 
@@ -327,5 +336,5 @@ def _token_counts(counted: Counted, frame: Frame) -> TokenCounts:
     share = by_part.get
     return TokenCounts(
         frame.tokenizer, frame.budget, system, tools, share("preferences", 0), share("recent", 0),
-        share("semantic", 0), share("question", 0), framing, frame.reserve, share("summary", 0),
+        share("semantic", 0), share("question", 0), framing, frame.reserve, share("summary", 0), frame.calibration,
     )  # fmt: skip

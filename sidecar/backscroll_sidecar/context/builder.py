@@ -51,6 +51,7 @@ from backscroll_sidecar.context.response import (
     log_built,
     not_found,
     reason_of,
+    span_of,
 )
 from backscroll_sidecar.context.stable_prefix import (
     PrefixLog,
@@ -58,6 +59,7 @@ from backscroll_sidecar.context.stable_prefix import (
     with_cache_marks,
 )
 from backscroll_sidecar.context.steady_window import end_of_day_ms, speaking_rows, window_behind
+from backscroll_sidecar.context.tallying import tally_context
 from backscroll_sidecar.context.usage import usage_record
 from backscroll_sidecar.context.visibility import VisibilityRule, rules_of
 from backscroll_sidecar.domain import (
@@ -74,7 +76,9 @@ from backscroll_sidecar.lines.line_source import Wanted
 from backscroll_sidecar.lines.rendering import AnswerCodec, RenderStyle
 from backscroll_sidecar.ports import Clock, EventSink, UsageSink
 from backscroll_sidecar.strategies import Strategy, StrategyQuery
-from backscroll_sidecar.telemetry.metrics import BuildNumbers
+from backscroll_sidecar.telemetry.build_numbers import BuildNumbers
+from backscroll_sidecar.telemetry.build_telemetry import NO_TELEMETRY, BuildTelemetry
+from backscroll_sidecar.telemetry.usage_numbers import Counted
 from backscroll_sidecar.texts import Language
 from backscroll_sidecar.tool_outputs import ToolOutputs
 
@@ -122,6 +126,7 @@ class ContextBuilder:
     Parameters
     ----------
     dims_of : the size of an embedder's vectors by its id, 0 when it is not known.
+    telemetry : what it asks and tells beside its numbers.
 
     Attributes
     ----------
@@ -144,6 +149,7 @@ class ContextBuilder:
         usage: UsageSink | None = None,
         picker: Picker | None = None,
         dims_of: Callable[[str], int] = lambda _: 0,
+        telemetry: BuildTelemetry = NO_TELEMETRY,
     ) -> None:
         self.opening = opening
         self._settings = settings
@@ -156,7 +162,7 @@ class ContextBuilder:
         self._ids = RandomIds()
         self.profiles = settings.profiles
         self.build_count = 0
-        self.numbers = BuildNumbers()
+        self.numbers = BuildNumbers(clock.monotonic_s())
         self._picker = picker or Picker(
             strategies,
             fallback_on_error=settings.fallback_on_error,
@@ -165,17 +171,22 @@ class ContextBuilder:
         )
         self._routes = Routes(settings, dims_of)
         self._prefixes = PrefixLog()
+        self._calibration, self._spans = telemetry
 
     async def build(self, request: BuildRequest, *, as_values: bool = False) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades.
 
         `as_values`: its payload's messages as values, too, for who calls a model.
         """
+        began_s = self._clock.monotonic_s() if self._spans else 0.0
         try:
             begun = await self._begin(request)
             return await self._written(begun, as_values=as_values)
         except Exception as error:
-            self.numbers.errors[reason_of(error)] += 1
+            reason, now_s = reason_of(error), self._clock.monotonic_s()
+            self.numbers.fail(reason, now_s)
+            if self._spans:
+                self._spans.build_failed(request.key.channel, reason, now_s - began_s)
             raise
 
     async def _begin(self, request: BuildRequest) -> _Begun:
@@ -187,6 +198,9 @@ class ContextBuilder:
         request = await self.opening.seen_by_viewer(request, deadline)
         channel, unset = await self.opening.settings_of(request.key, deadline)
         route = self._routes.of(request, channel)
+        if self._calibration is not None:
+            factor = self._calibration.factor(Counted(route.model, request.tokenizer))
+            request = replace(request, calibration=factor or 1.0)
         watch.lap("route")
         opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
@@ -316,8 +330,19 @@ class ContextBuilder:
         """Count it, and have it recorded behind the answer."""
         opened, watch = begun.opened, begun.watch
         watch.lap("record")
-        self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
-        self.numbers.tell(built.rung, built.degradations)
+        tally = self.numbers.add(
+            begun.request.key,
+            built.profile,
+            watch.now_s,
+            watch.total_s,
+            watch.laps_us,
+            built.rung,
+            built.degradations,
+            cache_hit=opened.cache_hit,
+        )
+        tally_context(tally, opened.view, begun.picked, fitted)
+        if self._spans is not None:
+            self._spans.built(span_of(built, watch))
         log_built(built)
         if not begun.collects_usage:
             return

@@ -203,14 +203,14 @@ def _proposed_by(
     ):
         rows = _eligible_between(query, given.start, given.stop)
         return Proposed(bit, source, rows, None, reference, ascending=True)
-    rows = np.asarray(result.rows, np.int32)
+    rows = np.ascontiguousarray(result.rows, np.int32)
     if result.message_ids:
         named = [query.view.row_of(message_id) for message_id in result.message_ids]
         rows = np.concatenate([rows, np.array(named, np.int32)])
     scores = None if result.scores is None else np.asarray(result.scores, np.float64)
     if scores is not None and not (scores.shape == rows.shape and np.isfinite(scores).all()):
         raise SourceFailed("BAD_SCORES")
-    allowed, ascending = look_at_rows(np.ascontiguousarray(rows), query.eligible)
+    allowed, ascending = look_at_rows(rows, query.eligible)
     if not allowed:
         places = np.flatnonzero((rows >= 0) & (rows < query.end))
         places = places[query.eligible[rows[places]]]

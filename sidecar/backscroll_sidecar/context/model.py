@@ -53,6 +53,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     `own_question_id` is the id under which a chat stores the question beside the build: its row is no history, whether
     or not it is there yet; `own_message_ids` are others that the question tells. `payload_formats`: None for that of
     OpenAI Chat Completions. `viewer` is what the builder makes of `viewer_id`, the session and the authors allowed.
+    `calibration` is what it knows of the model's vendor: its tokens for one of ours. `token_budget` is in the vendor's.
     What arrived behind `seen_until_seq` is not seen.
     """
 
@@ -105,10 +106,14 @@ class BuildRequest(msgspec.Struct, frozen=True):
     viewer: Viewer = EVERYTHING
     seen_until_seq: int | None = None
     time_left_s: float | None = None
+    calibration: float = 1.0
 
 
 class TokenCounts(msgspec.Struct, frozen=True):
-    """Where the tokens went; `total` is the sum of all parts and at most `budget`."""
+    """Where the tokens went; `total` is the sum of all parts and at most `budget`.
+
+    `budget` is in our tokens: what was asked for, divided by `calibration`.
+    """
 
     tokenizer: TokenizerName
     budget: int
@@ -121,6 +126,7 @@ class TokenCounts(msgspec.Struct, frozen=True):
     framing: int = 0
     reserve: int = 0
     summary: int = 0
+    calibration: float = 1.0
 
     @property
     def total(self) -> int:

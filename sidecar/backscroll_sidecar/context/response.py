@@ -38,6 +38,7 @@ from backscroll_sidecar.domain import Degradation, Event, Rung
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.lines.line_source import Elsewhere
 from backscroll_sidecar.ports import Clock
+from backscroll_sidecar.telemetry.spans import BuildSpan
 
 log = structlog.get_logger(__name__)
 _RANKED = Rung.RANKED
@@ -157,6 +158,23 @@ def log_built(built: BuiltContext) -> None:
     )
 
 
+def span_of(built: BuiltContext, watch: Stopwatch) -> BuildSpan:
+    """What a trace tells of a build."""
+    return BuildSpan(
+        built.channel,
+        built.context_id,
+        built.profile,
+        built.rung,
+        watch.laps_us,
+        watch.total_s,
+        built.item_count,
+        built.tokens.total,
+        built.diagnostics.candidate_count,
+        built.diagnostics.cache_hit,
+        built.degradations,
+    )
+
+
 def agent_event_id(context_id: str) -> str:
     """Of what everything of a turn hangs under."""
     return f"{context_id}:agent"
@@ -223,25 +241,25 @@ class RandomIds:
 
 
 class Stopwatch:
-    """Laps by name, in microseconds."""
+    """Laps by name, in microseconds. `now_s`: when the last one ended."""
 
-    __slots__ = ("_began_s", "_last_s", "_now_s", "laps_us")
+    __slots__ = ("_began_s", "_clock_s", "laps_us", "now_s")
 
     def __init__(self, clock: Clock) -> None:
-        self._now_s = clock.monotonic_s
-        self._began_s = self._last_s = self._now_s()
+        self._clock_s = clock.monotonic_s
+        self._began_s = self.now_s = self._clock_s()
         self.laps_us: dict[str, int] = {}
 
     @property
     def total_s(self) -> float:
         """From the beginning to the last lap, in seconds."""
-        return self._last_s - self._began_s
+        return self.now_s - self._began_s
 
     def lap(self, stage: str) -> None:
         """The time since the last lap was that of `stage`, with what it took before."""
-        now_s, laps_us = self._now_s(), self.laps_us
-        laps_us[stage] = laps_us.get(stage, 0) + int((now_s - self._last_s) * 1e6)
-        self._last_s = now_s
+        now_s, laps_us = self._clock_s(), self.laps_us
+        laps_us[stage] = laps_us.get(stage, 0) + int((now_s - self.now_s) * 1e6)
+        self.now_s = now_s
 
 
 def explain(

@@ -26,7 +26,7 @@ import structlog
 from backscroll_sidecar.edge.admission import Admission
 from backscroll_sidecar.edge.limits import ADMISSIONS, DEFAULT_ADMISSION, AdmissionLimits
 from backscroll_sidecar.edge.status import Code, Refused, code_for, internal_refusal, refusal_for
-from backscroll_sidecar.edge.tenants import Tenants
+from backscroll_sidecar.edge.tenants import Metadata, Tenants
 from backscroll_sidecar.errors import BackscrollError, Reason, StoreUnavailable
 
 log = structlog.get_logger("backscroll.rpc")
@@ -146,6 +146,8 @@ class CallPipeline:
         Tells whose call it is.
     observe
         Told of every call once it is over.
+    begun
+        Told what came beside the request of every call before it is answered; None: nobody is.
     limits
         Bounds by method name, those of `default_limits` for the rest. A method has one room, however often it is bound.
 
@@ -163,9 +165,11 @@ class CallPipeline:
         observe: Callable[[CallRecord], None] = log_call,
         limits: Mapping[str, AdmissionLimits] = ADMISSIONS,
         default_limits: AdmissionLimits | None = None,
+        begun: Callable[[Metadata], None] | None = None,
     ) -> None:
         self._tenants = tenants
         self.observe = observe
+        self._begun = begun
         self._limits = limits
         self._default_limits = default_limits or DEFAULT_ADMISSION
         self._admissions: dict[str, Admission] = {}
@@ -234,6 +238,8 @@ class CallPipeline:
         return answer
 
     def _admit(self, caller: Caller, watch: _Watch) -> Call:
+        if self._begun is not None:
+            self._begun(caller.metadata)
         watch.tenant = tenant = self._tenants.resolve(caller.metadata)
         if not self.ready:
             raise StoreUnavailable("the server is starting")

@@ -107,3 +107,4 @@ ADMISSIONS: Mapping[str, AdmissionLimits] = {
 }
 """By method name; what is not named has `DEFAULT_ADMISSION`."""
 MAX_EVENT_TYPES = 100
+MAX_METRIC_NAMES = 100

@@ -86,6 +86,11 @@ class Writer:
         return self._queue.items
 
     @property
+    def queued_bytes(self) -> int:
+        """About the memory that they hold."""
+        return self._queue.bytes
+
+    @property
     def erasures_seen(self) -> int:
         """How many erasures and retractions no reader can miss any more; see `TurnMark`."""
         return self._guard.published

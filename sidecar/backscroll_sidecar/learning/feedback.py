@@ -19,6 +19,7 @@ from backscroll_sidecar.ports import (
     StoredUsage,
     UsageQuery,
 )
+from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers
 
 MAX_RATING = 5
 Submit = Callable[[Change, float | None], Awaitable[Applied]]
@@ -61,11 +62,13 @@ class FeedbackService:
         flush: Callable[[], Awaitable[None]],
         submit: Submit,
         clock: Clock,
+        numbers: FeedbackNumbers,
     ) -> None:
         self._reader = reader
         self._flush = flush
         self._submit = submit
         self._clock = clock
+        self._numbers = numbers
 
     async def record(
         self, tenant: str, feedback: Feedback, deadline_s: float | None = None
@@ -91,6 +94,8 @@ class FeedbackService:
         )
         key, context_id = ChannelKey(tenant, found.channel), found.record.context_id
         await self._submit(SignalChange(key, context_id, (signal,)), deadline_s)
+        if feedback.value is not None:
+            self._numbers.add(feedback.value, self._clock.monotonic_s())
         stored = await self._reader.usage_records(tenant, UsageQuery(context_id=context_id))
         if not stored:
             raise unknown_context("context_id")

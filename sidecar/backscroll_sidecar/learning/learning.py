@@ -13,6 +13,7 @@ from backscroll_sidecar.learning.follow_ups import FollowUps
 from backscroll_sidecar.learning.recorder import NoUsage, OfferedTo, UsageRecorder
 from backscroll_sidecar.learning.usage import UsageReads
 from backscroll_sidecar.ports import Applied, Change, Clock, HistoryReader
+from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers
 
 
 class ChangesTo(OfferedTo, Protocol):
@@ -35,7 +36,14 @@ class Learning:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, reader: HistoryReader, writer: ChangesTo, clock: Clock, *, collects: bool, keep_ms: int
+        cls,
+        reader: HistoryReader,
+        writer: ChangesTo,
+        clock: Clock,
+        numbers: FeedbackNumbers,
+        *,
+        collects: bool,
+        keep_ms: int,
     ) -> AsyncIterator[Learning]:
         """Put them together; at the end what waits is handed to the writer. Without `collects` nothing is recorded."""
         recorder = UsageRecorder(writer, keep_ms) if collects else NoUsage()
@@ -47,7 +55,7 @@ class Learning:
             yield cls(
                 recorder,
                 UsageReads(reader, recorder.flush),
-                FeedbackService(reader, recorder.flush, writer.submit, clock),
+                FeedbackService(reader, recorder.flush, writer.submit, clock, numbers),
                 ChannelSettingsService(reader, writer.submit, clock),
                 follow_ups,
             )

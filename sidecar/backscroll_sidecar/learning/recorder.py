@@ -128,9 +128,12 @@ class UsageRecorder:
 
 
 class NoUsage:
-    """A `UsageSink` that keeps nothing."""
+    """A `UsageSink` that keeps nothing, and counts what it did not keep."""
 
-    erasures_seen = 0
+    erasures_seen = queued_count = 0
+
+    def __init__(self) -> None:
+        self.noted_count = self.dropped_count = 0
 
     async def start(self) -> None:
         """Nothing to start."""
@@ -142,9 +145,14 @@ class NoUsage:
         """Nothing waits."""
 
     def note(
-        self, key: ChannelKey, context_id: str, make: Callable[[], UsageRecord], since: int
+        self,
+        key: ChannelKey,
+        context_id: str,  # noqa: ARG002
+        make: Callable[[], UsageRecord],  # noqa: ARG002
+        since: int,  # noqa: ARG002
     ) -> None:
-        pass
+        self.noted_count += 1
+        self.dropped_count += bool(key.channel)
 
     def push(self, context_id: str) -> None:
         pass

@@ -1,29 +1,27 @@
-"""What a scrape tells: plain numbers, added to where things happen, named when somebody asks.
-
-The metrics library's own counters take 22 to 45 µs a call, as much as a stage of a build; an addition takes none. The
-library writes the text and answers HTTP.
-"""
+"""The numbers as metrics: what is divided by what, and for which period. Read when somebody asks, by any thread."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Protocol
+from typing import NamedTuple, Protocol
 
-from backscroll_sidecar.domain import Degradation, Rung
+from backscroll_scoring import SCORE_BUCKETS
+from backscroll_sidecar.domain import Rung
+from backscroll_sidecar.ports import Clock
+from backscroll_sidecar.telemetry import catalogue as all_metrics
+from backscroll_sidecar.telemetry.build_numbers import (
+    BUILD_BOUNDS_S,
+    STAGES,
+    BuildNumbers,
+    BuildTally,
+)
+from backscroll_sidecar.telemetry.catalogue import HOUR, START, Metric
+from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers, FeedbackTally
+from backscroll_sidecar.telemetry.usage_numbers import UsageNumbers, UsageTally
 
-if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
-
-BUILD_BOUNDS_S = (
-    0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
-)  # fmt: skip
-"""Upper bounds of the buckets of build times, in seconds; the last bucket has none."""
-RANKING = ("rank", "select")
-"""Stages that break a build's first rung, whatever was lost before them."""
+HOUR_S = 3_600.0
 
 
 class Cache(Protocol):
@@ -38,176 +36,329 @@ class Cache(Protocol):
         """How often it had not."""
 
 
-@dataclass(slots=True)
-class BuildNumbers:
-    """What builds came to. Added to on the event loop; a scrape reads it from a thread of its own."""
-
-    count: int = 0
-    seconds: float = 0.0
-    hits: int = 0
-    """Builds whose channel was in memory."""
-    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUILD_BOUNDS_S) + 1))
-    rungs: Counter[Rung] = field(default_factory=Counter)
-    """Builds by the rung they stand on."""
-    fallbacks: Counter[tuple[Rung, str]] = field(default_factory=Counter)
-    """Builds on a lower rung, by it and what led there."""
-    losses: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """What builds had to do without, by stage, source and reason."""
-    errors: Counter[str] = field(default_factory=Counter)
-    """Builds that gave no context, by reason."""
-
-    def add(self, took_s: float, *, cache_hit: bool) -> None:
-        """One more build."""
-        self.count += 1
-        self.seconds += took_s
-        self.hits += cache_hit
-        self.buckets[bisect_left(BUILD_BOUNDS_S, took_s)] += 1
-
-    def tell(self, rung: Rung, degradations: Sequence[Degradation]) -> None:
-        """How the same build ended."""
-        self.rungs[rung] += 1
-        if degradations:
-            self.losses.update((one.stage, one.source, one.reason) for one in degradations)
-        if rung is not Rung.RANKED:
-            self.fallbacks[rung, fell_for(degradations)] += 1
+class Writes(Protocol):
+    """What is asked of the one writer."""
 
     @property
-    def misses(self) -> int:
-        """Builds that had to load their channel, or found none."""
-        return self.count - self.hits
+    def queued_items(self) -> int:
+        """Rows that wait for their commit."""
+
+    @property
+    def queued_bytes(self) -> int:
+        """About the memory that they hold."""
+
+    @property
+    def dropped_events(self) -> int:
+        """Events that were not recorded."""
+
+    @property
+    def publish_failures(self) -> int:
+        """Commits that a reader in memory was not told of."""
 
 
-def fell_for(degradations: Sequence[Degradation]) -> str:
-    """Why a build stands on a lower rung: what broke its ranking, else what was lost first of its sources."""
-    ranking = [one.reason for one in degradations if one.stage in RANKING]
-    sources = [one.reason for one in degradations if one.stage == "gather"]
-    return next(iter(ranking + sources), "")
+class Records(Protocol):
+    """What is asked of the recorder of usage."""
+
+    @property
+    def queued_count(self) -> int:
+        """Builds that wait."""
+
+    @property
+    def noted_count(self) -> int:
+        """Builds that came."""
+
+    @property
+    def dropped_count(self) -> int:
+        """Those of them that were not recorded."""
 
 
-class Metrics:
-    """Everything a scrape tells.
+class Embeds(Protocol):
+    """What is asked of the backlog of messages without a vector."""
 
-    Parameters
-    ----------
-    builds
-        What builds came to.
-    features
-        The cache of analysed texts.
-    missed_deadlines
-        Calls by RPC that were not answered in their caller's time; asked at each scrape.
-    damaged_segments
-        Loads of a channel that met a damaged segment; asked at each scrape.
-    """
+    @property
+    def due_channels(self) -> int:
+        """Channels that have some."""
 
-    def __init__(
-        self,
-        builds: BuildNumbers,
-        features: Cache,
-        missed_deadlines: Callable[[], Mapping[str, int]] = dict,
-        damaged_segments: Callable[[], int] = int,
-    ) -> None:
-        self._builds = builds
-        self._features = features
-        self._missed_deadlines = missed_deadlines
-        self._damaged_segments = damaged_segments
+    @property
+    def embedded(self) -> int:
+        """Messages that were given one."""
 
-    def collect(self) -> Iterator[Metric]:
-        """The metrics as they are now; the library calls this at a scrape."""
-        from prometheus_client.metrics_core import (  # noqa: PLC0415 - only who scrapes pays for it
-            CounterMetricFamily,
-            GaugeMetricFamily,
-            HistogramMetricFamily,
-        )
-
-        builds = self._builds
-        yield HistogramMetricFamily(
-            "backscroll_context_build_seconds",
-            "Time of builds, BuildContext's and chats'.",
-            buckets=_cumulated(builds.buckets),
-            sum_value=builds.seconds,
-        )
-        yield GaugeMetricFamily(
-            "backscroll_avg_context_build_time_ms",
-            "Average time of a build since the start.",
-            value=builds.seconds * 1e3 / max(1, builds.count),
-        )
-        yield from self._outcomes()
-        for name, cache, what in (
-            ("context_cache", builds, "builds whose channel was in memory"),
-            ("feature_cache", self._features, "texts whose features were known"),
-        ):
-            requests = CounterMetricFamily(
-                f"backscroll_{name}_requests", f"Hits: {what}.", labels=["result"]
-            )
-            requests.add_metric(["hit"], cache.hits)
-            requests.add_metric(["miss"], cache.misses)
-            yield requests
-            yield GaugeMetricFamily(
-                f"backscroll_{name}_hit_rate",
-                f"Share of {what}, since the start.",
-                value=cache.hits / max(1, cache.hits + cache.misses),
-            )
-        missed = CounterMetricFamily(
-            "backscroll_missed_deadlines",
-            "Calls that were not answered in their caller's time.",
-            labels=["method"],
-        )
-        for method, count in sorted(self._missed_deadlines().items()):
-            missed.add_metric([method], count)
-        yield missed
-        yield CounterMetricFamily(
-            "backscroll_damaged_segments",
-            "Loads of a channel that met a damaged segment and read rows instead.",
-            value=self._damaged_segments(),
-        )
-
-    def _outcomes(self) -> Iterator[Metric]:
-        """How builds ended. Copies: the event loop goes on counting."""
-        from prometheus_client.metrics_core import CounterMetricFamily  # noqa: PLC0415
-
-        builds = self._builds
-        rungs = {(one.name.lower(),): builds.rungs[one] for one in Rung}
-        fallbacks = {(one.name.lower(), why): n for (one, why), n in dict(builds.fallbacks).items()}
-        errors = {(reason,): n for reason, n in dict(builds.errors).items()}
-        losses = dict(builds.losses)
-        for name, what, labels, counts in (
-            ("builds", "Contexts, by the rung they stand on.", ["rung"], rungs),
-            ("fallbacks", "Contexts on a lower rung, by what led there.", ["rung", "reason"], fallbacks),
-            ("degradations", "What contexts do without.", ["stage", "source", "reason"], losses),
-            ("build_errors", "Builds that gave no context.", ["reason"], errors),
-        ):  # fmt: skip
-            family = CounterMetricFamily(f"backscroll_context_{name}", what, labels=labels)
-            for values, count in sorted(counts.items()):
-                family.add_metric(values, count)
-            yield family
+    @property
+    def refused(self) -> Sized:
+        """Messages that will never have one."""
 
 
-class MetricsServer:
-    """Answers scrapes over HTTP, from a thread of its own, until it is closed.
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Where metrics come from.
 
     Attributes
     ----------
-    address
-        ``host:port`` as bound.
+    builds, feedback : what builds came to, and what people said of them.
+    usage : how our token counts compare with the vendors'.
+    features : the cache of analysed texts.
+    clock : what these count by.
+    writes, records, embeds : the writer, the recorder of usage, and the backlog of embeddings if there is an embedder.
+    damaged_segments : loads of a channel that met a damaged segment; asked at each scrape.
     """
 
-    def __init__(self, host: str, port: int, metrics: Metrics) -> None:
-        from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
-
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(metrics)
-        self._server, self._thread = start_http_server(port, host, registry)
-        port = self._server.server_port
-        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-    def close(self) -> None:
-        """Stop answering."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    builds: BuildNumbers
+    features: Cache
+    writes: Writes
+    records: Records
+    clock: Clock
+    embeds: Embeds | None = None
+    usage: UsageNumbers = field(default_factory=UsageNumbers)
+    feedback: FeedbackNumbers = field(default_factory=FeedbackNumbers)
+    damaged_segments: Callable[[], int] = int
 
 
-def _cumulated(buckets: list[int]) -> list[tuple[str, float]]:
-    """Counts up to each bound, as the text form has them."""
+class Sample(NamedTuple):
+    """One number. `labels` run parallel to those of its metric; `part` is what its name ends with beside it, such as
+    ``_bucket`` with the bound `le`.
+    """
+
+    value: float
+    labels: tuple[str, ...] = ()
+    part: str = ""
+    le: str = ""
+
+    def labelled(self, metric: Metric) -> dict[str, str]:
+        """Its labels by their names."""
+        found = dict(zip(metric.labels, self.labels, strict=True))
+        return found | {"le": self.le} if self.le else found
+
+
+Reading = tuple[Metric, list[Sample]]
+"""A metric and what there is of it: nothing, where there is no data."""
+
+
+class Metrics:
+    """Everything there is to tell.
+
+    Parameters
+    ----------
+    numbers : where it comes from.
+    missed_deadlines : calls by RPC that were not answered in their caller's time; asked at each scrape.
+    """
+
+    def __init__(
+        self, numbers: Numbers, missed_deadlines: Callable[[], Mapping[str, int]] = dict
+    ) -> None:
+        self._numbers = numbers
+        self._missed_deadlines = missed_deadlines
+
+    def read(self) -> Iterator[Reading]:
+        """Every metric of the catalogue, in its order."""
+        found = dict(self._found())
+        for metric in all_metrics.CATALOGUE:
+            yield metric, found[metric]
+
+    def by_minute(self, count: int) -> list[tuple[int, list[Reading]]]:
+        """What counters of builds grew by in each of the last minutes, 60 at most, the oldest first; and when each
+        began, Unix milliseconds.
+        """
+        clock = self._numbers.clock
+        now_s, now_ms = clock.monotonic_s(), clock.now_ms()
+        return [
+            (now_ms - round((now_s - began_s) * 1e3), list(_grown(tallies)))
+            for began_s, tallies in self._numbers.builds.tallies.by_minute(now_s, count)
+        ]
+
+    def _found(self) -> Iterator[Reading]:
+        numbers, now_s = self._numbers, self._numbers.clock.monotonic_s()
+        builds = numbers.builds
+        start = builds.tallies.since_start()
+        hour = builds.tallies.last_hour(now_s)
+        yield from _averages(_sum(start.values()), _sum(hour.values()))
+        yield all_metrics.RELEVANCE, _relevance(start, hour)
+        total = _sum(start.values())
+        hours = max(1.0, (now_s - builds.began_s) / HOUR_S)
+        yield (
+            all_metrics.PER_HOUR,
+            _both(total.builds / hours, float(_sum(hour.values()).builds)),
+        )
+        yield (
+            all_metrics.GROUPS,
+            _both(builds.groups.since_start(), builds.groups.last_hour(now_s)),
+        )
+        yield from _satisfaction(numbers.feedback, now_s)
+        yield from _counts(total)
+        yield all_metrics.SCORES, _score_samples(start)
+        yield from _outcomes(total)
+        yield from _usage(numbers.usage, now_s)
+        yield from _queues(numbers.writes, numbers.records, numbers.embeds)
+        yield from self._others()
+
+    def _others(self) -> Iterator[Reading]:
+        features = self._numbers.features
+        known = features.hits + features.misses
+        yield all_metrics.FEATURE_REQUESTS, _requests(features.hits, features.misses)
+        rate = [Sample(features.hits / known, (START,))] if known else []
+        yield all_metrics.FEATURE_HIT_RATE, rate
+        missed = sorted(dict(self._missed_deadlines()).items())
+        yield all_metrics.MISSED_DEADLINES, [Sample(n, (method,)) for method, n in missed]
+        yield all_metrics.DAMAGED_SEGMENTS, [Sample(self._numbers.damaged_segments())]
+
+
+def _grown(tallies: Mapping[str, BuildTally]) -> Iterator[Reading]:
+    """The counters of builds."""
+    total = _sum(tallies.values())
+    yield from _counts(total)
+    yield all_metrics.SCORES, _score_samples(tallies)
+    yield from _outcomes(total)
+
+
+def _averages(start: BuildTally, hour: BuildTally) -> Iterator[Reading]:
+    """Those of all builds."""
+
+    def of(ratio: Callable[[BuildTally], tuple[float, float]]) -> list[Sample]:
+        return _ratios(ratio(start), ratio(hour))
+
+    yield all_metrics.BUILD_TIME, of(lambda one: (one.seconds * 1e3, one.builds))
+    yield all_metrics.CACHE_HIT_RATE, of(lambda one: (one.hits, one.builds))
+    yield all_metrics.MESSAGE_COUNT, of(lambda one: (one.messages, one.builds))
+    saved = of(lambda one: (one.window_tokens - one.shown_tokens, one.window_tokens))
+    yield all_metrics.TOKEN_SAVINGS, saved
+
+
+def _ratios(start: tuple[float, float], hour: tuple[float, float], *labels: str) -> list[Sample]:
+    """A quotient for each period; none where there is nothing to divide by."""
+    return [
+        Sample(above / below, (*labels, period))
+        for period, (above, below) in ((START, start), (HOUR, hour))
+        if below
+    ]
+
+
+def _both(start: float, hour: float) -> list[Sample]:
+    """A number for each period; none where it is 0: nothing happened."""
+    return [Sample(n, (period,)) for period, n in ((START, start), (HOUR, hour)) if n]
+
+
+def _relevance(start: Mapping[str, BuildTally], hour: Mapping[str, BuildTally]) -> list[Sample]:
+    nothing = BuildTally()
+    found: list[Sample] = []
+    for profile, tally in sorted(start.items()):
+        late = hour.get(profile, nothing)
+        found += _ratios((tally.score, tally.scored), (late.score, late.scored), profile)
+    return found
+
+
+def _satisfaction(feedback: FeedbackNumbers, now_s: float) -> Iterator[Reading]:
+    nothing = FeedbackTally()
+    start = feedback.tallies.since_start().get("", nothing)
+    hour = feedback.tallies.last_hour(now_s).get("", nothing)
+    success = _ratios((start.success, start.rated), (hour.success, hour.rated))
+    yield all_metrics.SATISFACTION, success
+    effective = _ratios((start.effective, start.rated), (hour.effective, hour.rated))
+    yield all_metrics.EFFECTIVENESS, effective
+
+
+def _counts(total: BuildTally) -> Iterator[Reading]:
+    """What is added up since the start."""
     bounds = [*map(str, BUILD_BOUNDS_S), "+Inf"]
-    return list(zip(bounds, accumulate(buckets), strict=True))
+    yield all_metrics.BUILD_SECONDS, _histogram(bounds, total.times, total.seconds)
+    yield (
+        all_metrics.STAGE_SECONDS,
+        [
+            sample
+            for stage, us in zip(STAGES, total.stage_us, strict=True)
+            if total.builds
+            for sample in (
+                Sample(us / 1e6, (stage,), "_sum"),
+                Sample(total.builds, (stage,), "_count"),
+            )
+        ],
+    )
+    yield all_metrics.MESSAGES, [Sample(total.messages)]
+    shown, window = total.shown_tokens, total.window_tokens
+    yield all_metrics.TEXT_TOKENS, [Sample(shown, ("shown",)), Sample(window, ("window",))]
+    yield all_metrics.CACHE_REQUESTS, _requests(total.hits, total.builds - total.hits)
+
+
+def _score_samples(start: Mapping[str, BuildTally]) -> list[Sample]:
+    bounds = [str((i + 1) / SCORE_BUCKETS) for i in range(SCORE_BUCKETS)]
+    found: list[Sample] = []
+    for profile, tally in sorted(start.items()):
+        if tally.scored:
+            counts = [*tally.scores.tolist(), 0]
+            found += _histogram([*bounds, "+Inf"], counts, tally.score, profile)
+    return found
+
+
+def _histogram(bounds: list[str], counts: list[int], total: float, *labels: str) -> list[Sample]:
+    """Counts up to each bound, their number and their sum."""
+    upto = list(accumulate(counts))
+    buckets = [Sample(n, labels, "_bucket", bound) for bound, n in zip(bounds, upto, strict=True)]
+    return [*buckets, Sample(upto[-1], labels, "_count"), Sample(total, labels, "_sum")]
+
+
+def _requests(hits: int, misses: int) -> list[Sample]:
+    return [Sample(hits, ("hit",)), Sample(misses, ("miss",))]
+
+
+def _outcomes(total: BuildTally) -> Iterator[Reading]:
+    """How builds ended."""
+    rungs = {(one.name.lower(),): total.rungs[one] for one in Rung}
+    fallbacks = {(one.name.lower(), why): n for (one, why), n in total.fallbacks.items()}
+    errors = {(reason,): n for reason, n in total.errors.items()}
+    for metric, counts in (
+        (all_metrics.BUILDS, rungs),
+        (all_metrics.FALLBACKS, fallbacks),
+        (all_metrics.DEGRADATIONS, total.losses),
+        (all_metrics.BUILD_ERRORS, errors),
+    ):
+        yield metric, [Sample(count, labels) for labels, count in sorted(counts.items())]
+
+
+def _usage(usage: UsageNumbers, now_s: float) -> Iterator[Reading]:
+    """How our counts compare with the vendors', by model."""
+    nothing = UsageTally()
+    start, hour = usage.tallies.since_start(), usage.tallies.last_hour(now_s)
+    ratios: list[Sample] = []
+    errors: list[Sample] = []
+    factors: list[Sample] = []
+    tokens: list[Sample] = []
+    for of, whole in sorted(start.items()):
+        late, labels = hour.get(of, nothing), (of.model, of.tokenizer.value)
+        ratios += _ratios((whole.prompt, whole.counted), (late.prompt, late.counted), *labels)
+        errors += _ratios((whole.error, whole.calls), (late.error, late.calls), *labels, "plain")
+        calibrated = (
+            (whole.calibrated_error, whole.calibrated),
+            (late.calibrated_error, late.calibrated),
+        )
+        errors += _ratios(*calibrated, *labels, "calibrated")
+        if (factor := usage.factor(of)) is not None:
+            factors.append(Sample(factor, labels))
+        for name, n in (
+            ("counted", whole.counted),
+            ("prompt", whole.prompt),
+            ("completion", whole.completion),
+        ):
+            tokens.append(Sample(n, (*labels, name)))
+    yield all_metrics.TOKEN_RATIO, ratios
+    yield all_metrics.TOKEN_ERROR, errors
+    yield all_metrics.TOKEN_FACTOR, factors
+    yield all_metrics.MODEL_TOKENS, tokens
+
+
+def _queues(writes: Writes, records: Records, embeds: Embeds | None) -> Iterator[Reading]:
+    """What waits, and what was given up."""
+    yield all_metrics.QUEUE_ITEMS, [Sample(writes.queued_items)]
+    yield all_metrics.QUEUE_BYTES, [Sample(writes.queued_bytes)]
+    yield all_metrics.DROPPED_EVENTS, [Sample(writes.dropped_events)]
+    yield all_metrics.PUBLISH_FAILURES, [Sample(writes.publish_failures)]
+    yield all_metrics.RECORD_QUEUE, [Sample(records.queued_count)]
+    yield all_metrics.RECORDS, [Sample(records.noted_count)]
+    yield all_metrics.DROPPED_RECORDS, [Sample(records.dropped_count)]
+    yield all_metrics.BACKLOG, [Sample(embeds.due_channels)] if embeds else []
+    yield all_metrics.EMBEDDED, [Sample(embeds.embedded)] if embeds else []
+    yield all_metrics.REFUSED_EMBEDDINGS, [Sample(len(embeds.refused))] if embeds else []
+
+
+def _sum(tallies: Iterable[BuildTally]) -> BuildTally:
+    total = BuildTally()
+    for one in tallies:
+        total.add(one)
+    return total

@@ -134,6 +134,11 @@ class Backlog:
         """Rest as long as it works while this number grows: it counts the requests served."""
         self._request_count = request_count
 
+    @property
+    def due_channels(self) -> int:
+        """Channels with messages that wait for their vector, as far as they are known; at most `MAX_DUE_CHANNELS`."""
+        return len(self._due) + (self._working_on is not None)
+
     def _is_behind(self, key: ChannelKey) -> bool:
         return self._must_scan or self._scanning or key in self._due or key == self._working_on
 

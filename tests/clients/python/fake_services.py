@@ -270,6 +270,16 @@ class Admin(admin_pb2_grpc.AdminServiceServicer):
         was_set = self.fake.settings.pop(request.channel, None) is not None
         return admin_pb2.DeleteChannelSettingsResponse(was_set=was_set)
 
+    def GetMetrics(self, request, context):
+        self.fake.arrive("GetMetrics", request, context)
+        names = request.names or ["backscroll_contexts_built_per_hour"]
+        samples = [
+            admin_pb2.MetricSample(name=one, value=3, unit="contexts/h", period="start")
+            for one in names
+        ]
+        minutes = [admin_pb2.MetricMinute(began_at_ms=n) for n in range(request.minutes)]
+        return admin_pb2.GetMetricsResponse(samples=samples, minutes=minutes)
+
 
 class Feedback(feedback_pb2_grpc.FeedbackServiceServicer):
     def __init__(self, fake):

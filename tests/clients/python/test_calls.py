@@ -288,6 +288,14 @@ def test_an_answer_of_a_build(client, room):
     assert room.requests("AppendMessages")[-1].context_id == "c1"
 
 
+def test_get_metrics(client, room):
+    [sample] = client.get_metrics()
+    assert (sample.value, sample.unit, sample.period) == (3, "contexts/h", "start")
+    assert [one.name for one in client.get_metrics("a", "b")] == ["a", "b"]
+    assert list(room.requests("GetMetrics")[-1].names) == ["a", "b"]
+    assert [one.began_at_ms for one in client.get_metric_minutes("a", minutes=2)] == [0, 1]
+
+
 def test_alias(client, room):
     assert client.alias_message("room", "m1", "p1") is None
     request = room.requests("AliasMessage")[0]

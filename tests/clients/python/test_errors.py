@@ -228,6 +228,7 @@ CALLS = {
     "ListEvents": lambda client: list(client.list_events("room")),
     "ListUsageRecords": lambda client: list(client.list_usage_records("room")),
     "RecordFeedback": lambda client: client.record_feedback("c1", rating=5),
+    "GetMetrics": lambda client: client.get_metrics(),
     "ListChannels": lambda client: list(client.list_channels()),
     "ListMembers": lambda client: client.list_members("room"),
     "DeletePreference": lambda client: client.delete_preference("u", "p"),

@@ -1,12 +1,12 @@
 """S5-20, S5-33: what a scrape of a whole server tells."""
 
-import urllib.request
 from contextlib import contextmanager
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
-from backscroll import Author, Client, Message
+from backscroll import Author, Client, Message, PermissionDenied
+from backscroll_sidecar.telemetry.panels import PANELS
+from tests.kit.scraped import scrape
 
 METRICS = {"BACKSCROLL_METRICS_LISTEN": "127.0.0.1:0"}
 
@@ -24,16 +24,6 @@ def served(shell):
         yield addresses
 
 
-def scrape(address):
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=120) as answer:
-        text = answer.read().decode()
-    return {
-        (sample.name, *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-
-
 def line(n, text="does grub see the 猫 disk?"):
     return Message(f"m{n}", Author("u1", "Ann"), text, sent_at=1_700_000_000_000 + n)
 
@@ -43,8 +33,8 @@ def test_a_scrape_tells_how_long_builds_took_and_how_often_their_channel_was_in_
     """S5-33: the average build time and the cache hit rate."""
     address, metrics = served
     before = scrape(metrics)
-    assert before["backscroll_avg_context_build_time_ms",] == 0
-    assert before["backscroll_context_cache_hit_rate",] == 0
+    assert before["backscroll_context_build_seconds_count",] == 0
+    assert "backscroll_avg_context_build_time_ms" not in {name for name, *_ in before}
     with Client(address) as client:
         client.append("room", [line(1)])
         for _ in range(3):
@@ -55,13 +45,13 @@ def test_a_scrape_tells_how_long_builds_took_and_how_often_their_channel_was_in_
     assert told["backscroll_context_build_seconds_bucket", "+Inf"] == 4
     seconds = told["backscroll_context_build_seconds_sum",]
     assert 0 < seconds < 60
-    assert told["backscroll_avg_context_build_time_ms",] == pytest.approx(seconds / 4 * 1e3)
+    assert told["backscroll_avg_context_build_time_ms", "start"] == pytest.approx(seconds / 4 * 1e3)
     hits = told["backscroll_context_cache_requests_total", "hit"]
     assert hits + told["backscroll_context_cache_requests_total", "miss"] == 4
     assert (
         2 <= hits <= 3
     )  # an append may have brought the channel into memory; the unknown one never is
-    assert told["backscroll_context_cache_hit_rate",] == hits / 4
+    assert told["backscroll_context_cache_hit_rate", "hour"] == hits / 4
 
 
 @pytest.mark.row("S5-20")
@@ -82,7 +72,7 @@ def test_a_text_is_analysed_once(served):
     assert again[requests, "hit"] >= 2
     assert other[requests, "miss"] == 3
     rate = other[requests, "hit"] / (other[requests, "hit"] + 3)
-    assert other["backscroll_feature_cache_hit_rate",] == pytest.approx(rate)
+    assert other["backscroll_feature_cache_hit_rate", "start"] == pytest.approx(rate)
 
 
 @pytest.mark.row("S5-20")
@@ -111,7 +101,7 @@ def test_stored_features_are_not_worked_out_again(shell):
         assert overlaps(client) == before
         told = scrape(metrics)
     assert (told[requests, "miss"], told[requests, "hit"]) == (2, 2)
-    assert told["backscroll_feature_cache_hit_rate",] == 0.5
+    assert told["backscroll_feature_cache_hit_rate", "start"] == 0.5
 
 
 @pytest.mark.row("P-28")
@@ -121,3 +111,85 @@ def test_metrics_are_for_this_machine_only(shell):
     assert done.returncode == 2
     assert "metrics_listen" in done.stderr
     assert "127.0.0.1" in done.stderr
+
+
+@pytest.mark.row("S5-54", "S5-60")
+def test_the_command_tells_what_a_scrape_does(shell, served):
+    """`backscroll metrics`: a table by period; as JSON every number of the scrape, typed. And by the client."""
+    address, metrics = served
+    shell.environment["BACKSCROLL_SERVER"] = address
+    assert shell.run("metrics").stdout == "No context was built yet.\n"
+    with Client(address) as client:
+        client.append("room", [line(1), line(2)])
+        asked = {"asker": Author("u2", "Ben"), "asked_at": 1_700_000_060_000, "reply": "m1"}
+        client.build_context("room", "which disk?", profile="classic", **asked)
+        of_client = client.get_metrics()
+    told, scraped = shell.json("metrics"), scrape(metrics)
+    told = [one for one in told if "_queue_" not in one["name"]]  # these move by themselves
+    scraped = {key: n for key, n in scraped.items() if "_queue_" not in key[0]}
+
+    def sampled(name, labels, period):
+        every = labels | ({"period": period} if period else {})
+        return (name, *(every[key] for key in sorted(every)))
+
+    assert {sampled(s["name"], s["labels"], s.get("period")): s["value"] for s in told} == scraped
+    client_told = {sampled(s.name, dict(s.labels), s.period): s.value for s in of_client}
+    assert {key: n for key, n in client_told.items() if "_queue_" not in key[0]} == scraped
+    [hour] = [s for s in told if s["name"].endswith("_build_time_ms") and s["period"] == "hour"]
+    assert (hour["unit"], hour["kind"], hour["labels"]) == ("ms", "METRIC_KIND_GAUGE", {})
+    named = shell.json("metrics", "context_builds")
+    assert {s["name"] for s in named} == {"backscroll_context_builds_total"}
+    table = shell.run("metrics").stdout
+    assert "contexts_built_per_hour" in table
+    assert "profile=classic" in table
+    assert "context_builds_total" not in table
+    assert "context_builds_total" in shell.run("metrics", "--all").stdout
+    assert "1 contexts" in shell.run("metrics", "backscroll_context_builds_total").stdout
+    wrong = shell.run("metrics", "builds")
+    assert wrong.returncode == 1
+    assert "names[0]: no metric has this name" in wrong.stderr
+    assert "--all" in wrong.stderr
+
+
+def test_one_tenant_of_several_does_not_see_the_numbers_of_all(shell):
+    """Nothing of another tenant is told, not even how much it does."""
+    tokens = shell.directory / "tokens.toml"
+    tokens.write_text('[tokens]\n"one-token" = "one"\n"two-token" = "two"\n')
+    with (
+        shell.serving("--tokens-file", str(tokens)) as process,
+        Client(process.address, token="one-token") as client,
+    ):
+        with pytest.raises(PermissionDenied, match="tenants"):
+            client.get_metrics()
+        assert list(client.list_channels()) == []
+    tokens.write_text('[tokens]\n"one-token" = "one"\n"other" = "one"\n')
+    with (
+        shell.serving("--tokens-file", str(tokens)) as process,
+        Client(process.address, token="one-token") as client,
+    ):
+        assert client.get_metrics()
+
+
+@pytest.mark.row("S5-37")
+def test_plot_shows_the_panels(shell, served):
+    """In the terminal, as JSON, as a picture; what has no data says so."""
+    address, _ = served
+    shell.environment["BACKSCROLL_SERVER"] = address
+    assert shell.run("plot").stdout.count("no data") == len(PANELS) - 1  # queues are never without
+    with Client(address) as client:
+        client.append("room", [line(1), line(2)])
+        asked = {"asker": Author("u2", "Ben"), "asked_at": 1_700_000_060_000, "reply": "m1"}
+        client.build_context("room", "which disk?", profile="classic", **asked)
+    told = {one["name"]: one for one in shell.json("plot")}
+    assert list(told) == [panel.name for panel in PANELS]
+    assert sum(value for [value] in told["score_distribution"]["series"].values()) == 1
+    shown = shell.run("plot").stdout
+    assert [title for title in shown.splitlines() if title in {p.title for p in PANELS}] == [
+        panel.title for panel in PANELS
+    ]
+    assert "1 messages" in shown
+    picture = shell.directory / "panels.png"
+    assert shell.run("plot", "--png", str(picture)).returncode == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    nowhere = shell.run("plot", "--png", str(shell.directory / "none" / "x.png"))
+    assert (nowhere.returncode, "--png" in nowhere.stderr) == (1, True)

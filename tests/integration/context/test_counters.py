@@ -52,7 +52,7 @@ class Scraped:
 @asynccontextmanager
 async def scraped():
     async with running() as (server, app), AsyncClient(server.addresses[0]) as client:
-        metrics = serve_metrics(app, server, "127.0.0.1:0")
+        metrics = serve_metrics(server, "127.0.0.1:0")
         try:
             await client.append("room", LINES)
             one = Scraped(app, client, metrics.address)

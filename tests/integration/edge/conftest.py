@@ -40,6 +40,8 @@ class EdgeApp:
     rooms: Any = field(default_factory=MagicMock)
     learning: Any = field(default_factory=MagicMock)
     profiles: Any = field(default_factory=dict)
+    numbers: Any = None
+    spans: Any = None
 
     async def warm_up(self) -> None:
         if self.on_warm_up is not None:
@@ -87,6 +89,7 @@ async def serving(
             rooms=real.rooms,
             learning=real.learning,
             profiles=real.profiles,
+            numbers=real.numbers,
         )
         records: list[CallRecord] = []
         running = await start_server(app, listen=[listen], observe=records.append, **options)

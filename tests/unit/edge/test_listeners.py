@@ -532,8 +532,8 @@ class App:
     rooms: Any = MagicMock()
     learning: Any = MagicMock()
     profiles: Any = MagicMock()
-    builds: Any = None
-    features: Any = None
+    numbers: Any = None
+    spans: Any = None
 
     async def warm_up(self) -> None:
         raise AssertionError("it must not come to that")

@@ -7,7 +7,7 @@ found as well; a `Stream` is one call with many responses, and a conversation is
 of the bot's own functions between them.
 """
 
-from backscroll._calls.admin import list_events
+from backscroll._calls.admin import get_metric_minutes, get_metrics, list_events
 from backscroll._calls.batches import AnyImport, AnyMessage, Importer
 from backscroll._calls.channel_settings import (
     delete_channel_settings,
@@ -110,6 +110,8 @@ __all__ = [
     "fork",
     "get_channel",
     "get_channel_settings",
+    "get_metric_minutes",
+    "get_metrics",
     "get_space",
     "get_thread",
     "get_usage_record",

@@ -1,10 +1,10 @@
-"""Reading what the server has recorded of its own work."""
+"""Reading what the server has recorded of its own work, and what it counts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backscroll._calls.plan import Call, Listing
+from backscroll._calls.plan import Call, Listing, Plan
 from backscroll._encode import encode
 from backscroll.v1 import admin_pb2
 
@@ -71,3 +71,66 @@ def list_events(
             return
         left = None if left is None else left - len(page.events)
         request.page_token = page.next_page_token
+
+
+def get_metrics(
+    *names: str, timeout_s: float | None = None
+) -> Plan[Sequence[admin_pb2.MetricSample]]:
+    """What a scrape of the server would tell: name, labels, value, unit and period of every number.
+
+    Of what there is no data for there is nothing.
+
+    Parameters
+    ----------
+    names
+        Only these metrics. None: all.
+    timeout_s
+        Deadline of the call. None: the client's.
+
+    Raises
+    ------
+    InvalidRequest
+        If no metric has one of the names.
+    PermissionDenied
+        If the server has several tenants: the numbers are those of all.
+
+    Examples
+    --------
+    >>> sample = client.get_metrics("backscroll_contexts_built_per_hour")[0]
+    >>> sample.value, sample.unit, sample.period
+    (3.0, 'contexts/h', 'start')
+    """
+    request = encode(admin_pb2.GetMetricsRequest, names=names)
+    response: admin_pb2.GetMetricsResponse = yield Call("GetMetrics", request, timeout_s)
+    return response.samples
+
+
+def get_metric_minutes(
+    *names: str, minutes: int = 60, timeout_s: float | None = None
+) -> Plan[Sequence[admin_pb2.MetricMinute]]:
+    """What the counters of builds grew by in each of the last minutes, the oldest first.
+
+    Parameters
+    ----------
+    names
+        Only these metrics. None: all.
+    minutes
+        How many, 1 to 60, the running one included.
+    timeout_s
+        Deadline of the call. None: the client's.
+
+    Raises
+    ------
+    InvalidRequest
+        If no metric has one of the names.
+    PermissionDenied
+        If the server has several tenants: the numbers are those of all.
+
+    Examples
+    --------
+    >>> len(client.get_metric_minutes("backscroll_context_builds", minutes=5))
+    5
+    """
+    request = encode(admin_pb2.GetMetricsRequest, names=names, minutes=minutes)
+    response: admin_pb2.GetMetricsResponse = yield Call("GetMetrics", request, timeout_s)
+    return response.minutes

@@ -17,12 +17,25 @@ class RedactionKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REDACTION_KIND_CARD: _ClassVar[RedactionKind]
     REDACTION_KIND_ID_NUMBER: _ClassVar[RedactionKind]
     REDACTION_KIND_SECRET: _ClassVar[RedactionKind]
+
+class MetricKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    METRIC_KIND_UNSPECIFIED: _ClassVar[MetricKind]
+    METRIC_KIND_COUNTER: _ClassVar[MetricKind]
+    METRIC_KIND_GAUGE: _ClassVar[MetricKind]
+    METRIC_KIND_HISTOGRAM: _ClassVar[MetricKind]
+    METRIC_KIND_SUMMARY: _ClassVar[MetricKind]
 REDACTION_KIND_UNSPECIFIED: RedactionKind
 REDACTION_KIND_EMAIL: RedactionKind
 REDACTION_KIND_PHONE: RedactionKind
 REDACTION_KIND_CARD: RedactionKind
 REDACTION_KIND_ID_NUMBER: RedactionKind
 REDACTION_KIND_SECRET: RedactionKind
+METRIC_KIND_UNSPECIFIED: MetricKind
+METRIC_KIND_COUNTER: MetricKind
+METRIC_KIND_GAUGE: MetricKind
+METRIC_KIND_HISTOGRAM: MetricKind
+METRIC_KIND_SUMMARY: MetricKind
 
 class ChannelSettings(_message.Message):
     __slots__ = ("channel", "profile", "overrides", "collect_usage", "export_usage", "updated_at_ms", "redaction")
@@ -241,3 +254,50 @@ class ListEventsResponse(_message.Message):
     events: _containers.RepeatedCompositeFieldContainer[RecordedEvent]
     next_page_token: str
     def __init__(self, events: _Optional[_Iterable[_Union[RecordedEvent, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class GetMetricsRequest(_message.Message):
+    __slots__ = ("names", "minutes")
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    MINUTES_FIELD_NUMBER: _ClassVar[int]
+    names: _containers.RepeatedScalarFieldContainer[str]
+    minutes: int
+    def __init__(self, names: _Optional[_Iterable[str]] = ..., minutes: _Optional[int] = ...) -> None: ...
+
+class MetricSample(_message.Message):
+    __slots__ = ("name", "labels", "value", "unit", "period", "kind")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    PERIOD_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    labels: _containers.ScalarMap[str, str]
+    value: float
+    unit: str
+    period: str
+    kind: MetricKind
+    def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., value: _Optional[float] = ..., unit: _Optional[str] = ..., period: _Optional[str] = ..., kind: _Optional[_Union[MetricKind, str]] = ...) -> None: ...
+
+class GetMetricsResponse(_message.Message):
+    __slots__ = ("samples", "minutes")
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    MINUTES_FIELD_NUMBER: _ClassVar[int]
+    samples: _containers.RepeatedCompositeFieldContainer[MetricSample]
+    minutes: _containers.RepeatedCompositeFieldContainer[MetricMinute]
+    def __init__(self, samples: _Optional[_Iterable[_Union[MetricSample, _Mapping]]] = ..., minutes: _Optional[_Iterable[_Union[MetricMinute, _Mapping]]] = ...) -> None: ...
+
+class MetricMinute(_message.Message):
+    __slots__ = ("began_at_ms", "samples")
+    BEGAN_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    began_at_ms: int
+    samples: _containers.RepeatedCompositeFieldContainer[MetricSample]
+    def __init__(self, began_at_ms: _Optional[int] = ..., samples: _Optional[_Iterable[_Union[MetricSample, _Mapping]]] = ...) -> None: ...

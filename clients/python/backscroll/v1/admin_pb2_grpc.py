@@ -70,6 +70,11 @@ class AdminServiceStub(object):
                 request_serializer=backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsRequest.SerializeToString,
                 response_deserializer=backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsResponse.FromString,
                 _registered_method=True)
+        self.GetMetrics = channel.unary_unary(
+                '/backscroll.v1.AdminService/GetMetrics',
+                request_serializer=backscroll_dot_v1_dot_admin__pb2.GetMetricsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_admin__pb2.GetMetricsResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer(object):
@@ -130,6 +135,14 @@ class AdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetMetrics(self, request, context):
+        """GetMetrics tells what a scrape would: how long builds take, what they save, how they end. The numbers are those of
+        the whole server, so where it has several tenants nobody may read them here. Fails with NOT_ALLOWED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -167,6 +180,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.DeleteChannelSettings,
                     request_deserializer=backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsRequest.FromString,
                     response_serializer=backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsResponse.SerializeToString,
+            ),
+            'GetMetrics': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetMetrics,
+                    request_deserializer=backscroll_dot_v1_dot_admin__pb2.GetMetricsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_admin__pb2.GetMetricsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -359,6 +377,33 @@ class AdminService(object):
             '/backscroll.v1.AdminService/DeleteChannelSettings',
             backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsRequest.SerializeToString,
             backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetMetrics(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/GetMetrics',
+            backscroll_dot_v1_dot_admin__pb2.GetMetricsRequest.SerializeToString,
+            backscroll_dot_v1_dot_admin__pb2.GetMetricsResponse.FromString,
             options,
             channel_credentials,
             insecure,

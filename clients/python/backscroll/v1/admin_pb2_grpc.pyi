@@ -56,6 +56,10 @@ class AdminServiceStub:
     """ListChannelSettings pages through the channels for which something is set, what was set last first."""
     DeleteChannelSettings: _grpc.UnaryUnaryMultiCallable[_admin_pb2.DeleteChannelSettingsRequest, _admin_pb2.DeleteChannelSettingsResponse]
     """DeleteChannelSettings leaves a channel to the server's settings; where nothing is set is no error."""
+    GetMetrics: _grpc.UnaryUnaryMultiCallable[_admin_pb2.GetMetricsRequest, _admin_pb2.GetMetricsResponse]
+    """GetMetrics tells what a scrape would: how long builds take, what they save, how they end. The numbers are those of
+    the whole server, so where it has several tenants nobody may read them here. Fails with NOT_ALLOWED.
+    """
 
 @_typing.type_check_only
 class AdminServiceAsyncStub(AdminServiceStub):
@@ -85,6 +89,10 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """ListChannelSettings pages through the channels for which something is set, what was set last first."""
     DeleteChannelSettings: _aio.UnaryUnaryMultiCallable[_admin_pb2.DeleteChannelSettingsRequest, _admin_pb2.DeleteChannelSettingsResponse]  # type: ignore[assignment]
     """DeleteChannelSettings leaves a channel to the server's settings; where nothing is set is no error."""
+    GetMetrics: _aio.UnaryUnaryMultiCallable[_admin_pb2.GetMetricsRequest, _admin_pb2.GetMetricsResponse]  # type: ignore[assignment]
+    """GetMetrics tells what a scrape would: how long builds take, what they save, how they end. The numbers are those of
+    the whole server, so where it has several tenants nobody may read them here. Fails with NOT_ALLOWED.
+    """
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
     """AdminService reads what the server has recorded of its own work. Every call is bound to the tenant of its credential."""
@@ -153,5 +161,15 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_pb2.DeleteChannelSettingsResponse, _abc.Awaitable[_admin_pb2.DeleteChannelSettingsResponse]]:
         """DeleteChannelSettings leaves a channel to the server's settings; where nothing is set is no error."""
+
+    @_abc_1.abstractmethod
+    def GetMetrics(
+        self,
+        request: _admin_pb2.GetMetricsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_pb2.GetMetricsResponse, _abc.Awaitable[_admin_pb2.GetMetricsResponse]]:
+        """GetMetrics tells what a scrape would: how long builds take, what they save, how they end. The numbers are those of
+        the whole server, so where it has several tenants nobody may read them here. Fails with NOT_ALLOWED.
+        """
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

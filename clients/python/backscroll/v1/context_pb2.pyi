@@ -461,7 +461,7 @@ class Payload(_message.Message):
     def __init__(self, format: _Optional[_Union[PayloadFormat, str]] = ..., body: _Optional[bytes] = ...) -> None: ...
 
 class TokenCounts(_message.Message):
-    __slots__ = ("system", "tools", "preferences", "recent", "semantic", "question", "framing", "reserve", "total", "budget", "tokenizer", "summary")
+    __slots__ = ("system", "tools", "preferences", "recent", "semantic", "question", "framing", "reserve", "total", "budget", "tokenizer", "summary", "calibration")
     SYSTEM_FIELD_NUMBER: _ClassVar[int]
     TOOLS_FIELD_NUMBER: _ClassVar[int]
     PREFERENCES_FIELD_NUMBER: _ClassVar[int]
@@ -474,6 +474,7 @@ class TokenCounts(_message.Message):
     BUDGET_FIELD_NUMBER: _ClassVar[int]
     TOKENIZER_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    CALIBRATION_FIELD_NUMBER: _ClassVar[int]
     system: int
     tools: int
     preferences: int
@@ -486,7 +487,8 @@ class TokenCounts(_message.Message):
     budget: int
     tokenizer: Tokenizer
     summary: int
-    def __init__(self, system: _Optional[int] = ..., tools: _Optional[int] = ..., preferences: _Optional[int] = ..., recent: _Optional[int] = ..., semantic: _Optional[int] = ..., question: _Optional[int] = ..., framing: _Optional[int] = ..., reserve: _Optional[int] = ..., total: _Optional[int] = ..., budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., summary: _Optional[int] = ...) -> None: ...
+    calibration: float
+    def __init__(self, system: _Optional[int] = ..., tools: _Optional[int] = ..., preferences: _Optional[int] = ..., recent: _Optional[int] = ..., semantic: _Optional[int] = ..., question: _Optional[int] = ..., framing: _Optional[int] = ..., reserve: _Optional[int] = ..., total: _Optional[int] = ..., budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., summary: _Optional[int] = ..., calibration: _Optional[float] = ...) -> None: ...
 
 class Degradation(_message.Message):
     __slots__ = ("stage", "source", "reason")

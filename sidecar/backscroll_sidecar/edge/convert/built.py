@@ -237,6 +237,8 @@ def _tell_rest(built: BuiltContext, out: pb.BuildContextResponse) -> None:
     count.framing, count.reserve, count.total = tokens.framing, tokens.reserve, tokens.total
     if tokens.summary:
         count.summary = tokens.summary
+    if tokens.calibration != 1.0:
+        count.calibration = tokens.calibration
     count.budget, count.tokenizer = tokens.budget, TOKENIZER_NUMBERS[tokens.tokenizer]
 
 

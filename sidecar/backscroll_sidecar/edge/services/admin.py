@@ -1,7 +1,8 @@
-"""AdminService at the edge: what the server has recorded of its own work."""
+"""AdminService at the edge: what the server has recorded of its own work, and what it counts."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 from backscroll.v1 import admin_pb2 as pb
@@ -14,15 +15,19 @@ from backscroll_sidecar.edge.convert.channel_settings import (
     settings_from_proto,
     settings_to_proto,
 )
-from backscroll_sidecar.edge.convert.fields import check_count, check_id, required_id
+from backscroll_sidecar.edge.convert.fields import check_count, check_id, check_range, required_id
 from backscroll_sidecar.edge.convert.history import limit_of
+from backscroll_sidecar.edge.convert.metrics import metrics_response
 from backscroll_sidecar.edge.convert.pages import page_name, page_position, page_token
 from backscroll_sidecar.edge.convert.usage import usage_query, usage_to_proto
-from backscroll_sidecar.edge.limits import MAX_ANSWER_BYTES, MAX_EVENT_TYPES
+from backscroll_sidecar.edge.limits import MAX_ANSWER_BYTES, MAX_EVENT_TYPES, MAX_METRIC_NAMES
+from backscroll_sidecar.errors import NotAllowed
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
 from backscroll_sidecar.learning.usage import UsageReads
 from backscroll_sidecar.ports import EventQuery, RecordedEvent
+from backscroll_sidecar.telemetry.metrics import Metrics
+from backscroll_sidecar.telemetry.minutes import MINUTES
 
 EVENT_US = 10
 USAGE_US = 20
@@ -40,11 +45,16 @@ class AdminServicer:
         usage: UsageReads,
         channel_settings: ChannelSettingsService,
         profiles: Mapping[str, Profile],
+        metrics: Metrics,
+        *,
+        has_several_tenants: bool,
     ) -> None:
         self._history = history
         self._usage = usage
         self._channel_settings = channel_settings
         self._profiles = profiles
+        self._metrics = metrics
+        self._has_several_tenants = has_several_tenants
 
     async def list_events(self, request: pb.ListEventsRequest, call: Call) -> pb.ListEventsResponse:
         """Page through what was recorded of a channel."""
@@ -125,6 +135,14 @@ class AdminServicer:
         key = _key(request.channel, call)
         was_set = await self._channel_settings.delete(key, call.deadline_s)
         return pb.DeleteChannelSettingsResponse(was_set=was_set)
+
+    async def get_metrics(self, request: pb.GetMetricsRequest, call: Call) -> pb.GetMetricsResponse:  # noqa: ARG002
+        """What a scrape would tell."""
+        if self._has_several_tenants:
+            raise NotAllowed("metrics are of all tenants: scrape them where the server runs")
+        check_count(len(request.names), "names", MAX_METRIC_NAMES)
+        check_range(request.minutes, "minutes", 0, MINUTES)
+        return await asyncio.to_thread(metrics_response, self._metrics, request)
 
 
 def _key(channel: str, call: Call) -> ChannelKey:
