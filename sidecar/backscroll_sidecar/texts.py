@@ -126,6 +126,15 @@ FAULTS: Mapping[str, tuple[str, str]] = {
 """What went wrong with a model call, by the fault's name or a vendor's code, and what to do about a field that a vendor
 refuses, by its name; in English and in Chinese."""
 
+REDACTED: Mapping[str, tuple[str, str]] = {
+    "email": ("[email]", "[邮箱]"),
+    "phone": ("[phone number]", "[电话号码]"),
+    "card": ("[card number]", "[卡号]"),
+    "id_number": ("[ID number]", "[证件号码]"),
+    "secret": ("[secret]", "[密钥]"),
+}
+"""What stands in a stored text where something may not be stored, by its kind; in English and in Chinese."""
+
 ENGLISH = Texts(
     language=Language.EN,
     recent_title="Conversation (recent):",

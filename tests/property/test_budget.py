@@ -51,7 +51,7 @@ def check(built: BuiltContext, budget: int, tokenizer: TokenizerName, reserve: i
     parts = {
         f.name: getattr(tokens, f.name)
         for f in fields(tokens)
-        if f.name not in ("tokenizer", "budget")
+        if f.name not in ("tokenizer", "budget", "calibration")
     }
     assert sum(parts.values()) == tokens.total
     assert all(part >= 0 for part in parts.values()), parts

@@ -136,7 +136,7 @@ def feedback(
         float | None,
         typer.Option(help="0 to 1, instead of what the rating comes to.", min=0, max=1),
     ] = None,
-    text: Annotated[str, typer.Option(help="In the user's words.")] = "",
+    text: Annotated[str, typer.Option(metavar="TEXT", help="In the user's words.")] = "",
     target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
 ) -> None:

@@ -23,14 +23,8 @@ from backscroll_sidecar.domain import (
     ToolCallPart,
     ToolResultPart,
 )
+from backscroll_sidecar.texts import REDACTED
 
-_WORDS = {
-    RedactionKind.EMAIL: ("[email]", "[邮箱]"),
-    RedactionKind.PHONE: ("[phone number]", "[电话号码]"),
-    RedactionKind.CARD: ("[card number]", "[卡号]"),
-    RedactionKind.ID_NUMBER: ("[ID number]", "[证件号码]"),
-    RedactionKind.SECRET: ("[secret]", "[密钥]"),
-}
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.ASCII)
@@ -99,7 +93,7 @@ def redacted_text(text: str, kinds: frozenset[RedactionKind]) -> str:
     language = 1 if _HAN.search(text) else 0
     pieces, at = [], 0
     for one in found:
-        pieces += [text[at : one.start], _WORDS[one.kind][language]]
+        pieces += [text[at : one.start], REDACTED[one.kind][language]]
         at = one.end
     return "".join([*pieces, text[at:]])
 
@@ -155,7 +149,7 @@ def _moved(message: Message, kinds: frozenset[RedactionKind]) -> tuple[Mention, 
     for one in message.mentions:
         if one.end and not _is_before(one, found):
             grown = sum(
-                len(_WORDS[find.kind][language]) - (find.end - find.start)
+                len(REDACTED[find.kind][language]) - (find.end - find.start)
                 for find in found
                 if find.end <= one.start
             )

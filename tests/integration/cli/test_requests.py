@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
         ({"messages": ["hi"]}, "messages[0] must be an object with id, channel"),
         ({"messages": [{"parts": [{"text": "hi"}]}]}, "messages[0].parts[0].text must be an object with text"),
         ({"messages": [{"role": "bot"}]}, "messages[0].role must be one of ROLE_USER, ROLE_ASSISTANT"),
-        (3, "it must be an object with channel, messages, not a number"),
+        (3, "it must be an object with channel, messages, context_id, not a number"),
     ],
 )  # fmt: skip
 def test_a_request_of_the_wrong_shape_is_told_what_fits(commands, request_json, says):

@@ -1,6 +1,7 @@
 """Forks and imports over a real socket: who sees what in the copy, which state it has, and what may be repeated."""
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -149,6 +150,8 @@ class Hands:
 
     def now_ms(self) -> int:
         return self.at_ms
+
+    monotonic_s = staticmethod(time.monotonic)
 
 
 async def test_a_fork_has_the_state_that_held_at_its_message() -> None:
