@@ -34,7 +34,7 @@ from backscroll_sidecar.channels.view import ChannelView, MessageIds, Shown
 from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.ports import PIN, Applied, FragmentCodec, RecordChange
 
-PERSON_BYTES, CHANNEL_BYTES = 900, 15_000
+PERSON_BYTES, CHANNEL_BYTES = 900, 16_000
 """Rough bytes of a user with one name, and of a channel without rows."""
 WORN_BYTES = 1 << 20
 """Bytes of replaced revisions that any channel may hold."""
