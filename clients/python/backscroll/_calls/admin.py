@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backscroll._calls.plan import Call, Listing, Plan
+from backscroll._calls.plan import Call, Listing, Plan, pages
 from backscroll._encode import encode
 from backscroll.v1 import admin_pb2
-
-_PAGE = 100
 
 
 def list_events(
@@ -61,16 +59,7 @@ def list_events(
         limit=page_size,
         newest_first=newest_first,
     )
-    left = limit
-    while left is None or left > 0:
-        if left is not None:
-            request.limit = min(left, page_size or _PAGE)
-        page: admin_pb2.ListEventsResponse = yield Call("ListEvents", request, timeout_s)
-        yield page.events[:left]
-        if not page.next_page_token:
-            return
-        left = None if left is None else left - len(page.events)
-        request.page_token = page.next_page_token
+    yield from pages("ListEvents", request, "events", timeout_s, limit)
 
 
 def get_metrics(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from backscroll._calls.plan import Call, Listing, Plan
+from backscroll._calls.plan import Call, Listing, Plan, pages
 from backscroll._encode import encode
 from backscroll.v1 import admin_pb2, context_pb2
 from backscroll.values import Overrides
 
-_PAGE = 100
 RedactionName: TypeAlias = Literal["email", "phone", "card", "id_number", "secret"]
 
 
@@ -105,18 +104,7 @@ def list_channel_settings(
     ['room']
     """
     request = encode(admin_pb2.ListChannelSettingsRequest, limit=page_size)
-    left = limit
-    while left is None or left > 0:
-        if left is not None:
-            request.limit = min(left, page_size or _PAGE)
-        page: admin_pb2.ListChannelSettingsResponse = yield Call(
-            "ListChannelSettings", request, timeout_s
-        )
-        yield page.settings[:left]
-        if not page.next_page_token:
-            return
-        left = None if left is None else left - len(page.settings)
-        request.page_token = page.next_page_token
+    yield from pages("ListChannelSettings", request, "settings", timeout_s, limit)
 
 
 def delete_channel_settings(channel: str, *, timeout_s: float | None = None) -> Plan[bool]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from backscroll._calls.plan import Call, Listing, Plan
+from backscroll._calls.plan import Call, Listing, Plan, pages
 from backscroll._encode import encode
 from backscroll.v1 import admin_pb2, feedback_pb2
 from backscroll.values import When
-
-_PAGE = 100
 
 
 def record_feedback(
@@ -145,15 +143,4 @@ def list_usage_records(
         newest_first=newest_first,
         limit=page_size,
     )
-    left = limit
-    while left is None or left > 0:
-        if left is not None:
-            request.limit = min(left, page_size or _PAGE)
-        page: admin_pb2.ListUsageRecordsResponse = yield Call(
-            "ListUsageRecords", request, timeout_s
-        )
-        yield page.records[:left]
-        if not page.next_page_token:
-            return
-        left = None if left is None else left - len(page.records)
-        request.page_token = page.next_page_token
+    yield from pages("ListUsageRecords", request, "records", timeout_s, limit)

@@ -16,6 +16,7 @@ T = TypeVar("T")
 
 BULK_TIMEOUT_S = 600.0
 CHAT_TIMEOUT_S = 120.0
+SERVERS_PAGE_SIZE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,31 @@ def deadline_s(default_s: float, timeout_s: float | None, extra_s: float = 0.0) 
 Plan: TypeAlias = Generator[Call | ToolRun | ToolTable, Any, T]
 Listing: TypeAlias = Generator[Call | Sequence[T], Any, None]
 Conversation: TypeAlias = Generator[Stream[T] | Call | ToolRun | ToolTable, Any, None]
+
+
+def pages(
+    rpc: str,
+    request: Any,  # noqa: ANN401 - every kind of request that asks for a page
+    items: str,
+    timeout_s: float | None,
+    limit: int | None = None,
+) -> Listing[Any]:
+    """Ask for page after page and yield what each holds in its field `items`; at most `limit` in all.
+
+    `request.limit` is the page size; unset: the server's, or `limit` where that is less.
+    """
+    page_size = request.limit or SERVERS_PAGE_SIZE
+    left = limit
+    while left is None or left > 0:
+        if left is not None:
+            request.limit = min(left, page_size)
+        page = yield Call(rpc, request, timeout_s)
+        found: Sequence[Any] = getattr(page, items)
+        yield found[:left]
+        if not page.next_page_token:
+            return
+        left = None if left is None else left - len(found)
+        request.page_token = page.next_page_token
 
 
 def present(

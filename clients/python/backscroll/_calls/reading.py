@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from google.protobuf.wrappers_pb2 import StringValue
 
-from backscroll._calls.plan import BULK_TIMEOUT_S, Call, Listing, Plan, Stream
+from backscroll._calls.plan import BULK_TIMEOUT_S, Call, Listing, Plan, Stream, pages
 from backscroll._encode import encode
 from backscroll.results import SearchHits
 from backscroll.v1 import history_pb2
@@ -64,12 +64,7 @@ def list_channels(
     ['room']
     """
     request = encode(history_pb2.ListChannelsRequest, limit=page_size, name_contains=name_contains)
-    while True:
-        page: history_pb2.ListChannelsResponse = yield Call("ListChannels", request, timeout_s)
-        yield page.channels
-        if not page.next_page_token:
-            return
-        request.page_token = page.next_page_token
+    yield from pages("ListChannels", request, "channels", timeout_s)
 
 
 def near_channels(channel: str, *, timeout_s: float | None = None) -> Plan[list[str]]:
@@ -175,16 +170,7 @@ def list_messages(
         channels=channels,
         message_ids=message_ids,
     )
-    left = limit
-    while left is None or left > 0:
-        if left is not None:
-            request.limit = min(left, page_size or 100)
-        page: history_pb2.ListMessagesResponse = yield Call("ListMessages", request, timeout_s)
-        yield page.messages[:left]
-        if not page.next_page_token:
-            return
-        left = None if left is None else left - len(page.messages)
-        request.page_token = page.next_page_token
+    yield from pages("ListMessages", request, "messages", timeout_s, limit)
 
 
 def get_thread(

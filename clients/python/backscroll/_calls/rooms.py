@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backscroll._calls.plan import BULK_TIMEOUT_S, Call, Listing, Plan, Stream
+from backscroll._calls.plan import BULK_TIMEOUT_S, Call, Listing, Plan, Stream, pages
 from backscroll._encode import encode
 from backscroll._round_events import move_of
 from backscroll.errors import NotFound, PermissionDenied
@@ -308,12 +308,7 @@ def states(
     ['begun']
     """
     request = encode(session_pb2.ListStatesRequest, session=core.ref, limit=page_size)
-    while True:
-        page: session_pb2.ListStatesResponse = yield Call("ListStates", request, timeout_s)
-        yield page.states
-        if not page.next_page_token:
-            return
-        request.page_token = page.next_page_token
+    yield from pages("ListStates", request, "states", timeout_s)
 
 
 def fork(

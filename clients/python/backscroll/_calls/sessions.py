@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from backscroll._calls.plan import BULK_TIMEOUT_S, Call, Listing, Plan
+from backscroll._calls.plan import BULK_TIMEOUT_S, Call, Listing, Plan, pages
 from backscroll._encode import encode
 from backscroll.room_values import (
     AnyParticipant,
@@ -84,12 +84,7 @@ def list_spaces(
     ['cafe']
     """
     request = encode(session_pb2.ListSpacesRequest, limit=page_size)
-    while True:
-        page: session_pb2.ListSpacesResponse = yield Call("ListSpaces", request, timeout_s)
-        yield page.spaces
-        if not page.next_page_token:
-            return
-        request.page_token = page.next_page_token
+    yield from pages("ListSpaces", request, "spaces", timeout_s)
 
 
 def delete_space(slug: str, *, timeout_s: float | None = None) -> Plan[None]:
@@ -138,12 +133,7 @@ def list_sessions(
         include_archived=include_archived,
         limit=page_size,
     )
-    while True:
-        page: session_pb2.ListSessionsResponse = yield Call("ListSessions", request, timeout_s)
-        yield page.sessions
-        if not page.next_page_token:
-            return
-        request.page_token = page.next_page_token
+    yield from pages("ListSessions", request, "sessions", timeout_s)
 
 
 def modes(*, timeout_s: float | None = None) -> Plan[Sequence[session_pb2.Mode]]:
