@@ -509,14 +509,12 @@ class ChannelSettings(msgspec.Struct, frozen=True):
     profile : empty: the server's for it.
     overrides : those of a request come before them, one by one.
     collects_usage : whether its builds are recorded.
-    exports_usage : whether its records may leave in an export for training.
     redaction : what is kept out of its stored messages; None: what the server's configuration says.
     """
 
     profile: str = ""
     overrides: Overrides = Overrides()
     collects_usage: bool = True
-    exports_usage: bool = True
     redaction: tuple[RedactionKind, ...] | None = None
 
 

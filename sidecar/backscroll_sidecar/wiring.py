@@ -39,7 +39,7 @@ from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.publishing import FanOut
-from backscroll_sidecar.history.redacting import Redaction
+from backscroll_sidecar.history.redaction_policy import Redaction
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.secure_delete import SecureDelete
 from backscroll_sidecar.history.semantic_search import SemanticSearch

@@ -41,7 +41,7 @@ from backscroll_sidecar.errors import (
     StoreUnavailable,
     unknown_channel,
 )
-from backscroll_sidecar.ports import Clock, HistoryReader
+from backscroll_sidecar.ports import Clock, HistoryReader, StoredChannelSettings
 from backscroll_sidecar.sessions.session import Session
 from backscroll_sidecar.strategies import StrategyQuery
 from backscroll_sidecar.summaries.compaction import Conversation
@@ -103,16 +103,6 @@ class StoredPreferences(Protocol):
         """The lines about a user that hold in a channel; None: they must be read."""
 
     async def read(self, key: ChannelKey, user_id: str) -> tuple[str, ...]:
-        """The same, read. Raises `StoreUnavailable`."""
-
-
-class StoredChannelSettings(Protocol):
-    """Where a build gets what is set for its channel from."""
-
-    def known(self, key: ChannelKey) -> ChannelSettings | None:
-        """What is set, else the usual; None: it must be read."""
-
-    async def read(self, key: ChannelKey) -> ChannelSettings:
         """The same, read. Raises `StoreUnavailable`."""
 
 

@@ -18,7 +18,6 @@ from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import Degradation, Fate, Rung
 from backscroll_sidecar.ports import (
     FATES,
-    Decision,
     ForeignMessage,
     UsageRecord,
     pack_candidates,
@@ -58,7 +57,8 @@ def usage_record(
         request.trigger_message_id or request.own_question_id,
         tuple(np.sort(seqs[fates == _SELECTED]).tolist()),
         pack_candidates(seqs, scores, fates),
-        Decision(picked.profile.name, policy_id(picked.profile)),
+        picked.profile.name,
+        policy_id(picked.profile),
         created_at_ms,
         question.asked_at_ms,
         rung,

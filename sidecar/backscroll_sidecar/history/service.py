@@ -32,7 +32,7 @@ from backscroll_sidecar.history.ingest import (
     merge_results,
 )
 from backscroll_sidecar.history.reads import HistoryReads
-from backscroll_sidecar.history.redacting import NO_REDACTION, Redaction
+from backscroll_sidecar.history.redaction_policy import NO_REDACTION, Redaction
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.validate import (

@@ -9,8 +9,14 @@ import msgspec
 
 from backscroll_sidecar.domain import ChannelKey, ChannelSettings
 from backscroll_sidecar.errors import NotFound, Reason
-from backscroll_sidecar.learning.feedback import Submit
-from backscroll_sidecar.ports import Applied, Clock, HistoryReader, RecordChange, StoredRecord
+from backscroll_sidecar.ports import (
+    Applied,
+    ChangeWriter,
+    Clock,
+    HistoryReader,
+    RecordChange,
+    StoredRecord,
+)
 
 KIND = "channel_settings"
 PAGE = 1_000
@@ -34,9 +40,9 @@ class ChannelSettingsService:
     `deadline_s` is as `Writer.submit` takes it.
     """
 
-    def __init__(self, reader: HistoryReader, submit: Submit, clock: Clock) -> None:
+    def __init__(self, reader: HistoryReader, writer: ChangeWriter, clock: Clock) -> None:
         self._reader = reader
-        self._submit = submit
+        self._writer = writer
         self._clock = clock
         self._known: dict[str, dict[str, ChannelSettings]] = {}
         """By tenant and channel: all that are set."""
@@ -85,7 +91,7 @@ class ChannelSettingsService:
     ) -> SetChannel:
         """Set it, in the place of what was set before."""
         body = msgspec.json.encode(settings)
-        await self._submit(
+        await self._writer.submit(
             RecordChange(key, KIND, "", body, at_ms=self._clock.now_ms()), deadline_s
         )
         return await self.get(key)
@@ -93,7 +99,7 @@ class ChannelSettingsService:
     async def delete(self, key: ChannelKey, deadline_s: float | None = None) -> bool:
         """Leave the channel to the server's settings; whether anything was set."""
         change = RecordChange(key, KIND, "", None, at_ms=self._clock.now_ms())
-        return bool((await self._submit(change, deadline_s)).deleted_records)
+        return bool((await self._writer.submit(change, deadline_s)).deleted_records)
 
     async def list(
         self, tenant: str, limit: int, before: tuple[int, int] | None = None

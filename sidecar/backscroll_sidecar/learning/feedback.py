@@ -9,8 +9,7 @@ from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import NotFound, Reason
 from backscroll_sidecar.learning.usage import unknown_context
 from backscroll_sidecar.ports import (
-    Applied,
-    Change,
+    ChangeWriter,
     Clock,
     HistoryReader,
     Signal,
@@ -22,7 +21,6 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers
 
 MAX_RATING = 5
-Submit = Callable[[Change, float | None], Awaitable[Applied]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +58,13 @@ class FeedbackService:
         self,
         reader: HistoryReader,
         flush: Callable[[], Awaitable[None]],
-        submit: Submit,
+        writer: ChangeWriter,
         clock: Clock,
         numbers: FeedbackNumbers,
     ) -> None:
         self._reader = reader
         self._flush = flush
-        self._submit = submit
+        self._writer = writer
         self._clock = clock
         self._numbers = numbers
 
@@ -93,7 +91,7 @@ class FeedbackService:
             feedback.text,
         )
         key, context_id = ChannelKey(tenant, found.channel), found.record.context_id
-        await self._submit(SignalChange(key, context_id, (signal,)), deadline_s)
+        await self._writer.submit(SignalChange(key, context_id, (signal,)), deadline_s)
         if feedback.value is not None:
             self._numbers.add(feedback.value, self._clock.monotonic_s())
         stored = await self._reader.usage_records(tenant, UsageQuery(context_id=context_id))

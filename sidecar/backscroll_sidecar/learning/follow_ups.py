@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import structlog
 
@@ -24,7 +23,7 @@ from backscroll_sidecar.learning.signals import DEFAULT_WINDOW, implicit_signals
 from backscroll_sidecar.learning.turn import ChatLine, Turn
 from backscroll_sidecar.ports import (
     Applied,
-    Change,
+    ChangeWriter,
     Clock,
     HistoryReader,
     ListQuery,
@@ -44,24 +43,14 @@ MAX_CHANNELS = 10_000
 """Channels of which it is known whether there is an answer to speak of."""
 LATEST_ANSWERS = 5
 EARLIER_LINES = 60
-MAX_LINES = 300
-
-
-class SubmittedTo(Protocol):
-    """The writer, as far as it is needed here."""
-
-    @property
-    def erasures_seen(self) -> int:
-        """See `TurnMark`."""
-
-    def submit(self, change: Change) -> Awaitable[Applied]:
-        """Make one change durable and return what it did."""
+MAX_LINES = 160
+"""Around one question: those before it, and those behind it while the bot answers and is answered."""
 
 
 class FollowUps:
     """Reads follow-ups of recorded builds; one of the writer's publishers. Belongs to one event loop."""
 
-    def __init__(self, reader: HistoryReader, writer: SubmittedTo, clock: Clock) -> None:
+    def __init__(self, reader: HistoryReader, writer: ChangeWriter, clock: Clock) -> None:
         self._reader = reader
         self._writer = writer
         self._clock = clock
@@ -134,48 +123,55 @@ class FollowUps:
             return
         triggers = [one.record.trigger_message_id for one in builds]
         asked = await self._reader.get_messages(key, triggers)
-        if not asked:
-            return
-        first_seq = min(row.seq for row in asked.values())
-        listing = ListQuery(limit=MAX_LINES, after_seq=max(0, first_seq - EARLIER_LINES - 1))
-        rows = await self._reader.list_messages(key, listing)
         people = await self._reader.members(key)
         known = await self._reader.signals(key.tenant, [one.record.context_id for one in builds])
         for build in builds:
-            context_id = build.record.context_id
+            context_id, question = (
+                build.record.context_id,
+                asked.get(build.record.trigger_message_id),
+            )
+            signals = None
+            if question is not None:
+                signals = await self._signals(key, build, question, people)
             said = known.get(context_id, ())
-            signals = await self._signals(key, build, asked, rows, people)
             read_before = {one for one in said if one.kind is not SignalKind.FEEDBACK}
             if signals is not None and read_before != set(signals):
                 change = SignalChange(key, context_id, signals, is_reading=True, turn=mark)
-                with contextlib.suppress(
-                    Gone
-                ):  # what was read is erased; the next line reads again
+                with contextlib.suppress(Gone):  # what was read is erased
                     await self._writer.submit(change)
 
     async def _signals(
-        self,
-        key: ChannelKey,
-        build: StoredUsage,
-        asked: Mapping[str, StoredMessage],
-        rows: Sequence[StoredMessage],
-        people: Sequence[Member],
+        self, key: ChannelKey, build: StoredUsage, question: StoredMessage, people: Sequence[Member]
     ) -> tuple[Signal, ...] | None:
-        """What the lines behind one answer say; None: question or answer is gone, or too far back."""
-        question = asked.get(build.record.trigger_message_id)
-        reply = next((row for row in rows if row.seq == build.reply_seq), None)
-        if question is None or reply is None or reply.state is not MessageState.LIVE:
-            return None
+        after_seq = max(0, question.seq - EARLIER_LINES - 1)
+        listing = ListQuery(limit=MAX_LINES, after_seq=after_seq)
+        rows = await self._reader.list_messages(key, listing)
         shown = await self._reader.ids_by_seq(key, build.record.context)
-        turn = Turn(
-            _line(question),
-            _line(reply),
-            frozenset(shown.values()),
-            [_line(row) for row in rows if row.seq < question.seq],
-            [Author(one.user_id, one.name, one.kind) for one in people],
-        )
-        following = [_line(row) for row in rows if row.seq > question.seq]
-        return tuple(one.stored() for one in implicit_signals(turn, following))
+        reply_seq, shown_ids = build.reply_seq, frozenset(shown.values())
+        # Milliseconds of pure Python where lines are long.
+        return await asyncio.to_thread(signals_of, question, reply_seq, shown_ids, rows, people)
+
+
+def signals_of(
+    question: StoredMessage,
+    reply_seq: int | None,
+    shown_ids: frozenset[str],
+    rows: Sequence[StoredMessage],
+    people: Sequence[Member],
+) -> tuple[Signal, ...] | None:
+    """What the lines behind an answer say; None: the answer is retracted, or not among `rows`."""
+    reply = next((row for row in rows if row.seq == reply_seq), None)
+    if reply is None or reply.state is not MessageState.LIVE:
+        return None
+    turn = Turn(
+        _line(question),
+        _line(reply),
+        shown_ids,
+        [_line(row) for row in rows if row.seq < question.seq],
+        [Author(one.user_id, one.name, one.kind) for one in people],
+    )
+    following = [_line(row) for row in rows if row.seq > question.seq]
+    return tuple(one.stored() for one in implicit_signals(turn, following))
 
 
 def _line(row: StoredMessage) -> ChatLine:

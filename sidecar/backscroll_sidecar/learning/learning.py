@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
 from backscroll_sidecar.learning.feedback import FeedbackService
 from backscroll_sidecar.learning.follow_ups import FollowUps
-from backscroll_sidecar.learning.recorder import NoUsage, OfferedTo, UsageRecorder
+from backscroll_sidecar.learning.recorder import NoUsage, UsageRecorder
 from backscroll_sidecar.learning.usage import UsageReads
-from backscroll_sidecar.ports import Applied, Change, Clock, HistoryReader
+from backscroll_sidecar.ports import ChangeWriter, Clock, HistoryReader
 from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers
-
-
-class ChangesTo(OfferedTo, Protocol):
-    """The writer, as far as it is needed here."""
-
-    def submit(self, change: Change, deadline_s: float | None = None) -> Awaitable[Applied]:
-        """Make one change durable and return what it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +30,7 @@ class Learning:
     async def open(
         cls,
         reader: HistoryReader,
-        writer: ChangesTo,
+        writer: ChangeWriter,
         clock: Clock,
         numbers: FeedbackNumbers,
         *,
@@ -55,8 +47,8 @@ class Learning:
             yield cls(
                 recorder,
                 UsageReads(reader, recorder.flush),
-                FeedbackService(reader, recorder.flush, writer.submit, clock, numbers),
-                ChannelSettingsService(reader, writer.submit, clock),
+                FeedbackService(reader, recorder.flush, writer, clock, numbers),
+                ChannelSettingsService(reader, writer, clock),
                 follow_ups,
             )
         finally:

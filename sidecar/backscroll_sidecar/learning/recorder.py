@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import structlog
 
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.ports import Change, TurnMark, UsageChange, UsageRecord
+from backscroll_sidecar.ports import ChangeWriter, TurnMark, UsageChange, UsageRecord
 
 log = structlog.get_logger(__name__)
 
@@ -20,20 +20,6 @@ MAX_QUEUED = 1_024
 GATHER_S = 0.05
 """So long builds are gathered: who answers many of them shares what a commit costs."""
 RECORD_US = 40
-
-
-class OfferedTo(Protocol):
-    """The writer, as far as it is needed here."""
-
-    @property
-    def erasures_seen(self) -> int:
-        """See `TurnMark`."""
-
-    def offer(self, change: Change) -> bool:
-        """Queue a change that nobody waits for; False: there is no room."""
-
-    async def settled(self) -> None:
-        """Return once everything that is queued by now is committed, or has failed."""
 
 
 class _Noted(NamedTuple):
@@ -51,7 +37,7 @@ class UsageRecorder:
         something failed.
     """
 
-    def __init__(self, writer: OfferedTo, keep_ms: int = 0) -> None:
+    def __init__(self, writer: ChangeWriter, keep_ms: int = 0) -> None:
         self._writer = writer
         self._keep_ms = keep_ms
         self._queued: OrderedDict[str, _Noted] = OrderedDict()

@@ -69,11 +69,17 @@ from backscroll_sidecar.ports.records import (
     count_by_part,
 )
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
-from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec, UsageSink
+from backscroll_sidecar.ports.services import (
+    ChangeWriter,
+    Clock,
+    EventSink,
+    FragmentCodec,
+    StoredChannelSettings,
+    UsageSink,
+)
 from backscroll_sidecar.ports.usage import (
     ANY_USAGE,
     FATES,
-    Decision,
     ForeignMessage,
     Signal,
     SignalKind,

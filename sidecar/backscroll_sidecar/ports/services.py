@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from backscroll_sidecar.domain import ChannelKey, Event, Mention, Part, StoredMessage
-from backscroll_sidecar.ports.changes import TurnMark
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    ChannelSettings,
+    Event,
+    Mention,
+    Part,
+    StoredMessage,
+)
+from backscroll_sidecar.ports.changes import Applied, Change, TurnMark
 from backscroll_sidecar.ports.usage import UsageRecord
 
 
@@ -58,6 +65,33 @@ class EventSink(Protocol):
         turn: TurnMark | None = None,
     ) -> None:
         """Queue events to be recorded; of a turn that lost what it read (`TurnMark`) none are."""
+
+
+class ChangeWriter(Protocol):
+    """Makes changes durable, one after the other (`history.writer`)."""
+
+    @property
+    def erasures_seen(self) -> int:
+        """See `TurnMark`."""
+
+    def submit(self, change: Change, deadline_s: float | None = None) -> Awaitable[Applied]:
+        """Make one change durable and return what it did."""
+
+    def offer(self, change: Change) -> bool:
+        """Queue a change that nobody waits for; False: there is no room."""
+
+    async def settled(self) -> None:
+        """Return once everything that is queued by now is committed, or has failed."""
+
+
+class StoredChannelSettings(Protocol):
+    """Where it is known what is set for a channel."""
+
+    def known(self, key: ChannelKey) -> ChannelSettings | None:
+        """What is set, else the usual; None: it must be read."""
+
+    async def read(self, key: ChannelKey) -> ChannelSettings:
+        """The same, read. Raises `StoreUnavailable`."""
 
 
 class UsageSink(Protocol):

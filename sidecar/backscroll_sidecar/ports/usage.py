@@ -63,25 +63,6 @@ class Signal(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-class Decision(msgspec.Struct, frozen=True):
-    """By which rules a build chose.
-
-    Attributes
-    ----------
-    policy_id : names the profile with everything a request or a channel changed of it.
-    probability : of choosing what was chosen, at that time; 1 where nothing is drawn.
-    seed : of the draw, so that it can be repeated; 0 where nothing is drawn.
-    """
-
-    profile: str
-    policy_id: str
-    probability: float = 1.0
-    seed: int = 0
-    is_explored: bool = False
-    experiment_id: str = ""
-    arm: str = ""
-
-
 class ForeignMessage(msgspec.Struct, frozen=True, array_like=True):
     """A candidate of another channel than the build's."""
 
@@ -102,6 +83,7 @@ class UsageRecord(msgspec.Struct, frozen=True):
     context : arrival numbers of the shown messages of the build's channel, ascending.
     candidates : all of the build's channel that were scored, packed (`pack_candidates`).
     foreign : those of other channels.
+    policy_id : names the profile with everything a request or a channel changed of it.
     tokens : of the payload, all of it.
     token_budget : what it could have been.
     build_us : microseconds the build took.
@@ -112,7 +94,8 @@ class UsageRecord(msgspec.Struct, frozen=True):
     trigger_message_id: str
     context: tuple[int, ...]
     candidates: bytes
-    decision: Decision
+    profile: str
+    policy_id: str
     created_at_ms: int
     asked_at_ms: int
     rung: Rung

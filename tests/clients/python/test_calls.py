@@ -260,7 +260,6 @@ def test_channel_settings(client, room):
     assert stored.overrides.weights.time_decay == 0.5
     assert not stored.overrides.weights.HasField("reply_chain")
     assert not stored.collect_usage
-    assert not stored.HasField("export_usage")
     for name in ("b", "c"):
         client.set_channel_settings(name)
     assert client.get_channel_settings("room") == stored

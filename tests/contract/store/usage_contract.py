@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from backscroll_sidecar.domain import ChannelKey, Degradation, Fate, Role, Rung
 from backscroll_sidecar.ports import (
     AppendChange,
-    Decision,
     EraseChange,
     ForeignMessage,
     HistoryStore,
@@ -45,7 +44,8 @@ def usage(
         trigger,
         (2, 1),
         PACKED,
-        Decision("balanced", "balanced@1", 0.25, 2**64 - 1, True, "e", "b"),
+        "balanced",
+        "balanced@1",
         NOON_MS + at,
         NOON_MS + 5,
         Rung.RECENT,

@@ -57,10 +57,10 @@ async def test_what_is_set_is_told():
             await client.get_channel_settings("room")
         assert nothing.value.reason == "CHANNEL_SETTINGS_NOT_FOUND"
         overrides = Overrides(max_context=3, sources=["recent"], weights={"reply_chain": 0.0})
-        stored = await client.set_channel_settings("room", overrides=overrides, export_usage=False)
+        stored = await client.set_channel_settings("room", overrides=overrides, collect_usage=False)
         assert stored == await client.get_channel_settings("room")
         assert stored.overrides == overrides.to_proto()
-        assert (stored.collect_usage, stored.export_usage) == (True, False)
+        assert not stored.collect_usage
         assert stored.updated_at_ms > 0
         for name in ("b", "c", "b"):
             await client.set_channel_settings(name)

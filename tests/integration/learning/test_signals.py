@@ -6,6 +6,7 @@ import pytest
 
 from backscroll import Author, Message
 from backscroll.v1 import feedback_pb2
+from backscroll_sidecar.domain import ChannelKey
 from tests.kit.served import served
 
 NOON, MINUTE = 1_795_176_000_000, 60_000
@@ -129,21 +130,40 @@ async def test_what_is_read_does_not_outlive_an_erasure(monkeypatch):
     """What was read before an erasure is not kept behind it."""
     async with served(clock=NoonClock()) as (client, app):
         context_id = await answered(client)
-        signals, reading, erased = app.store.signals, asyncio.Event(), asyncio.Event()
+        await app.learning.follow_ups.close()  # nobody else reads
+        thanks = Message("f", ANN, "thanks!", NOON + 2 * MINUTE, reply_to="a")
+        await client.append("room", thanks)
+        ids_by_seq, reading, erased = app.store.ids_by_seq, asyncio.Event(), asyncio.Event()
 
         async def slow(*args):
             reading.set()
             await erased.wait()
-            return await signals(*args)
+            return await ids_by_seq(*args)
 
-        await client.append("room", Message("f", ANN, "thanks!", NOON + 2 * MINUTE, reply_to="a"))
-        monkeypatch.setattr(app.store, "signals", slow)
-        await asyncio.wait_for(reading.wait(), 30)
-        await client.erase("room", message_ids=["f"])
-        erased.set()
-        monkeypatch.undo()
-        await client.append("room", Message("g", BEN, "lunch?", NOON + 3 * MINUTE))
-        await asyncio.sleep(1)  # longer than lines are gathered
-        kinds, record = await signals_of(client, context_id, 0)
+        with monkeypatch.context() as patched:
+            patched.setattr(app.store, "ids_by_seq", slow)
+            follow_ups = app.learning.follow_ups
+            read = asyncio.create_task(follow_ups.read(ChannelKey("default", "room")))
+            await asyncio.wait_for(reading.wait(), 30)
+            await client.erase("room", message_ids=["f"])
+            erased.set()
+            await read
+        kinds, _ = await signals_of(client, context_id, 0)
         assert kinds == []
-        assert not record.signals
+
+
+@pytest.mark.row("P-21")
+async def test_the_latest_answers_of_a_busy_channel_are_read():
+    """However much is said between two answers, what is said of the second counts."""
+    async with served(clock=NoonClock()) as (client, _):
+        await answered(client)
+        crowd = [Message(f"x{n}", BEN, f"{n} and so on", NOON + MINUTE + n) for n in range(500)]
+        await client.append("room", crowd)
+        question = Message("q2", ANN, "and the train back?", NOON + 2 * MINUTE, mentions=["bot"])
+        await client.append("room", question)
+        context = await client.build_context("room", trigger_message_id="q2", self_ids=["bot"])
+        reply = Message("a2", BOT, "at six", NOON + 3 * MINUTE, reply_to="q2", role="assistant")
+        await client.append("room", reply, context_id=context.id)
+        await client.append("room", Message("f", ANN, "thanks!", NOON + 4 * MINUTE, reply_to="a2"))
+        kinds, _ = await signals_of(client, context.id, 1)
+        assert kinds == ["thanked"]

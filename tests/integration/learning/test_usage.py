@@ -56,7 +56,6 @@ async def test_a_record_has_all_that_was_scored(profile):
         assert {one.fate for one in kept.values()} != {context_pb2.FATE_SELECTED}
         assert record.profile == profile
         assert record.policy_id.startswith(f"{profile}@")
-        assert (record.probability, record.explored, record.seed) == (1.0, False, 0)
         assert record.token_count == context.tokens.total
         assert record.token_budget == context.tokens.budget
         assert record.asked_at_ms == context.raw.asked_at_ms
@@ -65,6 +64,21 @@ async def test_a_record_has_all_that_was_scored(profile):
         assert not record.HasField("llm_response")
         assert not record.HasField("user_feedback")
         assert not record.HasField("success_indicator")
+
+
+@pytest.mark.row("S5-18")
+async def test_what_found_no_room_has_that_fate():
+    """S5-18: a message that the budget cut is no message of the context."""
+    async with served() as (client, _):
+        lines = [Message(f"l{n}", BEN, f"train {n} " * 20, NOON - n * MINUTE) for n in range(30)]
+        await client.append("room", [*lines, CHAT[-1]])
+        context = await ask(client, token_budget=400)
+        record = await client.get_usage_record(context.id)
+        shown = {one.message.id for one in context.items}
+        assert set(record.context_message_ids) == shown
+        fates = {one.message_id: one.fate for one in record.candidates}
+        assert {id_ for id_, fate in fates.items() if fate == context_pb2.FATE_SELECTED} == shown
+        assert context_pb2.FATE_BUDGET in fates.values()
 
 
 @pytest.mark.row("S5-18")

@@ -43,7 +43,6 @@ def set_channel_settings(
     profile: str = "",
     overrides: Overrides | Mapping[str, Any] | context_pb2.Overrides | None = None,
     collect_usage: bool | None = None,
-    export_usage: bool | None = None,
     redaction: Sequence[RedactionName] | None = None,
     timeout_s: float | None = None,
 ) -> Plan[admin_pb2.ChannelSettings]:
@@ -59,8 +58,6 @@ def set_channel_settings(
         Settings of the profile; those of a request come before them, one by one.
     collect_usage
         False: builds of the channel are not recorded. None: they are.
-    export_usage
-        False: its records stay out of exports for training. None: they do not.
     redaction
         What is kept out of messages stored from now on: "email", "phone", "card", "id_number", "secret".
         None: what the server's configuration says.
@@ -83,7 +80,6 @@ def set_channel_settings(
         profile=profile,
         overrides=Overrides(**overrides) if isinstance(overrides, Mapping) else overrides,
         collect_usage=collect_usage,
-        export_usage=export_usage,
         redaction=None if redaction is None else encode(admin_pb2.Redaction, kinds=redaction),
     )
     response: admin_pb2.SetChannelSettingsResponse = yield Call(

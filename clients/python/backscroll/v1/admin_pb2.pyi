@@ -38,22 +38,20 @@ METRIC_KIND_HISTOGRAM: MetricKind
 METRIC_KIND_SUMMARY: MetricKind
 
 class ChannelSettings(_message.Message):
-    __slots__ = ("channel", "profile", "overrides", "collect_usage", "export_usage", "updated_at_ms", "redaction")
+    __slots__ = ("channel", "profile", "overrides", "collect_usage", "updated_at_ms", "redaction")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     PROFILE_FIELD_NUMBER: _ClassVar[int]
     OVERRIDES_FIELD_NUMBER: _ClassVar[int]
     COLLECT_USAGE_FIELD_NUMBER: _ClassVar[int]
-    EXPORT_USAGE_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     REDACTION_FIELD_NUMBER: _ClassVar[int]
     channel: str
     profile: str
     overrides: _context_pb2.Overrides
     collect_usage: bool
-    export_usage: bool
     updated_at_ms: int
     redaction: Redaction
-    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., export_usage: bool = ..., updated_at_ms: _Optional[int] = ..., redaction: _Optional[_Union[Redaction, _Mapping]] = ...) -> None: ...
+    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., updated_at_ms: _Optional[int] = ..., redaction: _Optional[_Union[Redaction, _Mapping]] = ...) -> None: ...
 
 class Redaction(_message.Message):
     __slots__ = ("kinds",)
@@ -114,7 +112,7 @@ class DeleteChannelSettingsResponse(_message.Message):
     def __init__(self, was_set: bool = ...) -> None: ...
 
 class UsageRecord(_message.Message):
-    __slots__ = ("context_id", "channel", "user_id", "trigger_message_id", "context_message_ids", "reply_message_id", "llm_response", "user_feedback", "success_indicator", "candidates", "signals", "created_at_ms", "asked_at_ms", "profile", "policy_id", "probability", "explored", "seed", "experiment_id", "arm", "rung", "degradations", "token_count", "token_budget", "build_microseconds")
+    __slots__ = ("context_id", "channel", "user_id", "trigger_message_id", "context_message_ids", "reply_message_id", "llm_response", "user_feedback", "success_indicator", "candidates", "signals", "created_at_ms", "asked_at_ms", "profile", "policy_id", "rung", "degradations", "token_count", "token_budget", "build_microseconds")
     CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -130,11 +128,6 @@ class UsageRecord(_message.Message):
     ASKED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     PROFILE_FIELD_NUMBER: _ClassVar[int]
     POLICY_ID_FIELD_NUMBER: _ClassVar[int]
-    PROBABILITY_FIELD_NUMBER: _ClassVar[int]
-    EXPLORED_FIELD_NUMBER: _ClassVar[int]
-    SEED_FIELD_NUMBER: _ClassVar[int]
-    EXPERIMENT_ID_FIELD_NUMBER: _ClassVar[int]
-    ARM_FIELD_NUMBER: _ClassVar[int]
     RUNG_FIELD_NUMBER: _ClassVar[int]
     DEGRADATIONS_FIELD_NUMBER: _ClassVar[int]
     TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -155,17 +148,12 @@ class UsageRecord(_message.Message):
     asked_at_ms: int
     profile: str
     policy_id: str
-    probability: float
-    explored: bool
-    seed: int
-    experiment_id: str
-    arm: str
     rung: _context_pb2.Rung
     degradations: _containers.RepeatedCompositeFieldContainer[_context_pb2.Degradation]
     token_count: int
     token_budget: int
     build_microseconds: int
-    def __init__(self, context_id: _Optional[str] = ..., channel: _Optional[str] = ..., user_id: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., context_message_ids: _Optional[_Iterable[str]] = ..., reply_message_id: _Optional[str] = ..., llm_response: _Optional[str] = ..., user_feedback: _Optional[str] = ..., success_indicator: _Optional[float] = ..., candidates: _Optional[_Iterable[_Union[RecordedCandidate, _Mapping]]] = ..., signals: _Optional[_Iterable[_Union[_feedback_pb2.Signal, _Mapping]]] = ..., created_at_ms: _Optional[int] = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., policy_id: _Optional[str] = ..., probability: _Optional[float] = ..., explored: bool = ..., seed: _Optional[int] = ..., experiment_id: _Optional[str] = ..., arm: _Optional[str] = ..., rung: _Optional[_Union[_context_pb2.Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[_context_pb2.Degradation, _Mapping]]] = ..., token_count: _Optional[int] = ..., token_budget: _Optional[int] = ..., build_microseconds: _Optional[int] = ...) -> None: ...
+    def __init__(self, context_id: _Optional[str] = ..., channel: _Optional[str] = ..., user_id: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., context_message_ids: _Optional[_Iterable[str]] = ..., reply_message_id: _Optional[str] = ..., llm_response: _Optional[str] = ..., user_feedback: _Optional[str] = ..., success_indicator: _Optional[float] = ..., candidates: _Optional[_Iterable[_Union[RecordedCandidate, _Mapping]]] = ..., signals: _Optional[_Iterable[_Union[_feedback_pb2.Signal, _Mapping]]] = ..., created_at_ms: _Optional[int] = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., policy_id: _Optional[str] = ..., rung: _Optional[_Union[_context_pb2.Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[_context_pb2.Degradation, _Mapping]]] = ..., token_count: _Optional[int] = ..., token_budget: _Optional[int] = ..., build_microseconds: _Optional[int] = ...) -> None: ...
 
 class RecordedCandidate(_message.Message):
     __slots__ = ("message_id", "channel", "score", "fate")

@@ -41,7 +41,6 @@ def settings_from_proto(
         profile,
         overrides_from_proto(given.overrides, "settings.overrides"),
         given.collect_usage if given.HasField("collect_usage") else True,
-        given.export_usage if given.HasField("export_usage") else True,
         _redaction(given),
     )
 
@@ -64,7 +63,6 @@ def settings_to_proto(one: SetChannel) -> admin_pb2.ChannelSettings:
         channel=one.channel,
         profile=settings.profile,
         collect_usage=settings.collects_usage,
-        export_usage=settings.exports_usage,
         updated_at_ms=one.updated_at_ms,
     )
     if settings.redaction is not None:

@@ -48,7 +48,7 @@ def usage_query(request: admin_pb2.ListUsageRecordsRequest, limit: int) -> Usage
 
 def usage_to_proto(one: Usage) -> admin_pb2.UsageRecord:
     """A record as callers read it."""
-    record, decision = one.record, one.record.decision
+    record = one.record
     told = admin_pb2.UsageRecord(
         context_id=record.context_id,
         channel=one.channel,
@@ -62,13 +62,8 @@ def usage_to_proto(one: Usage) -> admin_pb2.UsageRecord:
         signals=map(_signal_to_proto, one.signals),
         created_at_ms=record.created_at_ms,
         asked_at_ms=record.asked_at_ms,
-        profile=decision.profile,
-        policy_id=decision.policy_id,
-        probability=decision.probability,
-        explored=decision.is_explored,
-        seed=decision.seed,
-        experiment_id=decision.experiment_id,
-        arm=decision.arm,
+        profile=record.profile,
+        policy_id=record.policy_id,
         rung=RUNG_NUMBERS[record.rung],
         degradations=[
             context_pb2.Degradation(stage=lost.stage, source=lost.source, reason=lost.reason)

@@ -12,7 +12,6 @@ import orjson
 from backscroll_sidecar.domain import ChannelKey, Degradation, Rung
 from backscroll_sidecar.ports import (
     ANY_USAGE,
-    Decision,
     EraseChange,
     ForeignMessage,
     Signal,
@@ -33,7 +32,8 @@ _LAST_NUMBER = 2**63 - 1
 class _Details(msgspec.Struct, frozen=True, omit_defaults=True):
     """What no statement looks for."""
 
-    decision: Decision
+    profile: str
+    policy_id: str
     asked_at_ms: int
     rung: int
     tokens: int
@@ -82,7 +82,8 @@ def _drop_old(connection: sqlite3.Connection, plan: Plan) -> None:
 def _encode_record(change: UsageChange) -> Row:
     one = change.record
     details = _Details(
-        one.decision,
+        one.profile,
+        one.policy_id,
         one.asked_at_ms,
         int(one.rung),
         one.tokens,
@@ -224,7 +225,8 @@ def _decode(row: Row) -> StoredUsage:
         trigger_message_id,
         tuple(orjson.loads(context)),
         candidates.encode(),
-        details.decision,
+        details.profile,
+        details.policy_id,
         created_at_ms,
         details.asked_at_ms,
         Rung(details.rung),

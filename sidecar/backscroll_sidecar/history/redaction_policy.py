@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import Protocol
 
 from backscroll_sidecar.concurrency import offload
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
-from backscroll_sidecar.domain import ChannelKey, ChannelSettings, Message, RedactionKind
+from backscroll_sidecar.domain import ChannelKey, Message, RedactionKind
 from backscroll_sidecar.history.redaction import redacted
+from backscroll_sidecar.ports import StoredChannelSettings
 
 MESSAGE_US = 10
 US_PER_CHAR = 0.2
-
-
-class StoredChannelSettings(Protocol):
-    """Where it is known what is set for a channel."""
-
-    def known(self, key: ChannelKey) -> ChannelSettings | None:
-        """What is set, else the usual; None: it must be read."""
-
-    async def read(self, key: ChannelKey) -> ChannelSettings:
-        """The same, read. Raises `StoreUnavailable`."""
 
 
 class Redaction:
