@@ -226,9 +226,8 @@ async def _assemble(
     await precompute.start()
     stack.push_async_callback(precompute.close)
     publishers.add(precompute)
-    embedder = embedder or configured_embedder(settings)
     embedding: SemanticParts | None = None
-    if embedder is not None:
+    if (embedder := embedder or configured_embedder(settings)) is not None:
         embedding = SemanticParts.over(embedder, store, writer, executor, settings)
         embedding.close_with(stack)
         publishers.add(embedding.vectors, embedding.backlog)
@@ -253,16 +252,10 @@ async def _assemble(
     model = model or chat_model(settings, pacer)
     model = model if recorder is None else recorder.model(model)
     stack.push_async_callback(model.close)
-    compaction = compaction_settings(settings)
-    compactor = Compactor(store, writer, events, clock, compaction, _summariser(settings, model))
-    summaries = Summaries(compactor, compaction)
+    summaries = _summaries(settings, store, writer, events, clock, model)
     stack.push_async_callback(summaries.close)
-    publishers.add(
-        summaries,
-        learning.channel_settings,
-        learning.follow_ups,
-        directory := SessionDirectory(store, clock),
-    )
+    directory = SessionDirectory(store, clock)
+    publishers.add(summaries, learning.channel_settings, learning.follow_ups, directory)
     opening = Opening(
         channels, store, analyzer, building, clock, preferences, summaries, directory,
         learning.channel_settings,
@@ -274,20 +267,8 @@ async def _assemble(
     )  # fmt: skip
     if embedding is not None:
         embedding.backlog.give_way_to(lambda: builder.build_count)
-    history = HistoryService(
-        store,
-        writer,
-        rosters,
-        analyzer,
-        clock,
-        executor,
-        embedding=None if embedding is None else embedding.backlog,
-        dims_of=dims_of,
-        semantic_search=SemanticSearch(store, _permitted(settings))
-        if embedding is None
-        else embedding.semantic_search,
-        usage=learning.recorder,
-        redaction=Redaction(settings.redaction, learning.channel_settings, executor),
+    history = _history(
+        settings, store, writer, rosters, analyzer, clock, executor, embedding, learning
     )
     chat = ChatService(
         builder, TurnStore(history, writer, store, clock, settings.wordings()), model, chat_settings(settings),
@@ -316,6 +297,49 @@ async def _assemble(
         ),
         spans,
     )  # fmt: skip
+
+
+def _history(
+    settings: Settings,
+    store: HistoryStore,
+    writer: Writer,
+    rosters: Rosters,
+    analyzer: analyze.Analyzer,
+    clock: Clock,
+    executor: ThreadPoolExecutor,
+    embedding: SemanticParts | None,
+    learning: Learning,
+) -> HistoryService:
+    """What stores and reads messages, with or without an embedder."""
+    return HistoryService(
+        store,
+        writer,
+        rosters,
+        analyzer,
+        clock,
+        executor,
+        embedding=None if embedding is None else embedding.backlog,
+        dims_of=any_dims if embedding is None else embedding.dims_of,
+        semantic_search=SemanticSearch(store, _permitted(settings))
+        if embedding is None
+        else embedding.semantic_search,
+        usage=learning.recorder,
+        redaction=Redaction(settings.redaction, learning.channel_settings, executor),
+    )
+
+
+def _summaries(
+    settings: Settings,
+    store: HistoryStore,
+    writer: Writer,
+    events: EventSink,
+    clock: Clock,
+    model: ChatModel,
+) -> Summaries:
+    """What summarises conversations, by a model where one is configured."""
+    compaction = compaction_settings(settings)
+    compactor = Compactor(store, writer, events, clock, compaction, _summariser(settings, model))
+    return Summaries(compactor, compaction)
 
 
 def _sources(

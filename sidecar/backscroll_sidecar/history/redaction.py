@@ -90,12 +90,17 @@ def redacted_text(text: str, kinds: frozenset[RedactionKind]) -> str:
     found = _finds(text, kinds)
     if not found:
         return text
-    language = 1 if _HAN.search(text) else 0
+    language = _language(text)
     pieces, at = [], 0
     for one in found:
         pieces += [text[at : one.start], REDACTED[one.kind][language]]
         at = one.end
     return "".join([*pieces, text[at:]])
+
+
+def _language(text: str) -> int:
+    """The place of the text's language in `REDACTED`."""
+    return 1 if _HAN.search(text) else 0
 
 
 def _part(part: Part, kinds: frozenset[RedactionKind]) -> Part:
@@ -114,14 +119,13 @@ def _part(part: Part, kinds: frozenset[RedactionKind]) -> Part:
 
 
 def _json(text: str, kinds: frozenset[RedactionKind]) -> str:
-    """JSON stays JSON: what is found in a string or a number becomes a string."""
+    """JSON stays JSON: what is found in a string or a number becomes a string. What is none, or too deep, is a text."""
     if not _finds(text, kinds):
         return text
     try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        return orjson.dumps(_value(orjson.loads(text), kinds)).decode()
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):
         return redacted_text(text, kinds)
-    return orjson.dumps(_value(value, kinds)).decode()
 
 
 def _value(value: object, kinds: frozenset[RedactionKind]) -> object:
@@ -143,8 +147,7 @@ def _moved(message: Message, kinds: frozenset[RedactionKind]) -> tuple[Mention, 
     """The mentions by their positions in the new text, which are told in the first part as long as that is a text."""
     first = message.parts[0]
     text = first.text if isinstance(first, TextPart) else ""
-    found = _finds(text, kinds)
-    language = 1 if _HAN.search(text) else 0
+    found, language = _finds(text, kinds), _language(text)
     moved = []
     for one in message.mentions:
         if one.end and not _is_before(one, found):

@@ -106,6 +106,14 @@ def test_all_parts_of_a_message():
     assert result.text == "sent to [email]"
 
 
+@pytest.mark.parametrize("depth", [200, 300, 900, 5_000])
+def test_arguments_of_any_depth(depth):
+    arguments = "[" * depth + '"ann@example.com"' + "]" * depth
+    message = Message("m", "room", ANN, (ToolCallPart("c", "send", arguments),), 1)
+    (call,) = redacted(message, ALL).parts
+    assert call.arguments_json == arguments.replace("ann@example.com", "[email]")
+
+
 def test_mentions_move_along():
     text = "@Ben ann@example.com @Cat @ann@example.com"
     places = [text.index("@Ben"), text.index("@Cat"), text.rindex("@ann")]

@@ -117,20 +117,20 @@ CREATE TABLE schema_migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) STRICT
 ;
-INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(2,'turns','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(3,'vector_indexes','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(4,'segments','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(5,'stays','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(6,'tombstones','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(7,'records','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(8,'places','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(9,'events','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(10,'name_times','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(11,'records','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(12,'parts_with_states','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(13,'sessions','2026-11-28 16:51:16');
-INSERT INTO "schema_migrations" VALUES(14,'usage_records','2026-11-28 16:51:16');
+INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(2,'turns','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(3,'vector_indexes','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(4,'segments','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(5,'stays','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(6,'tombstones','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(7,'records','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(8,'places','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(9,'events','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(10,'name_times','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(11,'records','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(12,'parts_with_states','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(13,'sessions','2026-11-28 18:58:00');
+INSERT INTO "schema_migrations" VALUES(14,'usage_records','2026-11-28 18:58:00');
 CREATE TABLE segments (
     tenant    TEXT NOT NULL,
     channel   TEXT NOT NULL,
@@ -182,7 +182,7 @@ CREATE TABLE usage_records (
     other_channels     TEXT,                -- JSON array: channels named in `details`; NULL: none
     created_at_ms      INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
 ) STRICT;
-INSERT INTO "usage_records" VALUES(1,'default','room','c1','u-alice','m1','[2,1]','{"seq":[1,2],"score":[0.1235,1.0],"fate":[1,0]}',NULL,NULL,1.0,'{"decision":{"profile":"balanced","policy_id":"balanced@1","probability":0.25,"seed":18446744073709551615,"is_explored":true,"experiment_id":"e","arm":"b"},"asked_at_ms":1700000000005,"rung":2,"tokens":100,"token_budget":4096,"build_us":812,"degradations":[["rank","ERROR","semantic"]]}',NULL,1700000000000);
+INSERT INTO "usage_records" VALUES(1,'default','room','c1','u-alice','m1','[2,1]','{"seq":[1,2],"score":[0.1235,1.0],"fate":[1,0]}',NULL,NULL,1.0,'{"profile":"balanced","policy_id":"balanced@1","asked_at_ms":1700000000005,"rung":2,"tokens":100,"token_budget":4096,"build_us":812,"degradations":[["rank","ERROR","semantic"]]}',NULL,1700000000000);
 CREATE TABLE vectors (
     tenant      TEXT NOT NULL,
     channel     TEXT NOT NULL,
