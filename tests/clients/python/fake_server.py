@@ -21,10 +21,9 @@ from backscroll.v1 import (
     preference_pb2_grpc,
     session_pb2_grpc,
 )
+from tests.clients.python.fake_admin import Admin, Feedback
 from tests.clients.python.fake_services import (
-    Admin,
     Context,
-    Feedback,
     History,
     Outcome,
     Preferences,
