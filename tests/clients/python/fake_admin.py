@@ -1,3 +1,4 @@
+# ruff: noqa: N802  (the names of the RPCs)
 """The fake server's records, settings and feedback."""
 
 from backscroll.v1 import (
