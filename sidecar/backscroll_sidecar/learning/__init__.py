@@ -1,1 +1,1 @@
-"""What is learnt from use: records of builds, what people said of the answers."""
+"""What is learnt from use: records of builds, what people said of the answers, weights and experiments."""
