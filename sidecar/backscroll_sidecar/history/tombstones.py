@@ -1,0 +1,101 @@
+"""Erasures as lines of JSON, so that a backup from before them can be brought up to date. Pure.
+
+{"tenant":"default","user_id":"u1","all_channels":true,"erased_at_ms":1795176000000}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from backscroll_sidecar.errors import InvalidRequest, Reason
+
+
+class Erasure(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """What was erased, and when.
+
+    A `channel` alone is all of it; with `user_id` or `message_ids` only these go. `all_channels` goes with a `user_id`
+    and without a channel, `whole_tenant` alone.
+    """
+
+    tenant: str
+    channel: str = ""
+    user_id: str = ""
+    message_ids: tuple[str, ...] = ()
+    all_channels: bool = False
+    whole_tenant: bool = False
+    erased_at_ms: int
+
+    @property
+    def is_of_tenant(self) -> bool:
+        """Whether it reaches beyond one channel."""
+        return self.all_channels or self.whole_tenant
+
+
+_decoder = msgspec.json.Decoder(Erasure)
+
+
+def encode(erasure: Erasure) -> bytes:
+    """One line, with its line break. Fields that say nothing are left out."""
+    return msgspec.json.encode(erasure) + b"\n"
+
+
+def decode(lines: Iterable[bytes]) -> list[Erasure]:
+    """Read lines back, in their order; empty ones are passed over.
+
+    Raises
+    ------
+    InvalidRequest
+        A line is no erasure, or was cut off; its number is told, and the field at fault.
+    """
+    return [_decoded(line, number) for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def check(erasure: Erasure) -> None:
+    """Refuse what names nothing, or more than one thing.
+
+    Raises
+    ------
+    InvalidRequest
+        With the field that lacks, or that does not go with another.
+    """
+    if erasure.whole_tenant:
+        _exclude(erasure, "whole_tenant", ("all_channels", "channel", "user_id", "message_ids"))
+    elif erasure.all_channels:
+        _exclude(erasure, "all_channels", ("channel", "message_ids"))
+        _require(erasure, "user_id", "with all_channels")
+    else:
+        _require(erasure, "channel", "unless all_channels or whole_tenant is set")
+        if erasure.user_id:
+            _exclude(erasure, "user_id", ("message_ids",))
+
+
+def _exclude(erasure: Erasure, field: str, others: Iterable[str]) -> None:
+    for other in others:
+        if getattr(erasure, other):
+            raise InvalidRequest(
+                f"{other} does not go with {field}: name one of them",
+                field=other,
+                reason=Reason.INVALID_FIELD,
+            )
+
+
+def _require(erasure: Erasure, field: str, when: str) -> None:
+    if not getattr(erasure, field):
+        raise InvalidRequest(
+            f"{field} is required {when}", field=field, reason=Reason.MISSING_FIELD
+        )
+
+
+def _decoded(line: bytes, number: int) -> Erasure:
+    try:
+        erasure = _decoder.decode(line)
+        check(erasure)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"line {number}: {error}", field=f"line {number}") from error
+    except InvalidRequest as error:
+        raise InvalidRequest(f"line {number}: {error.message}", field=error.field) from error
+    return erasure
