@@ -172,12 +172,7 @@ class Bench:
         self, served: Served, channel: str, messages: Iterable[message_pb2.Message]
     ) -> None:
         """Append messages to a channel; all of them must be stored."""
-        call = served.call(APPEND)
-        for request in chats.append_requests(channel, messages, FILL_BATCH):
-            answer = history_pb2.AppendMessagesResponse.FromString(await call(request))
-            stored = sum(one.outcome == history_pb2.APPEND_OUTCOME_STORED for one in answer.results)
-            if stored != len(answer.results):
-                raise Wrong(f"{len(answer.results) - stored} messages of {channel} were not stored")
+        await fill(served.call(APPEND), channel, messages)
 
     async def filled(self, kind: str, count: int) -> tuple[Served, str]:
         """The server of that kind, and its channel that holds the first `count` messages of the stream."""
@@ -239,6 +234,15 @@ async def opened(
             stack.enter_context(Awake())
             echo = stack.enter_context(echo_server())
             yield Bench(serve, directory, state_dir, echo, sizes, stack, connections, peers)
+
+
+async def fill(append: Call, channel: str, messages: Iterable[message_pb2.Message]) -> None:
+    """Append messages to a channel; all of them must be stored."""
+    for request in chats.append_requests(channel, messages, FILL_BATCH):
+        answer = history_pb2.AppendMessagesResponse.FromString(await append(request))
+        stored = sum(one.outcome == history_pb2.APPEND_OUTCOME_STORED for one in answer.results)
+        if stored != len(answer.results):
+            raise Wrong(f"{len(answer.results) - stored} messages of {channel} were not stored")
 
 
 def channel_of(count: int) -> str:

@@ -15,6 +15,7 @@ from backscroll_bench.speed import (
     million,
     peers,
     questions,
+    recording,
     rooms,
     rounds,
     semantic,
@@ -87,6 +88,12 @@ PARTS: Mapping[str, Part] = {
     "delta": streams.delay,
     "delta-burst": streams.burst,
     "ingest-p99": builds.under_ingest,
+    "recording": partial(recording.recording, kind="good"),
+    "recording-c64": partial(recording.recording, kind="good", concurrency=64),
+    **{
+        f"sink-{kind}": partial(recording.recording, kind=kind)
+        for kind in ("slow", "blocked", "dead")
+    },
     **{f"peer-{name}": partial(peers.against, name=name) for name in MEMORIES},
     "start": starts.start,
     "memory": starts.memory,
