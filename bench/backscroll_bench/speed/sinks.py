@@ -15,6 +15,7 @@ from pathlib import Path
 from backscroll_bench.speed.children import until_input_ends
 from backscroll_bench.speed.loops import keep_loop, run
 from backscroll_sidecar.config.settings import MemorySettings, Settings
+from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Applied, Change, HistoryStore, UsageChange
 from backscroll_sidecar.server import start_server
 from backscroll_sidecar.telemetry import logs
@@ -37,7 +38,7 @@ async def _blocked() -> None:
 
 
 async def _dead() -> None:
-    raise OSError("no room for records")
+    raise StoreUnavailable("no room for records")
 
 
 FAULTS: Mapping[str, Callable[[], Awaitable[None]]] = {
