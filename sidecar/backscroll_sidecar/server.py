@@ -24,6 +24,7 @@ from backscroll_sidecar.edge.services.admin import AdminServicer
 from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer, Summaries
 from backscroll_sidecar.edge.services.feedback import FeedbackServicer
 from backscroll_sidecar.edge.services.history import HistoryServicer
+from backscroll_sidecar.edge.services.learning import LearningServicer
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.services.sessions import SessionServicer
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
@@ -177,6 +178,7 @@ async def start_server(
         ),
         PreferenceServicer(app.preferences),
         FeedbackServicer(app.learning.feedback),
+        LearningServicer(app.learning),
         SessionServicer(app.rooms, app.history, version("backscroll")),
     )
     app.rooms.sessions.know_tenants(owners)

@@ -255,7 +255,9 @@ async def _assemble(
     summaries = _summaries(settings, store, writer, events, clock, model)
     stack.push_async_callback(summaries.close)
     directory = SessionDirectory(store, clock)
-    publishers.add(summaries, learning.channel_settings, learning.follow_ups, directory)
+    publishers.add(
+        summaries, learning.channel_settings, learning.follow_ups, learning.consent, directory
+    )
     opening = Opening(
         channels, store, analyzer, building, clock, preferences, summaries, directory,
         learning.channel_settings,

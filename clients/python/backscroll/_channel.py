@@ -18,6 +18,7 @@ from backscroll.v1.admin_pb2_grpc import AdminServiceStub
 from backscroll.v1.context_pb2_grpc import ContextServiceStub
 from backscroll.v1.feedback_pb2_grpc import FeedbackServiceStub
 from backscroll.v1.history_pb2_grpc import HistoryServiceStub
+from backscroll.v1.learning_pb2_grpc import LearningServiceStub
 from backscroll.v1.preference_pb2_grpc import PreferenceServiceStub
 from backscroll.v1.session_pb2_grpc import SessionServiceStub
 
@@ -28,10 +29,10 @@ _RECEIVE_LIMIT_BYTES = 16 * 2**20
 # Attempts of a call together hold at most this much for the next attempt: a whole append fits.
 _RETRY_BUFFER_BYTES = 4 * 2**20
 
-# What is safe to repeat. Left out: Erase, DeletePreference and DeleteChannelSettings (a repetition would say that
-# nothing was there), ImportMessages and ImportSession (too much to hold; send it again), StreamChat and Chat (they call
-# a model), DeleteSession (as Erase), UpdateSession (a mode would begin twice). Rooms name sessions, rounds and moves by
-# ids of their own, so that a repetition is known for one.
+# What is safe to repeat. Left out: Erase, DeletePreference, DeleteChannelSettings and DeleteTopicLabels (a repetition
+# would say that nothing was there), ImportMessages and ImportSession (too much to hold; send it again), StreamChat and
+# Chat (they call a model), DeleteSession (as Erase), UpdateSession (a mode would begin twice). Rooms name sessions,
+# rounds and moves by ids of their own, so that a repetition is known for one.
 RETRIED: Mapping[str, tuple[str, ...]] = {
     "backscroll.v1.AdminService": (
         "GetChannelSettings",
@@ -64,6 +65,13 @@ RETRIED: Mapping[str, tuple[str, ...]] = {
         "UnpinMessage",
         "UpsertMembers",
         "WaitForIndex",
+    ),
+    "backscroll.v1.LearningService": (
+        "ExportUsageRecords",
+        "GetUsageConsent",
+        "ListTopicLabels",
+        "SetTopicLabels",
+        "SetUsageConsent",
     ),
     "backscroll.v1.PreferenceService": ("ListPreferences", "SetPreference"),
     "backscroll.v1.SessionService": (
@@ -176,6 +184,7 @@ def open_calls(channel: Any) -> dict[str, Any]:  # noqa: ANN401
         **vars(HistoryServiceStub(channel)),
         **vars(AdminServiceStub(channel)),
         **vars(FeedbackServiceStub(channel)),
+        **vars(LearningServiceStub(channel)),
         **vars(PreferenceServiceStub(channel)),
         **vars(SessionServiceStub(channel)),
         "Check": check,

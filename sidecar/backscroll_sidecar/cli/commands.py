@@ -19,7 +19,9 @@ from backscroll_sidecar.cli import (
     doctor,
     events,
     export,
+    feedback,
     import_,
+    labels,
     metrics,
     plot,
     quality,
@@ -75,8 +77,7 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "chat": (chat.chat, chat.EPILOG),
     "compact": (compact.compact, compact.EPILOG),
     "events": (events.events, events.EPILOG),
-    "records": (records.records, records.RECORDS_EPILOG),
-    "feedback": (records.feedback, records.FEEDBACK_EPILOG),
+    "feedback": (feedback.feedback, feedback.EPILOG),
     "metrics": (metrics.metrics, metrics.EPILOG),
     "plot": (plot.plot, plot.EPILOG),
     "call": (call.call, call.EPILOG),
@@ -89,12 +90,18 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
 for _name, (_command, _epilog) in COMMANDS.items():
     app.command(_name, cls=Command, epilog=_epilog)(spread(_command))
 
-_sessions = typer.Typer(
-    help=sessions.HELP,
-    epilog="Start with: backscroll sessions list",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-for _name, (_command, _epilog) in sessions.COMMANDS.items():
-    _sessions.command(_name, cls=Command, epilog=_epilog)(spread(_command))
-app.add_typer(_sessions, name="sessions")
+GROUPS: dict[str, tuple[str, dict[str, tuple[Callable[..., Any], str]]]] = {
+    "records": (records.HELP, records.COMMANDS),
+    "labels": (labels.HELP, labels.COMMANDS),
+    "sessions": (sessions.HELP, sessions.COMMANDS),
+}
+for _group, (_help, _commands) in GROUPS.items():
+    _app = typer.Typer(
+        help=_help,
+        epilog=f"Start with: backscroll {_group} list --help",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    for _name, (_command, _epilog) in _commands.items():
+        _app.command(_name, cls=Command, epilog=_epilog)(spread(_command))
+    app.add_typer(_app, name=_group)

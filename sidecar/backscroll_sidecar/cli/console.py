@@ -88,8 +88,13 @@ def err() -> Console:
 
 
 @contextmanager
-def progress(word: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[int], object]]:
-    """A bar on standard error while the block runs, if that is a terminal; yields what tells it how far it is."""
+def progress(
+    word: str, total: int | None, *, quiet: bool = False
+) -> Iterator[Callable[[int], object]]:
+    """A bar on standard error while the block runs, if that is a terminal; yields what tells it how far it is.
+
+    `total` None: it is not known.
+    """
     with progress_bars(quiet=quiet) as bars:
         task = bars.add_task(word, total=total)
         yield lambda count: bars.update(task, completed=count)

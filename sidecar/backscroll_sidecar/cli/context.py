@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Literal
 
 import typer
@@ -14,7 +13,7 @@ from backscroll.errors import BackscrollError
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.channels import naming_near_channels, near_words
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import err, out, print_json, usage
+from backscroll_sidecar.cli.console import err, out, print_json
 from backscroll_sidecar.cli.render import (
     SHOWN_OTHERS,
     Spoken,
@@ -24,7 +23,7 @@ from backscroll_sidecar.cli.render import (
     summary_line,
     unknown_ids,
 )
-from backscroll_sidecar.importers.times import MIN_MILLISECONDS
+from backscroll_sidecar.cli.times import milliseconds
 
 EPILOG = 'Example: backscroll context my-group "which one did you mean?" --asker u17'
 PAGE = 1_000
@@ -96,7 +95,7 @@ def context(
 
     Each row has its shares of the score. Nothing is stored.
     """
-    when = _milliseconds(how.asked_at)
+    when = milliseconds(how.asked_at, "--asked-at")
     with connected(target) as client, naming_near_channels(client, channel):
         built = client.build_context(
             channel,
@@ -165,22 +164,3 @@ def show(built: Context, said: Mapping[str, Spoken], others: int) -> None:
             f"[dim]shares are weight × factor; {listed}"
             f"threshold {explanation.threshold:g}; link {explanation.link}[/]"
         )
-
-
-def _milliseconds(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if text.isdecimal():
-        if 0 < int(text) < MIN_MILLISECONDS:
-            usage(f"--asked-at {text} looks like seconds", "milliseconds are wanted")
-        return int(text)
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        usage(
-            f"--asked-at {text} is no time",
-            "for example 2026-11-21T09:30:00+08:00, or milliseconds",
-        )
-    if at.tzinfo is None:
-        usage(f"--asked-at {text} has no offset from UTC", "for example 2026-11-21T09:30:00+08:00")
-    return round(at.timestamp() * 1000)

@@ -1,70 +1,171 @@
-"""`backscroll records` and `backscroll feedback`: what builds chose from, and what people say of the answers."""
+"""`backscroll records`: what builds chose from, shown, handed out as data, and with whose consent."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 from google.protobuf.json_format import MessageToDict
 from rich.markup import escape
 from rich.table import Table
 
-from backscroll.v1 import context_pb2
+from backscroll.v1 import context_pb2, learning_pb2
 from backscroll.v1.admin_pb2 import UsageRecord
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import out, print_json, usage
+from backscroll_sidecar.cli.console import (
+    err,
+    json_text,
+    os_words,
+    out,
+    print_json,
+    progress,
+    usage,
+)
+from backscroll_sidecar.cli.export import written
+from backscroll_sidecar.cli.times import milliseconds
+from backscroll_sidecar.cli.usage_lines import usage_line
 
-RECORDS_EPILOG = "Example: backscroll records my-group --candidates --json > records.jsonl"
-FEEDBACK_EPILOG = 'Example: backscroll feedback 3f0c… --rating 5 --user ann --text "just right"'
+HELP = "Recorded builds: show them, hand them out as data to learn from, and with whose consent."
 PAGE = 200
+TOLD_EVERY = 100
 
 
-def records(
+def list_(
     channel: Annotated[
         str, typer.Argument(help="Only builds of this channel; none: of all channels.")
-    ] = "",
-    context: Annotated[
-        str, typer.Option(metavar="ID", help="Show this build, with all it scored.")
     ] = "",
     user: Annotated[
         str, typer.Option(metavar="ID", help="Only builds that this user asked for.")
     ] = "",
-    candidates: Annotated[
-        bool, typer.Option("--candidates", help="With every message that was scored (--json).")
-    ] = False,
     limit: Annotated[
         int, typer.Option(help="How many of the newest to show; 0: all.", min=0)
     ] = 100,
     target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
 ) -> None:
-    """Show recorded builds, oldest first: what was chosen, the answer, what was said of it.
-
-    With --json one object a line, which is an export.
-    """
-    if context and (channel or user):
-        usage("--context names one build", "Leave out the channel and --user.")
+    """List recorded builds, oldest first: who asked, how much was shown, what was said of it. --json: one a line."""
     with connected(target) as client:
-        if context:
-            found = [client.get_usage_record(context)]
-        else:
-            found = [
-                *client.list_usage_records(
-                    channel,
-                    user_id=user,
-                    with_candidates=candidates and as_json,
-                    newest_first=True,
-                    limit=limit or None,
-                    page_size=PAGE,
-                )
-            ][::-1]
+        newest = client.list_usage_records(
+            channel, user_id=user, newest_first=True, limit=limit or None, page_size=PAGE
+        )
+        found = [*newest][::-1]
     if as_json:
         for one in found:
             print_json(MessageToDict(one, preserving_proto_field_name=True), indent=None)
-    elif context:
-        _show(found[0])
     else:
         out().print(_table(found))
+
+
+def show(
+    context: Annotated[str, typer.Argument(metavar="CONTEXT_ID", help="The build to show.")],
+    target: options.Target = options.ANY_TARGET,
+    as_json: options.Json = False,
+) -> None:
+    """Show a recorded build: the answer, what was said of it, and everything that was scored."""
+    with connected(target) as client:
+        found = client.get_usage_record(context)
+    if as_json:
+        print_json(MessageToDict(found, preserving_proto_field_name=True), indent=None)
+    else:
+        _show(found)
+
+
+def export(
+    to: Annotated[
+        Path,
+        typer.Option(metavar="FILE", dir_okay=False, help="File to write; gzip if it ends in .gz."),
+    ],
+    channel: Annotated[str, typer.Option(metavar="NAME", help="Only builds of this channel.")] = "",
+    user: Annotated[
+        str, typer.Option(metavar="ID", help="Only builds that this user asked for.")
+    ] = "",
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Only builds from then on: ISO 8601, or milliseconds."),
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Only builds before.")] = None,
+    with_texts: Annotated[
+        bool,
+        typer.Option("--with-texts", help="With the texts of messages, answers and feedback."),
+    ] = False,
+    target: options.Target = options.ANY_TARGET,
+    as_json: options.Json = False,
+) -> None:
+    """Write recorded builds as JSON Lines to learn from: one build a line, oldest first.
+
+    Each has all that was scored with scores and fates, what came of the answer, and topic labels. Builds of channels
+    and people without consent are left out, and so are messages of such people; the summary counts them. An old file
+    stays until the new one is whole.
+    """
+    wanted = {"since": milliseconds(since, "--since"), "until": milliseconds(until, "--until")}
+    summary, count = learning_pb2.ExportSummary(), 0
+    with connected(target) as client, progress("exporting", None, quiet=as_json) as told:
+        builds = client.export_usage_records(
+            channel, user_id=user, with_texts=with_texts, timeout_s=float("inf"), **wanted
+        )
+        try:
+            with written(to) as file:
+                for one in builds:
+                    if isinstance(one, learning_pb2.ExportSummary):
+                        summary = one
+                        continue
+                    file.write(json_text(usage_line(one)).encode() + b"\n")
+                    count += 1
+                    if count % TOLD_EVERY == 0:
+                        told(count)
+        except OSError as error:
+            usage(f"{to} cannot be written: {os_words(error)}")
+    _tell(summary, to, as_json=as_json)
+
+
+def consent(
+    user: Annotated[str, typer.Argument(help="User id of the person.")],
+    refuse: Annotated[
+        bool | None,
+        typer.Option("--refuse/--agree", help="Whether the person refuses. Neither: only tell."),
+    ] = None,
+    target: options.Target = options.ANY_TARGET,
+    as_json: options.Json = False,
+) -> None:
+    """Tell, or set, whether a person's part may be learnt from.
+
+    Who refuses: builds they ask for are not recorded from then on, and exports have nothing of theirs.
+    """
+    with connected(target) as client:
+        if refuse is not None:
+            client.set_usage_consent(user, collect_usage=not refuse)
+        collects = client.get_usage_consent(user)
+    if as_json:
+        print_json({"user_id": user, "collect_usage": collects})
+    else:
+        out().print(f"{escape(user)} {'agrees' if collects else 'refuses'}", soft_wrap=True)
+
+
+COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
+    "list": (list_, "Example: backscroll records list my-group --limit 20"),
+    "show": (show, "Example: backscroll records show 3f0c…"),
+    "export": (
+        export,
+        "Example: backscroll records export --channel my-group --to my-group.usage.jsonl.gz",
+    ),
+    "consent": (consent, "Example: backscroll records consent ann --refuse"),
+}
+
+
+def _tell(summary: learning_pb2.ExportSummary, to: Path, *, as_json: bool) -> None:
+    counts = {name.name: getattr(summary, name.name) for name in summary.DESCRIPTOR.fields}
+    if as_json:
+        print_json({"file": str(to), **counts})
+        return
+    words = {
+        "left_out_by_channel": "builds left out by their channel",
+        "left_out_by_user": "builds left out by who asked",
+        "left_out_message_count": "messages left out by their author",
+    }
+    more = "".join(f", {counts[name]} {said}" for name, said in words.items() if counts[name])
+    err().print(f"{summary.build_count} builds written{more}", markup=False)
 
 
 def _table(found: list[UsageRecord]) -> Table:
@@ -118,41 +219,3 @@ def _said_of(one: UsageRecord) -> str:
 
 def _when(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def feedback(
-    context: Annotated[
-        str, typer.Argument(metavar="[CONTEXT_ID]", help="The build behind the answer.")
-    ] = "",
-    channel: Annotated[
-        str, typer.Option(metavar="NAME", help="With --reply: the channel of the answer.")
-    ] = "",
-    reply: Annotated[
-        str, typer.Option(metavar="ID", help="The stored answer, instead of the build.")
-    ] = "",
-    user: Annotated[str, typer.Option(metavar="ID", help="Who says it.")] = "",
-    rating: Annotated[int | None, typer.Option(help="1, of no use, to 5.", min=1, max=5)] = None,
-    success: Annotated[
-        float | None,
-        typer.Option(help="0 to 1, instead of what the rating comes to.", min=0, max=1),
-    ] = None,
-    text: Annotated[str, typer.Option(metavar="TEXT", help="In the user's words.")] = "",
-    target: options.Target = options.ANY_TARGET,
-    as_json: options.Json = False,
-) -> None:
-    """Record what somebody says of an answer, in the place of what they said before."""
-    with connected(target) as client:
-        told = client.record_feedback(
-            context,
-            channel=channel,
-            reply_message_id=reply,
-            user_id=user,
-            rating=rating,
-            success=success,
-            text=text,
-        )
-    if as_json:
-        print_json(MessageToDict(told, preserving_proto_field_name=True))
-        return
-    value = f": {told.success_indicator:.2f}" if told.HasField("success_indicator") else ""
-    out().print(f"recorded for {told.context_id}{value}", soft_wrap=True)

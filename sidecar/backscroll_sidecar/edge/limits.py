@@ -44,6 +44,7 @@ MAX_FOCUS_BYTES = 2_000
 MAX_PREFERENCE_BYTES = 2_000
 MAX_PREFERENCE_ID_BYTES = 128
 MAX_FEEDBACK_BYTES = 4_000
+MAX_LABELLED_MESSAGES = 1_000
 MAX_PARAMETERS = 100
 MAX_PARTS = 1_000
 MAX_MENTIONS = 1_000
@@ -96,6 +97,7 @@ ADMISSIONS: Mapping[str, AdmissionLimits] = {
     "AppendMessages": AdmissionLimits(1_024, 4_096),
     "ImportMessages": AdmissionLimits(16, 64),
     "ExportMessages": AdmissionLimits(16, 64),
+    "ExportUsageRecords": AdmissionLimits(4, 16),
     "WaitForIndex": AdmissionLimits(1_024, 0),
     "Erase": AdmissionLimits(8, 64),
     "StreamChat": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),

@@ -162,7 +162,7 @@ class HistoryService(HistoryReads):
             context_id,
         )
         if context_id:  # its record comes first, so that it can get its answer
-            self._usage.push(context_id)
+            await self._usage.push(context_id)
         applied = await self._writer.submit(change, deadline_s)
         return merge_results(checked, applied.append_results)
 

@@ -7,23 +7,31 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
+from backscroll_sidecar.learning.consent import UsageConsent
 from backscroll_sidecar.learning.feedback import FeedbackService
 from backscroll_sidecar.learning.follow_ups import FollowUps
 from backscroll_sidecar.learning.recorder import NoUsage, UsageRecorder
+from backscroll_sidecar.learning.topic_labels import TopicLabels
 from backscroll_sidecar.learning.usage import UsageReads
+from backscroll_sidecar.learning.usage_export import UsageExport
 from backscroll_sidecar.ports import ChangeWriter, Clock, HistoryReader
 from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers
 
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """What is recorded of builds, how it is read, what people say of answers, what is set for channels."""
+    """What is recorded of builds, how it is read and handed out, what people say of answers, of messages and of being
+    recorded, what is set for channels.
+    """
 
     recorder: UsageRecorder | NoUsage
     usage: UsageReads
     feedback: FeedbackService
     channel_settings: ChannelSettingsService
     follow_ups: FollowUps
+    labels: TopicLabels
+    consent: UsageConsent
+    export: UsageExport
 
     @classmethod
     @asynccontextmanager
@@ -38,7 +46,11 @@ class Learning:
         keep_ms: int,
     ) -> AsyncIterator[Learning]:
         """Put them together; at the end what waits is handed to the writer. Without `collects` nothing is recorded."""
-        recorder = UsageRecorder(writer, keep_ms) if collects else NoUsage()
+        consent = UsageConsent(reader, writer, clock)
+        recorder = UsageRecorder(writer, consent, keep_ms) if collects else NoUsage()
+        usage = UsageReads(reader, recorder.flush)
+        channel_settings = ChannelSettingsService(reader, writer, clock)
+        labels = TopicLabels(reader, writer, clock)
         follow_ups = FollowUps(reader, writer, clock)
         await recorder.start()
         if collects:
@@ -46,10 +58,13 @@ class Learning:
         try:
             yield cls(
                 recorder,
-                UsageReads(reader, recorder.flush),
+                usage,
                 FeedbackService(reader, recorder.flush, writer, clock, numbers),
-                ChannelSettingsService(reader, writer, clock),
+                channel_settings,
                 follow_ups,
+                labels,
+                consent,
+                UsageExport(usage, reader, labels, channel_settings, consent),
             )
         finally:
             await follow_ups.close()

@@ -11,6 +11,8 @@ import structlog
 
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.learning.consent import Refusals, UsageConsent
 from backscroll_sidecar.ports import ChangeWriter, TurnMark, UsageChange, UsageRecord
 
 log = structlog.get_logger(__name__)
@@ -31,14 +33,17 @@ class _Noted(NamedTuple):
 class UsageRecorder:
     """A `UsageSink`. Belongs to one event loop. Records older than `keep_ms` go as others come; 0: they stay.
 
+    Builds that somebody without consent asked for are not recorded.
+
     Attributes
     ----------
     noted_count, dropped_count : builds that came, and those of them that were not recorded: too many waited, or
         something failed.
     """
 
-    def __init__(self, writer: ChangeWriter, keep_ms: int = 0) -> None:
+    def __init__(self, writer: ChangeWriter, consent: UsageConsent, keep_ms: int = 0) -> None:
         self._writer = writer
+        self._consent = consent
         self._keep_ms = keep_ms
         self._queued: OrderedDict[str, _Noted] = OrderedDict()
         self._wake = asyncio.Event()
@@ -66,9 +71,15 @@ class UsageRecorder:
             self._wake.set()
         self._queued[context_id] = _Noted(key, make, since)
 
-    def push(self, context_id: str) -> None:
-        if (noted := self._queued.pop(context_id, None)) is not None:
-            self._offer(noted)
+    async def push(self, context_id: str) -> None:
+        if (noted := self._queued.get(context_id)) is None:
+            return
+        try:
+            refusals = await self._consent.refusals(noted.key.tenant)
+        except BackscrollError:  # who refuses is not known
+            refusals = None
+        if self._queued.pop(context_id, None) is not None:  # nobody else took it meanwhile
+            self._offer(noted, refusals)
 
     async def start(self) -> None:
         """Start the task, once."""
@@ -91,7 +102,7 @@ class UsageRecorder:
     async def _hand_over(self) -> None:
         slices = LoopSlices()
         for context_id in list(self._queued):
-            self.push(context_id)
+            await self.push(context_id)
             await slices.spend(RECORD_US)
 
     async def _run(self) -> None:
@@ -101,9 +112,14 @@ class UsageRecorder:
             self._wake.clear()
             await self._hand_over()
 
-    def _offer(self, noted: _Noted) -> None:
+    def _offer(self, noted: _Noted, refusals: Refusals | None) -> None:
+        if refusals is None:
+            self.dropped_count += 1
+            return
         try:
             record, keep_ms = noted.make(), self._keep_ms
+            if record.user_id in refusals:
+                return
             over_ms = record.created_at_ms - keep_ms if keep_ms else 0
             change = UsageChange(noted.key, record, TurnMark(noted.since), over_ms)
             is_taken = self._writer.offer(change)
@@ -140,5 +156,5 @@ class NoUsage:
         self.noted_count += 1
         self.dropped_count += bool(key.channel)
 
-    def push(self, context_id: str) -> None:
+    async def push(self, context_id: str) -> None:
         pass

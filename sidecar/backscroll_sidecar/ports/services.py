@@ -106,5 +106,5 @@ class UsageSink(Protocol):
     ) -> None:
         """Queue a build. `make` is called later, in another thread; `since`: `erasures_seen` as the build began."""
 
-    def push(self, context_id: str) -> None:
+    async def push(self, context_id: str) -> None:
         """Have the writer take this build before whatever comes next, if it is still queued."""

@@ -18,10 +18,12 @@ from backscroll.v1 import (
     feedback_pb2_grpc,
     history_pb2,
     history_pb2_grpc,
+    learning_pb2_grpc,
     preference_pb2_grpc,
     session_pb2_grpc,
 )
 from tests.clients.python.fake_admin import Admin, Feedback
+from tests.clients.python.fake_learning import Learning
 from tests.clients.python.fake_services import (
     Context,
     History,
@@ -90,6 +92,7 @@ class FakeServer:
         context_pb2_grpc.add_ContextServiceServicer_to_server(Context(self), self._server)
         admin_pb2_grpc.add_AdminServiceServicer_to_server(Admin(self), self._server)
         feedback_pb2_grpc.add_FeedbackServiceServicer_to_server(Feedback(self), self._server)
+        learning_pb2_grpc.add_LearningServiceServicer_to_server(Learning(self), self._server)
         preferences = Preferences(self)
         preference_pb2_grpc.add_PreferenceServiceServicer_to_server(preferences, self._server)
         self.sessions = Sessions(self)

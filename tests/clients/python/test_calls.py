@@ -251,6 +251,38 @@ def test_usage_records(client, room):
     assert not request.HasField("until_ms")
 
 
+def test_topic_labels(client, room):
+    (one,) = client.set_topic_labels("room", "sport", "m1", set_by="ann")
+    assert (one.message_id, one.label, one.set_by) == ("m1", "sport", "ann")
+    client.set_topic_labels("room", "food", ["m1", "m2"])
+    listed = [(one.label, one.message_id) for one in client.list_topic_labels("room", page_size=2)]
+    assert listed == [("sport", "m1"), ("food", "m1"), ("food", "m2")]
+    assert len(list(client.list_topic_labels("room", "food", limit=1))) == 1
+    assert client.delete_topic_labels("room", "food", "m1") == 1
+    assert client.delete_topic_labels("room", "food") == 1
+    assert list(room.requests("DeleteTopicLabels")[0].message_ids) == ["m1"]
+
+
+def test_consent(client, room):
+    assert client.get_usage_consent("u") is True
+    client.set_usage_consent("u", collect_usage=False)
+    assert client.get_usage_consent("u") is False
+    client.set_usage_consent("u", collect_usage=True)
+    assert client.get_usage_consent("u") is True
+
+
+def test_exported_builds(client, room):
+    *builds, summary = client.export_usage_records(
+        "room", user_id="u", with_texts=True, until=1_795_176_000_000
+    )
+    assert [one.record.context_id for one in builds] == ["c0", "c1", "c2"]
+    assert summary.build_count == 3
+    (request,) = room.requests("ExportUsageRecords")
+    assert (request.channel, request.user_id, request.with_texts) == ("room", "u", True)
+    assert request.until_ms == 1_795_176_000_000
+    assert not request.HasField("since_ms")
+
+
 def test_channel_settings(client, room):
     overrides = {"max_context": 5, "weights": {"time_decay": 0.5}}
     stored = client.set_channel_settings(

@@ -228,6 +228,12 @@ CALLS = {
     "ListEvents": lambda client: list(client.list_events("room")),
     "ListUsageRecords": lambda client: list(client.list_usage_records("room")),
     "RecordFeedback": lambda client: client.record_feedback("c1", rating=5),
+    "SetTopicLabels": lambda client: client.set_topic_labels("room", "x", "m"),
+    "ListTopicLabels": lambda client: list(client.list_topic_labels("room")),
+    "DeleteTopicLabels": lambda client: client.delete_topic_labels("room", "x"),
+    "SetUsageConsent": lambda client: client.set_usage_consent("u", collect_usage=False),
+    "GetUsageConsent": lambda client: client.get_usage_consent("u"),
+    "ExportUsageRecords": lambda client: client.export_usage_records("room"),
     "GetMetrics": lambda client: client.get_metrics(),
     "ListChannels": lambda client: list(client.list_channels()),
     "ListMembers": lambda client: client.list_members("room"),
@@ -268,7 +274,7 @@ CALLS = {
     "UpdateSession": lambda client: client.room("s").update(title="x"),
     "DeleteSession": lambda client: client.room("s").delete(),
 }
-ONCE = {"DeleteChannelSettings", "DeletePreference", "Erase", "ImportMessages"}
+ONCE = {"DeleteChannelSettings", "DeletePreference", "Erase", "ImportMessages", "DeleteTopicLabels"}
 ONCE |= {"ImportSession", "UpdateSession", "DeleteSession"}
 
 

@@ -27,6 +27,7 @@ from backscroll.v1 import (
     error_pb2,
     feedback_pb2,
     history_pb2,
+    learning_pb2,
     message_pb2,
     preference_pb2,
     session_pb2,
@@ -56,12 +57,13 @@ SERVICES = [
     history_pb2.DESCRIPTOR.services_by_name["HistoryService"],
     admin_pb2.DESCRIPTOR.services_by_name["AdminService"],
     feedback_pb2.DESCRIPTOR.services_by_name["FeedbackService"],
+    learning_pb2.DESCRIPTOR.services_by_name["LearningService"],
     preference_pb2.DESCRIPTOR.services_by_name["PreferenceService"],
     session_pb2.DESCRIPTOR.services_by_name["SessionService"],
 ]
 # What may not be repeated by itself; `_channel.py` says why.
 NOT_RETRIED = {"Chat", "StreamChat", "ImportMessages", "Erase", "DeletePreference"}
-NOT_RETRIED |= {"DeleteChannelSettings"}
+NOT_RETRIED |= {"DeleteChannelSettings", "DeleteTopicLabels"}
 NOT_RETRIED |= {"ImportSession", "DeleteSession", "UpdateSession"}
 
 

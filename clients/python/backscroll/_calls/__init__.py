@@ -18,6 +18,14 @@ from backscroll._calls.channel_settings import (
 from backscroll._calls.chat import chat, stream_chat
 from backscroll._calls.context import build_context
 from backscroll._calls.feedback import get_usage_record, list_usage_records, record_feedback
+from backscroll._calls.learning import (
+    delete_topic_labels,
+    export_usage_records,
+    get_usage_consent,
+    list_topic_labels,
+    set_topic_labels,
+    set_usage_consent,
+)
 from backscroll._calls.plan import (
     BULK_TIMEOUT_S,
     Call,
@@ -103,10 +111,12 @@ __all__ = [
     "delete_channel_settings",
     "delete_preference",
     "delete_space",
+    "delete_topic_labels",
     "edit_message",
     "erase",
     "export",
     "export_messages",
+    "export_usage_records",
     "fork",
     "get_channel",
     "get_channel_settings",
@@ -114,6 +124,7 @@ __all__ = [
     "get_metrics",
     "get_space",
     "get_thread",
+    "get_usage_consent",
     "get_usage_record",
     "go_on",
     "health",
@@ -127,6 +138,7 @@ __all__ = [
     "list_preferences",
     "list_sessions",
     "list_spaces",
+    "list_topic_labels",
     "list_usage_records",
     "modes",
     "near_channels",
@@ -146,6 +158,8 @@ __all__ = [
     "session",
     "set_channel_settings",
     "set_preference",
+    "set_topic_labels",
+    "set_usage_consent",
     "states",
     "stream_chat",
     "unpin_message",

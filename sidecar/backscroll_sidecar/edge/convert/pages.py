@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import repeat
 
-from backscroll.v1 import admin_pb2, session_pb2
+from backscroll.v1 import admin_pb2, learning_pb2, session_pb2
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
@@ -174,6 +174,7 @@ PagedRequest = (
     | admin_pb2.ListEventsRequest
     | admin_pb2.ListUsageRecordsRequest
     | admin_pb2.ListChannelSettingsRequest
+    | learning_pb2.ListTopicLabelsRequest
     | session_pb2.ListSpacesRequest
     | session_pb2.ListSessionsRequest
     | session_pb2.ListStatesRequest
