@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand
 
 from backscroll_sidecar.cli import (
+    backup,
     bench,
     call,
     channels,
@@ -26,6 +27,7 @@ from backscroll_sidecar.cli import (
     plot,
     quality,
     records,
+    restore,
     serve,
     sessions,
     version,
@@ -80,6 +82,8 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "feedback": (feedback.feedback, feedback.EPILOG),
     "metrics": (metrics.metrics, metrics.EPILOG),
     "plot": (plot.plot, plot.EPILOG),
+    "backup": (backup.backup, backup.EPILOG),
+    "restore": (restore.restore, restore.EPILOG),
     "call": (call.call, call.EPILOG),
     "quality": (quality.quality, quality.EPILOG),
     "bench": (bench.bench, bench.EPILOG),

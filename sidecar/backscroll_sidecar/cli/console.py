@@ -100,6 +100,16 @@ def progress(
         yield lambda count: bars.update(task, completed=count)
 
 
+@contextmanager
+def progress_of_bytes(word: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], object]]:
+    """The same in MiB; what it yields is told how many bytes of how many are done."""
+    with progress_bars(quiet=quiet) as bars:
+        task = bars.add_task(f"{word}, MiB", total=None)
+        yield lambda done, total: bars.update(
+            task, completed=done // 2**20, total=-(-total // 2**20)
+        )
+
+
 def progress_bars(*, quiet: bool = False) -> Progress:
     """Bars on standard error, if that is a terminal, gone when they are done: a task each."""
     console = err()

@@ -32,7 +32,7 @@ def findings(path: Path) -> Iterator[Finding]:
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it is what the caller wants to know
         fault, stats, waiting = str(error), None, 0
     if fault:
-        advice = "restore a backup, or name another file with --database"
+        advice = "restore a backup (backscroll restore), or name another file with --database"
         yield Finding("database", "fail", f"{path}: {fault}", advice)
         return
     if stats is None:

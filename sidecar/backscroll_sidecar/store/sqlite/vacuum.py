@@ -16,6 +16,8 @@ REWRITE_BYTES = 128 * 1024 * 1024
 """A larger database is not rewritten while it serves: writes would wait for more than a second, and it is copied in
 memory, so that nothing of it lies in a folder for temporary files."""
 _TO_REWRITE = 1
+READERS_MS = 200
+"""Who reads the log, such as a backup, is waited for so long: writes wait meanwhile."""
 
 
 def note_deletion(connection: sqlite3.Connection) -> None:
@@ -38,7 +40,12 @@ def empty_log(connection: sqlite3.Connection) -> None:
     StoreUnavailable
         Somebody reads what stands in the log.
     """
-    ((is_read, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    (usual_ms,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    connection.execute(f"PRAGMA busy_timeout = {READERS_MS}")
+    try:
+        ((is_read, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {usual_ms}")
     if is_read:
         raise StoreUnavailable("the database's log is being read by another program")
 
@@ -54,10 +61,10 @@ def rewrite(connection: sqlite3.Connection, path: Path) -> None:
     if is_rewritten(connection):
         return
     empty_log(connection)  # one that is read would grow by the whole database, try after try
-    used_bytes = _used_bytes(connection)
-    if used_bytes > REWRITE_BYTES:
+    size_bytes = used_bytes(connection)
+    if size_bytes > REWRITE_BYTES:
         return
-    if shutil.disk_usage(path.parent).free < 2 * used_bytes:
+    if shutil.disk_usage(path.parent).free < 2 * size_bytes:
         raise StoreUnavailable("the disk has too little room for the database to be rewritten")
     connection.execute("PRAGMA temp_store = MEMORY")
     try:
@@ -72,7 +79,8 @@ def rewrite(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA user_version = 0")
 
 
-def _used_bytes(connection: sqlite3.Connection) -> int:
+def used_bytes(connection: sqlite3.Connection) -> int:
+    """What a copy of the database would take, without its free pages."""
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     (free,) = connection.execute("PRAGMA freelist_count").fetchone()
     (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
