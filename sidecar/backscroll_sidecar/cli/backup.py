@@ -8,7 +8,13 @@ import typer
 
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
-from backscroll_sidecar.cli.console import CommandError, err, os_words, print_json, progress_of_bytes
+from backscroll_sidecar.cli.console import (
+    CommandError,
+    err,
+    os_words,
+    print_json,
+    progress_of_bytes,
+)
 from backscroll_sidecar.errors import BackscrollError
 
 EPILOG = "Example: backscroll backup --to /var/backups/backscroll/"
@@ -25,7 +31,9 @@ def backup(
     ],
     database: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Database to back up. Default: that of the settings here."),
+        typer.Option(
+            metavar="FILE", help="Database to back up. Default: that of the settings here."
+        ),
     ] = None,
     config: options.Config = None,
     force: Annotated[
@@ -35,8 +43,8 @@ def backup(
 ) -> None:
     """Write the whole database as it stands at one moment into one file, whether a server runs or not.
 
-    Writers go on meanwhile. The file comes into place whole or not at all; nothing of what was erased or recalled before
-    is in it. The files of vector indexes are taken along. `backscroll restore` puts it back.
+    Writers go on meanwhile. The file comes into place whole or not at all. Nothing of what was erased or recalled
+    before is in it. The files of vector indexes are taken along. `backscroll restore` puts it back.
     """
     from backscroll_sidecar.store.backups.backup import back_up
 

@@ -35,12 +35,16 @@ def restore(
     verify: Annotated[
         bool,
         typer.Option(
-            "--verify", help="Read all of it through before it takes its place, and say what was checked."
+            "--verify",
+            help="Read all of it through before it takes its place, and say what was checked.",
         ),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a database that is there.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a database that is there.")
+    ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Do everything but put it in place; it needs the room.")
+        bool,
+        typer.Option("--dry-run", help="Do everything but put it in place; it needs the room."),
     ] = False,
     tombstones: Annotated[
         Path | None,
@@ -59,15 +63,18 @@ def restore(
     from backscroll_sidecar.store.backups.restore import restore as put_in_place
 
     try:
-        wanted = Wanted(source, to, verify, dry_run, force, _erasures(tombstones))
+        erasures = _erasures(tombstones)
+        wanted = Wanted(source, to, verify, dry_run, force, erasures)
         with progress_of_bytes("restoring", quiet=as_json) as told:
             done = put_in_place(wanted, told)
     except BackscrollError as error:
         raise CommandError(error.message) from None
     except OSError as error:
-        raise CommandError(os_words(error), "nothing was changed; make room or name another place") from None
+        raise CommandError(
+            os_words(error), "nothing was changed; make room or name another place"
+        ) from None
     if as_json:
-        print_json(_as_dict(done, wanted.database, is_dry=dry_run))
+        print_json(_as_dict(done, to, erasures, is_dry=dry_run))
         return
     for said in _said(done, to, is_dry=dry_run):
         err().print(shown(said), markup=False)
@@ -83,7 +90,9 @@ def _erasures(path: Path | None) -> Sequence[lines.Erasure]:
         raise CommandError(f"{path}: {error.message}") from None
 
 
-def _as_dict(done: "Restored", to: Path, *, is_dry: bool) -> dict[str, Any]:
+def _as_dict(
+    done: "Restored", to: Path, erasures: Sequence[lines.Erasure], *, is_dry: bool
+) -> dict[str, Any]:
     told_of = done.manifest
     return {
         "database": str(to),
@@ -96,7 +105,8 @@ def _as_dict(done: "Restored", to: Path, *, is_dry: bool) -> dict[str, Any]:
         "rows": done.row_counts,
         "checks": done.checks,
         "erasures": [
-            {"tombstone": json.loads(lines.encode(one.erasure)), "counts": dict(one.counts)} for one in done.erased
+            {"tombstone": json.loads(lines.encode(erasure)), "counts": dict(one.counts)}
+            for erasure, one in zip(erasures, done.erased, strict=True)
         ],
         "indexes_taken_along": len(done.index_names),
         "indexes_made_again": _made_again(done),

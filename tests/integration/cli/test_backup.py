@@ -22,7 +22,8 @@ ROWS = 300
 
 def lines(count: int, start: int = 0, author: str = "u1") -> list[Message]:
     return [
-        Message(f"m{n}", Author(author), f"line {n} 猫", NOON + n) for n in range(start, start + count)
+        Message(f"m{n}", Author(author), f"line {n} 猫", NOON + n)
+        for n in range(start, start + count)
     ]
 
 
@@ -37,7 +38,9 @@ def database(tmp_path: Path) -> Path:
     """A database that no server has, of messages of two people in two channels, made of the newest dump."""
     path = tmp_path / "old.db"
     with sqlite3.connect(path) as connection:
-        connection.executescript((DUMPS / f"{migrate.known()[-1].number:04}.sql").read_text("utf-8"))
+        connection.executescript(
+            (DUMPS / f"{migrate.known()[-1].number:04}.sql").read_text("utf-8")
+        )
         connection.execute("PRAGMA journal_mode = WAL")
     connection.close()
     return path
@@ -105,7 +108,11 @@ def test_what_was_checked_and_done_is_said(here, database, tmp_path):
     assert [said.split(":")[0] for said in done["checks"]] == [
         "checksums", "integrity", "schema", "rows",
     ]  # fmt: skip
-    assert (done["restored"], done["replaced"], done["taken_at_ms"]) == (True, False, made["taken_at_ms"])
+    assert (done["restored"], done["replaced"], done["taken_at_ms"]) == (
+        True,
+        False,
+        made["taken_at_ms"],
+    )
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert content(target) == content(database)
     said = here.run("restore", str(file), "--to", str(target), "--verify", "--force").stderr
@@ -164,7 +171,9 @@ def test_what_cannot_be_backed_up_is_told_and_leaves_nothing(
     done = here.run("backup", *arguments)
     assert done.returncode == 1
     assert said in done.stderr
-    assert [path for path in sorted(tmp_path.iterdir()) if not path.name.startswith("old.db-")] == before
+    assert [
+        path for path in sorted(tmp_path.iterdir()) if not path.name.startswith("old.db-")
+    ] == before
 
 
 def test_a_full_disk_leaves_the_old_backup_and_the_old_database(here, database, tmp_path):
@@ -185,7 +194,9 @@ def test_a_full_disk_leaves_the_old_backup_and_the_old_database(here, database, 
     assert not [path for path in tmp_path.iterdir() if path.suffix in (".part", ".restoring")]
 
 
-@pytest.mark.parametrize("kind", ["cut", "one byte cut", "text", "empty", "database", "newer format"])
+@pytest.mark.parametrize(
+    "kind", ["cut", "one byte cut", "text", "empty", "database", "newer format"]
+)
 def test_what_is_no_whole_backup_is_refused(here, database, tmp_path, kind):
     file, target = tmp_path / "chat.backup", tmp_path / "new.db"
     here.json("backup", "--database", str(database), "--to", str(file))
@@ -232,9 +243,12 @@ def test_a_backup_of_an_older_schema_is_migrated(here, tmp_path, dump):
     assert (done["schema_version_before"], done["schema_version"]) == (
         int(dump.stem), migrate.known()[-1].number,
     )  # fmt: skip
-    assert here.json("backup", "--database", str(target), "--to", str(tmp_path / "again.backup"))[
-        "schema_version"
-    ] == migrate.known()[-1].number
+    assert (
+        here.json("backup", "--database", str(target), "--to", str(tmp_path / "again.backup"))[
+            "schema_version"
+        ]
+        == migrate.known()[-1].number
+    )
 
 
 def test_a_backup_of_a_newer_schema_is_refused(here, database, tmp_path):
@@ -243,7 +257,9 @@ def test_a_backup_of_a_newer_schema_is_refused(here, database, tmp_path):
     with file.open("rb") as opened:
         whole = opened.read()
     start = whole.rindex(b'{"taken_at_ms')
-    told = manifest.read(whole[start : -manifest.END_BYTES], whole[-manifest.END_BYTES :], len(whole))
+    told = manifest.read(
+        whole[start : -manifest.END_BYTES], whole[-manifest.END_BYTES :], len(whole)
+    )
     newer = manifest.Manifest(
         taken_at_ms=told.taken_at_ms, made_by="9.0.0", schema_version=told.schema_version + 1,
         database=told.database, indexes=told.indexes, row_counts=told.row_counts,
@@ -333,7 +349,9 @@ def test_what_was_erased_since_goes_from_what_is_restored(here, database, tmp_pa
     here.json("backup", "--database", str(database), "--to", str(file))
     line = {"tenant": "default", **erasure, "erased_at_ms": 4_000_000_000_000}
     told.write_text(json.dumps(line) + "\n")
-    done = here.json("restore", str(file), "--to", str(target), "--verify", "--tombstones", str(told))
+    done = here.json(
+        "restore", str(file), "--to", str(target), "--verify", "--tombstones", str(told)
+    )
     (one,) = done["erasures"]
     assert one["tombstone"] == line
     assert one["counts"]["messages"] > 0

@@ -70,7 +70,9 @@ async def test_an_index_file_that_does_not_belong_to_it_goes(tmp_path):
         await asyncio.to_thread(here.json, "backup", "--database", str(live), "--to", str(file))
     (index,) = tmp_path.glob("live.db-indexes/*.hnsw")
     index.with_name("ff.hnsw").write_bytes(b"of another channel")
-    told.write_text('{"tenant":"default","channel":"room","user_id":"u3","erased_at_ms":4000000000000}\n')
+    told.write_text(
+        '{"tenant":"default","channel":"room","user_id":"u3","erased_at_ms":4000000000000}\n'
+    )
     done = await asyncio.to_thread(
         here.json, "restore", str(file), "--to", str(live), "--force", "--tombstones", str(told)
     )
@@ -78,6 +80,8 @@ async def test_an_index_file_that_does_not_belong_to_it_goes(tmp_path):
     assert not list(index.parent.iterdir())
     async with served(live, embedder=FakeEmbedder(), vector_index="hnsw") as (client, app):
         assert (await client.wait_for_index("room", wait_s=20)).ready
-        assert not [one async for one in client.list_messages("room") if one.message.author.id == "u3"]
+        assert not [
+            one async for one in client.list_messages("room") if one.message.author.id == "u3"
+        ]
         context = await client.build_context("room", "cats", asker="u1", profile="retrieval")
         assert not context.raw.degradations

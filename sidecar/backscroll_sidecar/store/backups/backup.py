@@ -59,7 +59,9 @@ def _check_destination(database: Path, destination: Path, *, replaces: bool) -> 
     if destination in {database.with_name(database.name + end) for end in SQLITE_COMPANIONS}:
         raise FailedPrecondition(f"{destination} belongs to the database itself: name another file")
     if destination.exists() and not replaces:
-        raise FailedPrecondition(f"{destination} is there already: name another file, or give --force")
+        raise FailedPrecondition(
+            f"{destination} is there already: name another file, or give --force"
+        )
 
 
 def _write(database: Path, part: Path, file: BinaryIO, told: Told) -> Manifest:

@@ -41,7 +41,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 def _taken(path: Path) -> BinaryIO:
     """The file, made if need be, which nobody else takes until it is closed."""
     while True:
-        file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")  # noqa: SIM115
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -51,7 +51,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class Restored:
-    """What was done: `checks` in the order they were made, one `Erased` an erasure, the rows of each table at the end."""
+    """What was done: checks in the order they were made, one `Erased` an erasure, and the rows of each table."""
 
     manifest: Manifest
     schema_version: int
@@ -88,7 +88,9 @@ def restore(wanted: Wanted, told: Told) -> Restored:
         if not database.parent.is_dir():
             raise StoreUnavailable(f"there is no folder {database.parent}: make it first")
         if database.exists() and os.path.samestat(database.stat(), os.fstat(backup.fileno())):
-            raise FailedPrecondition("the backup is the database itself: name another file with --to")
+            raise FailedPrecondition(
+                "the backup is the database itself: name another file with --to"
+            )
         with _locked(database):
             had_database = database.exists() and database.stat().st_size > 0
             if had_database and not wanted.replaces:
@@ -211,7 +213,9 @@ def _verify_again(path: Path, done: Restored) -> None:
 
 def _verify_whole(path: Path) -> None:
     if found := snapshot.damage(path):
-        raise BackupFault(f"the backup's database is damaged ({'; '.join(found)}): take another one")
+        raise BackupFault(
+            f"the backup's database is damaged ({'; '.join(found)}): take another one"
+        )
 
 
 def _look_at(path: Path, done: Restored) -> None:
@@ -244,7 +248,7 @@ def _mode_and_owner(file: BinaryIO, database: Path) -> int:
 
 
 def _place_indexes(backup: BinaryIO, done: Restored, folder: Path) -> None:
-    """Those of the new database take the places of all others. Each one is loaded only if the database vouches for it."""
+    """Those of the new database take the places of all others."""
     if not done.index_names and not folder.exists():
         return
     folder.mkdir(mode=0o700, exist_ok=True)

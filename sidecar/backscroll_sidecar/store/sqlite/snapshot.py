@@ -1,4 +1,4 @@
-"""One state of a database as a file of its own, taken while a server writes; what such a file holds; closing an old one.
+"""One state of a database as a file of its own, taken while a server writes; what such a file holds.
 
 Nothing of what was deleted is in the copy: it is written row by row. Blocking: not for an event loop.
 """
@@ -71,7 +71,9 @@ def facts(database: Path) -> Facts:
         _check_ours(connection)
         names = [name for (name,) in connection.execute(sql.TABLES)]
         counted = {name: connection.execute(sql.count_of(name)).fetchone()[0] for name in names}
-        bodies = connection.execute(sql.BODIES_OF_KIND, (VECTOR_INDEX,)) if "records" in names else ()
+        bodies = (
+            connection.execute(sql.BODIES_OF_KIND, (VECTOR_INDEX,)) if "records" in names else ()
+        )
         hashes = frozenset(json.loads(body)[2] for (body,) in bodies)
         return Facts(max(migrate.applied(connection), default=0), counted, hashes)
 
@@ -85,7 +87,9 @@ def damage(database: Path) -> list[str]:
     except sqlite3.DatabaseError as error:
         return [str(error)]
     faults = [text for (text,) in found if text != "ok"]
-    return faults + [f"{table} refers to a missing row of {parent}" for table, _, parent, _ in broken]
+    return faults + [
+        f"{table} refers to a missing row of {parent}" for table, _, parent, _ in broken
+    ]
 
 
 def settle(database: Path) -> bool:
@@ -100,7 +104,10 @@ def settle(database: Path) -> bool:
         with closing(_opened(database, "mode=rw")) as connection:
             ((is_read, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (
+            sqlite3.SQLITE_CORRUPT,
+            sqlite3.SQLITE_NOTADB,
+        ):
             return False
         raise typed(error) from error
     if is_read or database.with_name(database.name + "-wal").exists():
