@@ -18,6 +18,7 @@ from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.edge.bind_policy import check_exposure, check_metrics
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord, log_call
 from backscroll_sidecar.edge.grpc.platform import Health, platform_endpoints
+from backscroll_sidecar.edge.keys import Table
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
 from backscroll_sidecar.edge.services import Servicer, methods_of
 from backscroll_sidecar.edge.services.admin import AdminServicer
@@ -107,16 +108,26 @@ class RunningServer:
         pipeline: CallPipeline,
         metrics: Metrics,
         addresses: Sequence[str],
+        tenants: Tenants,
     ) -> None:
         self._listeners = listeners
         self.missed_deadlines = pipeline.missed_deadlines
         self.metrics = metrics
         self._health = health
+        self._tenants = tenants
         self.addresses = tuple(addresses)
 
     async def wait(self) -> None:
         """Return when the server has stopped."""
         await self._listeners.wait()
+
+    def use_tokens(self, tokens: Table) -> None:
+        """Take these keys in the place of those before, from the next call on. Calls that run go on.
+
+        Raises `StartRefused`; then those before stay. A server that began without tokens asks for none.
+        """
+        if isinstance(self._tenants, TokenTenants):
+            self._tenants.use(tokens)
 
     async def stop(self, grace_s: float = 5.0) -> None:
         """Say NOT_SERVING, take no new calls, let running ones end for `grace_s`, then break them off. Idempotent."""
@@ -130,7 +141,7 @@ async def start_server(
     *,
     listen: Sequence[str],
     tls: TlsFiles | None = None,
-    tokens: Mapping[str, str] | None = None,
+    tokens: Table | None = None,
     edge: EdgeName = "auto",
     observe: Callable[[CallRecord], None] = log_call,
     warmed_up: Callable[[], None] = lambda: None,
@@ -147,7 +158,8 @@ async def start_server(
     tls
         For all addresses but unix sockets.
     tokens
-        Tenants by token (`read_tokens` reads them from a file). None: everybody is the default tenant.
+        Tenants, or what keys permit, by token (`read_tokens` reads them from a file). None: everybody is the default
+        tenant.
     edge
         What answers on this machine's own addresses without TLS; see `edge.listeners`.
     observe
@@ -163,7 +175,6 @@ async def start_server(
     addresses = check_exposure(listen, has_tls=tls is not None, has_tokens=tokens is not None)
     tenants: Tenants = OneTenant() if tokens is None else TokenTenants(tokens)
     pipeline = CallPipeline(tenants, observe, begun=None if app.spans is None else app.spans.called)
-    owners = set() if tokens is None else set(tokens.values())
     metrics = Metrics(app.numbers, lambda: pipeline.missed_deadlines)
     servicers: tuple[Servicer, ...] = (
         ContextServicer(app.builder, app.chat, app.summaries, version("backscroll")),
@@ -174,14 +185,14 @@ async def start_server(
             app.learning.channel_settings,
             app.profiles,
             metrics,
-            has_several_tenants=len(owners) > 1,
+            tenants=lambda: tenants.names,
         ),
         PreferenceServicer(app.preferences),
         FeedbackServicer(app.learning.feedback),
         LearningServicer(app.learning),
         SessionServicer(app.rooms, app.history, version("backscroll")),
     )
-    app.rooms.sessions.know_tenants(owners)
+    app.rooms.sessions.know_tenants(lambda: tenants.names)
     names = [one.SERVICE.full_name for one in servicers]
     health = Health(names)
     endpoints = [pipeline.endpoint(method) for one in servicers for method in methods_of(one)]
@@ -191,7 +202,7 @@ async def start_server(
     except BaseException:
         await listeners.stop(0)
         raise
-    running = RunningServer(listeners, health, pipeline, metrics, bound)
+    running = RunningServer(listeners, health, pipeline, metrics, bound, tenants)
     try:
         await listeners.start()
         await app.warm_up()

@@ -125,13 +125,16 @@ class Channels(ChannelCache[HotChannel]):
             if (view := await self.view(key)) is not None:
                 yield view
 
-    async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
-        """What one user said in any channel of the tenant, newest `limit`; None when nothing is known.
+    async def view_of_user(
+        self, tenant: str, user_id: str, limit: int, channels: Sequence[str] = ()
+    ) -> ChannelView | None:
+        """What one user said in these channels of the tenant, none named: in any; newest `limit`. None when nothing
+        is known.
 
         Rows of several channels stand side by side in this view, so reply edges, which are ids within one channel,
         are left out.
         """
-        stored = await self._reader.latest_of_user(tenant, user_id, (), limit)
+        stored = await self._reader.latest_of_user(tenant, user_id, channels, limit)
         if not stored:
             return None
         author = stored[-1].message.author

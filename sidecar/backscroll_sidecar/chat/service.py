@@ -249,11 +249,13 @@ class ChatService:
         """The next round of a kept turn, or the reply of one that has ended."""
         name = ("turn", request.tenant, request.turn_id)
         if name in self._held:
+            if request.allowed is not None:  # that it is held is no news to who may not see it
+                await self._turn_store.find(request.tenant, request.turn_id, request.allowed)
             raise Conflict("another call continues this turn now", field="turn_id")
         release = self._hold(name)
         limits = self._limits(request)
         try:
-            turn = await self._turn_store.find(request.tenant, request.turn_id)
+            turn = await self._turn_store.find(request.tenant, request.turn_id, request.allowed)
             if turn.ended is not None:
                 release()
                 for event in _said_before(turn, turn.ended, self._texts(turn)):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import structlog
 from msgspec.structs import replace
 
+from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
 from backscroll_sidecar.chat.companion import WithReply
 from backscroll_sidecar.chat.turns import ModelReply, Turn, decode_turn, encode_turn
 from backscroll_sidecar.domain import (
@@ -275,8 +276,8 @@ class TurnStore:
             turn=TurnMark(turn.since),
         )
 
-    async def find(self, tenant: str, turn_id: str) -> Turn:
-        """The kept turn.
+    async def find(self, tenant: str, turn_id: str, allowed: AllowedChannels | None = None) -> Turn:
+        """The kept turn. One of a channel that is not allowed is as good as none.
 
         Raises
         ------
@@ -286,7 +287,7 @@ class TurnStore:
         since = self.erasures_seen  # before the row is read: erasures from now on count
         now_ms = self._clock.now_ms()
         found = await self._reader.records_of_owner(tenant, TURN, turn_id, now_ms)
-        if not found:
+        if not found or not is_allowed(found[0].channel, allowed):
             raise turn_not_found()
         return replace(decode_turn(found[0].body), since=since)
 

@@ -11,6 +11,7 @@ import orjson
 from msgspec.structs import replace
 
 from backscroll_sidecar import turn_ids
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.chat.companion import ALONE, Companion
 from backscroll_sidecar.chat.events import EndReason
 from backscroll_sidecar.context.model import BuildRequest
@@ -61,7 +62,8 @@ class ChatRequest:
     """One StreamChat or Chat call, checked by the edge. `context` is None when `turn_id` continues a turn.
 
     `new_turn_id` is the id that a new turn gets: then it is the caller's to know whether it was answered before.
-    `self_name` is the name of the reply's author, where the caller knows it.
+    `self_name` is the name of the reply's author, where the caller knows it. The turn may be of the channels `allowed`;
+    None: of any.
     """
 
     tenant: str
@@ -79,6 +81,7 @@ class ChatRequest:
     self_name: str = ""
     companion: Companion = ALONE
     time_left_s: float | None = None
+    allowed: AllowedChannels | None = None
 
 
 class Turn(msgspec.Struct, frozen=True):

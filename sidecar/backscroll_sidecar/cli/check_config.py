@@ -1,5 +1,6 @@
 """`backscroll check-config`: the settings as serve would use them, and what is wrong with them."""
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,14 @@ from rich.table import Table
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.console import CommandError, err, out, print_json
 from backscroll_sidecar.config.settings import Settings, prepare_process
-from backscroll_sidecar.config.sources import STAGES, ConfigFileError, Loaded, Problem, load
+from backscroll_sidecar.config.sources import (
+    HARMLESS,
+    STAGES,
+    ConfigFileError,
+    Loaded,
+    Problem,
+    load,
+)
 
 EPILOG = "Example: backscroll check-config --config /etc/backscroll.toml"
 
@@ -26,7 +34,7 @@ def check_config(config: options.Config = None, as_json: options.Json = False) -
     """
     loaded = loaded_or_refuse(config=config)
     loaded = replace(loaded, problems=(*loaded.problems, *_at_start(loaded.settings)))
-    wrong = [problem for problem in loaded.problems if problem.kind != "no effect"]
+    wrong = [problem for problem in loaded.problems if problem.kind not in HARMLESS]
     if as_json:
         print_json(
             {
@@ -70,13 +78,18 @@ def effective(loaded: Loaded) -> Iterator[tuple[str, Any, str]]:
 def _at_start(settings: Settings) -> Iterator[Problem]:
     """Problems that serve finds only when it starts: addresses, tokens, models, own parts."""
     from backscroll_sidecar.edge.bind_policy import check_exposure
-    from backscroll_sidecar.edge.tenants import TokenTenants, read_tokens
+    from backscroll_sidecar.edge.keys_file import findings, read_tokens
+    from backscroll_sidecar.edge.tenants import TokenTenants
     from backscroll_sidecar.errors import StartRefused
 
     try:
         tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None
         if tokens is not None:
             TokenTenants(tokens)
+            assert settings.tokens_file is not None
+            for one in findings(settings.tokens_file, int(time.time() * 1_000)):
+                if one.status != "ok":
+                    yield Problem("needs care", "tokens_file", "start", one.detail)
         check_exposure(
             settings.listen, has_tls=settings.tls_cert is not None, has_tokens=tokens is not None
         )
@@ -135,7 +148,7 @@ def _print(loaded: Loaded) -> None:
         )
     out().print(table)
     for problem in loaded.problems:
-        colour = "yellow" if problem.kind == "no effect" else "red"
+        colour = "yellow" if problem.kind in HARMLESS else "red"
         err().print(f"[{colour}]{problem.kind}:[/] {escape(str(problem))}")
     if not loaded.problems:
         err().print("[green]nothing wrong[/]")

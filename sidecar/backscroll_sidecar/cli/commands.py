@@ -22,6 +22,7 @@ from backscroll_sidecar.cli import (
     export,
     feedback,
     import_,
+    keys,
     labels,
     metrics,
     plot,
@@ -98,6 +99,7 @@ GROUPS: dict[str, tuple[str, dict[str, tuple[Callable[..., Any], str]]]] = {
     "records": (records.HELP, records.COMMANDS),
     "labels": (labels.HELP, labels.COMMANDS),
     "sessions": (sessions.HELP, sessions.COMMANDS),
+    "keys": (keys.HELP, keys.COMMANDS),
 }
 for _group, (_help, _commands) in GROUPS.items():
     _app = typer.Typer(

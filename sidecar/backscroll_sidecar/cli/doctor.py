@@ -4,6 +4,7 @@ import importlib.util
 import platform
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -65,6 +66,7 @@ def _examined(loaded: Loaded, target: options.Target) -> Iterator[Finding]:
         lambda: _kernels(settings),
         _language,
         lambda: _embedder(settings),
+        lambda: _keys(settings),
         lambda: _database(settings),
         lambda: _disk(settings),
         lambda: _server(target),
@@ -186,6 +188,19 @@ def _embedder(settings: Settings) -> Iterator[Finding]:
         where = settings.embedder_base_url or "OpenAI's address"
         detail = f"openai: {settings.embedder_model} at {where}"
         yield _either("embedder", told, detail, "set BACKSCROLL_EMBEDDER_API_KEY")
+
+
+def _keys(settings: Settings) -> Iterator[Finding]:
+    """API keys, where there are any."""
+    from backscroll_sidecar.edge.keys_file import findings
+    from backscroll_sidecar.errors import StartRefused
+
+    if settings.tokens_file is None:
+        return
+    try:
+        yield from findings(settings.tokens_file, int(time.time() * 1_000))
+    except StartRefused as error:
+        yield Finding("keys", "fail", str(error), "look at: backscroll keys check")
 
 
 def _database(settings: Settings) -> Iterator[Finding]:

@@ -11,7 +11,8 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -101,7 +102,9 @@ class Flags:
     ] = None
     tokens_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="TOML file of tokens and their tenants.", dir_okay=False),
+        typer.Option(
+            metavar="FILE", help="TOML file of API keys: see backscroll keys.", dir_okay=False
+        ),
     ] = None
     log_level: Annotated[LogLevel | None, typer.Option(help="Least level logged.")] = None
     log_format: Annotated[LogFormat | None, typer.Option(help="For people or for programs.")] = None
@@ -199,8 +202,8 @@ def _run(main: Coroutine[Any, Any, None]) -> None:
 
 async def _serve(settings: Settings, as_json: bool) -> None:
     """Open, start, say so, wait for a signal, stop. The store closes last."""
+    from backscroll_sidecar.edge.keys_file import read_tokens
     from backscroll_sidecar.edge.listeners import TlsFiles
-    from backscroll_sidecar.edge.tenants import read_tokens
     from backscroll_sidecar.server import start_server
     from backscroll_sidecar.wiring import open_app
 
@@ -233,12 +236,32 @@ async def _serve(settings: Settings, as_json: bool) -> None:
             "started",
             extra={"seconds": round(started_s, 3), "database": str(settings.database_path)},
         )
-        await stopping.wait()
+        async with _following(running, settings.tokens_file):
+            await stopping.wait()
         log.info("stopping")
         await running.stop(GRACE_S)
         if metrics is not None:
             metrics.close()
     log.info("stopped")
+
+
+@asynccontextmanager
+async def _following(running: RunningServer, path: Path | None) -> AsyncIterator[None]:
+    """Take keys from the file whenever it changes, and on SIGHUP."""
+    from backscroll_sidecar.edge.keys_file import follow_tokens
+
+    if path is None:
+        yield
+        return
+    loop, again = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGHUP, again.set)
+    following = asyncio.create_task(follow_tokens(path, running.use_tokens, again))
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
+        following.cancel()
+        await asyncio.wait((following,))
 
 
 def _freeze() -> None:
@@ -266,7 +289,8 @@ def _refuse_to_listen(settings: Settings) -> None:
     That a port is taken is said before gRPC does, which also logs it in words of its own.
     """
     from backscroll_sidecar.edge.bind_policy import Reach, check_exposure
-    from backscroll_sidecar.edge.tenants import TokenTenants, read_tokens
+    from backscroll_sidecar.edge.keys_file import read_tokens
+    from backscroll_sidecar.edge.tenants import TokenTenants
 
     if settings.tokens_file:
         TokenTenants(read_tokens(settings.tokens_file))

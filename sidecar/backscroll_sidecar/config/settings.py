@@ -432,8 +432,8 @@ class Settings(_Section):
     )
     tokens_file: UserPath | None = Field(
         default=None,
-        description='TOML file with a table [tokens]: lines "TOKEN" = "TENANT", or "sha256:DIGEST" for the '
-        "token. Set: callers need one.",
+        description="TOML file of API keys, made by `backscroll keys`: tenant, channels, rights, expiry of each. "
+        "Set: callers need one.",
     )
     log_level: LogLevel = Field(default="info", description="Least level logged.")
     log_format: LogFormat = Field(

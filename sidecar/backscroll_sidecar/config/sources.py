@@ -50,7 +50,9 @@ COMMAND_LINE, DEFAULT = "command line", "default"
 ALIKE, ALIKE_UNPREFIXED = 0.8, 0.9
 """How alike a name must be to a known one to count as misspelt: MEMORY_ and bare names may be another program's."""
 
-Kind = Literal["wrong value", "unknown name", "no effect"]
+Kind = Literal["wrong value", "unknown name", "no effect", "needs care"]
+HARMLESS: frozenset[Kind] = frozenset({"no effect", "needs care"})
+"""Kinds with which a server does what its settings say."""
 Section = TypeVar("Section", bound=BaseSettings)
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_scoring.layout import BY_MEANING_ALONE, OVER_LIMIT, SELECTED
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.context.candidates import SOURCE_SHARE, Gathered
@@ -46,9 +47,14 @@ class WideMeaning(Protocol):
     """The part of the semantic source that looks beyond the channel."""
 
     async def elsewhere(
-        self, query: StrategyQuery, scope: SearchScope, *, in_stays: bool
+        self,
+        query: StrategyQuery,
+        scope: SearchScope,
+        *,
+        in_stays: bool,
+        allowed: AllowedChannels | None = None,
     ) -> WideHits:
-        """What it finds in other channels. Raises `SourceFailed`, `NotAllowed`, `StoreUnavailable`."""
+        """What it finds in other allowed channels. Raises `SourceFailed`, `NotAllowed`, `StoreUnavailable`."""
 
 
 class Rows(Protocol):
@@ -80,7 +86,10 @@ async def with_elsewhere(
         if not isinstance(source, WideMeaning):
             raise SourceFailed("NOT_CONFIGURED")
         looking = source.elsewhere(
-            query, request.semantic_scope, in_stays=request.visible_since_membership
+            query,
+            request.semantic_scope,
+            in_stays=request.visible_since_membership,
+            allowed=request.allowed,
         )
         hits = await deadline.bound(looking, SOURCE_SHARE)
         seen = [one for one in hits.hits if request.viewer.may_see(one.stored)]

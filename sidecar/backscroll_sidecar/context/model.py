@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.context.visibility import EVERYTHING, Viewer
 from backscroll_sidecar.domain import (
     Author,
@@ -54,7 +55,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     or not it is there yet; `own_message_ids` are others that the question tells. `payload_formats`: None for that of
     OpenAI Chat Completions. `viewer` is what the builder makes of `viewer_id`, the session and the authors allowed.
     `calibration` is what it knows of the model's vendor: its tokens for one of ours. `token_budget` is in the vendor's.
-    What arrived behind `seen_until_seq` is not seen.
+    What arrived behind `seen_until_seq` is not seen. Of other channels only those `allowed` are; None: all.
     """
 
     key: ChannelKey
@@ -107,6 +108,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     seen_until_seq: int | None = None
     time_left_s: float | None = None
     calibration: float = 1.0
+    allowed: AllowedChannels | None = None
 
 
 class TokenCounts(msgspec.Struct, frozen=True):

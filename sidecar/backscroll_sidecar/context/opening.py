@@ -11,6 +11,7 @@ import numpy as np
 import structlog
 from msgspec.structs import replace
 
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.analyze import Analyzer, DateStyle
 from backscroll_sidecar.channels import HIDDEN, WITHHELD, ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
@@ -86,8 +87,10 @@ class Views(Protocol):
     async def view(self, key: ChannelKey) -> ChannelView | None:
         """The channel, loaded if need be; None when it was never heard of. Raises `StoreUnavailable`."""
 
-    async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
-        """What one user said in any channel, newest `limit`."""
+    async def view_of_user(
+        self, tenant: str, user_id: str, limit: int, channels: Sequence[str] = ()
+    ) -> ChannelView | None:
+        """What one user said in these channels, newest `limit`; none named: in any."""
 
     def view_of(self, tenant: str, stored: Sequence[StoredMessage]) -> ChannelView:
         """Messages of any channels, by time, as a view of their own."""
@@ -109,8 +112,14 @@ class StoredPreferences(Protocol):
 class StoredSessions(Protocol):
     """Where a build gets the session that it is for from."""
 
-    async def find(self, tenant: str, session_id: str, channel: str = "") -> Session | None:
-        """The session of this id or alias, that of the channel first; None: there is none.
+    async def find(
+        self,
+        tenant: str,
+        session_id: str,
+        channel: str = "",
+        allowed: AllowedChannels | None = None,
+    ) -> Session | None:
+        """The session of this id or alias, that of the channel first; None: there is none in an allowed channel.
 
         Raises `StoreUnavailable`, and `InvalidRequest` where several could be meant.
         """
@@ -170,7 +179,9 @@ class Opening:
         if request.session_id and self._sessions is not None:
             tenant = request.key.tenant
             try:
-                found = self._sessions.find(tenant, request.session_id, request.key.channel)
+                found = self._sessions.find(
+                    tenant, request.session_id, request.key.channel, request.allowed
+                )
                 session = await deadline.bound(found)
             except TimeoutError as error:
                 raise StoreUnavailable("the session cannot be read now") from error
@@ -187,7 +198,7 @@ class Opening:
             return ""
         try:
             session = await self._sessions.find(
-                request.key.tenant, request.session_id, request.key.channel
+                request.key.tenant, request.session_id, request.key.channel, request.allowed
             )
         except BackscrollError as error:
             log.warning("the session cannot be read", reason=error.reason.value)
@@ -232,7 +243,13 @@ class Opening:
         limit = max(profile.recent_limit, profile.window_limit)
         if not LOOKS_BACK.isdisjoint(profile.sources + profile.memory_sources):
             limit = max(limit, MOST_OF_USER)
-        return await self.views.view_of_user(request.key.tenant, request.asker.id, limit)
+        tenant, user_id = request.key.tenant, request.asker.id
+        if request.allowed is None:
+            return await self.views.view_of_user(tenant, user_id, limit)
+        channels = request.allowed.among(await self._store.channels_of_user(tenant, user_id))
+        if not channels:  # none named would be all
+            return None
+        return await self.views.view_of_user(tenant, user_id, limit, channels)
 
     async def question_of(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
         """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""

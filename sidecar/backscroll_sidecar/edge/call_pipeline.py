@@ -23,8 +23,11 @@ from typing import Any, Protocol
 import msgspec
 import structlog
 
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.edge.admission import Admission
+from backscroll_sidecar.edge.keys import Key
 from backscroll_sidecar.edge.limits import ADMISSIONS, DEFAULT_ADMISSION, AdmissionLimits
+from backscroll_sidecar.edge.rights import Need, check_known, need_of
 from backscroll_sidecar.edge.status import Code, Refused, code_for, internal_refusal, refusal_for
 from backscroll_sidecar.edge.tenants import Metadata, Tenants
 from backscroll_sidecar.errors import BackscrollError, Reason, StoreUnavailable
@@ -58,11 +61,13 @@ class Caller(Protocol):
 class Call(msgspec.Struct, frozen=True):
     """What a handler learns of a call besides its request.
 
-    `deadline_s` is the earliest that the caller's deadline can be, on the clock of `time.monotonic`.
+    `deadline_s` is the earliest that the caller's deadline can be, on the clock of `time.monotonic`. `allowed` are the
+    channels whose data the answer may be made of; None: all of the tenant's.
     """
 
     tenant: str
     deadline_s: float | None
+    allowed: AllowedChannels | None = None
 
     @property
     def time_left_s(self) -> float | None:
@@ -75,7 +80,8 @@ class Method:
     """One RPC: how a request is parsed and who answers it.
 
     `answer` returns an awaitable of one answer, a message of protobuf or its bytes. With `server_streaming` it is an
-    async generator of answers; with `client_streaming` it is given an async iterator of parsed requests.
+    async generator of answers; with `client_streaming` it is given an async iterator of parsed requests. `look` parses
+    what `parse` leaves as bytes, where a limit of the caller's key must be looked for in it.
     """
 
     full_name: str
@@ -83,6 +89,7 @@ class Method:
     answer: Callable[[Any, Call], Any]
     client_streaming: bool = False
     server_streaming: bool = False
+    look: Callable[[bytes], Any] | None = None
 
     @property
     def name(self) -> str:
@@ -106,7 +113,10 @@ class Endpoint:
 
 
 class CallRecord(msgspec.Struct, frozen=True):
-    """What became of one call; no text of a user's is in it. `code` is the name of a `Code`."""
+    """What became of one call; no text of a user's is in it.
+
+    `code` is the name of a `Code`, `key` the name or id of a key that is limited.
+    """
 
     method: str
     tenant: str
@@ -115,6 +125,7 @@ class CallRecord(msgspec.Struct, frozen=True):
     duration_us: int
     request_bytes: int
     incident: str = ""
+    key: str = ""
 
 
 def log_call(record: CallRecord) -> None:
@@ -133,6 +144,7 @@ def log_call(record: CallRecord) -> None:
         reason=record.reason,
         duration_us=record.duration_us,
         request_bytes=record.request_bytes,
+        **({"key": record.key} if record.key else {}),
         **({"incident": record.incident} if record.incident else {}),
     )
 
@@ -193,16 +205,16 @@ class CallPipeline:
     def _once(
         self, method: Method, admission: Admission
     ) -> Callable[[Incoming, Caller], Awaitable[bytes]]:
-        read = _reader(method)
+        read, need = _reader(method), need_of(method.full_name)
 
         async def answer(request: Incoming, caller: Caller) -> bytes:
             watch = _Watch(self, method, request)
             try:
-                call = self._admit(caller, watch)
+                call, key = self._admit(caller, watch, need)
                 if not admission.enter_at_once(watch.request_bytes):
                     await admission.enter(watch.request_bytes, call.deadline_s)
                 try:
-                    body = _serialised(await method.answer(read(request), call))
+                    body = _serialised(await method.answer(read(request, key), call))
                 finally:
                     admission.leave(watch.request_bytes)
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - each becomes a status
@@ -215,15 +227,15 @@ class CallPipeline:
     def _stream(
         self, method: Method, admission: Admission
     ) -> Callable[[Incoming, Caller], AsyncIterator[bytes]]:
-        read = _reader(method)
+        read, need = _reader(method), need_of(method.full_name)
 
         async def answer(request: Incoming, caller: Caller) -> AsyncIterator[bytes]:
             watch = _Watch(self, method, request)
             try:
-                call = self._admit(caller, watch)
+                call, key = self._admit(caller, watch, need)
                 await admission.enter(watch.request_bytes, call.deadline_s)
                 try:
-                    async with aclosing(method.answer(read(request), call)) as answers:
+                    async with aclosing(method.answer(read(request, key), call)) as answers:
                         async for one in answers:
                             yield _serialised(one)
                 finally:
@@ -237,25 +249,31 @@ class CallPipeline:
 
         return answer
 
-    def _admit(self, caller: Caller, watch: _Watch) -> Call:
+    def _admit(self, caller: Caller, watch: _Watch, need: Need | None) -> tuple[Call, Key | None]:
+        """The call, and the key where its limits must be looked for in the request."""
         if self._begun is not None:
             self._begun(caller.metadata)
-        watch.tenant = tenant = self._tenants.resolve(caller.metadata)
+        key = self._tenants.resolve(caller.metadata)
+        watch.tenant = key.tenant
+        is_limited = key.rights is not None or key.channels is not None
+        if is_limited:
+            watch.key = key.name or key.id
+            check_known(key) if need is None else need.check_key(key)
         if not self.ready:
             raise StoreUnavailable("the server is starting")
         left_s = caller.time_left_s
-        if left_s is None:
-            return Call(tenant, None)
-        now_s = time.monotonic()
-        watch.told_s, watch.deadline_s = now_s + left_s, now_s + (1 - MOST_LATE_SHARE) * left_s
-        return Call(tenant, watch.deadline_s)
+        if left_s is not None:
+            now_s = time.monotonic()
+            watch.told_s = now_s + left_s
+            left_s = watch.deadline_s = now_s + (1 - MOST_LATE_SHARE) * left_s
+        return Call(key.tenant, left_s, key.channels), key if is_limited else None
 
 
 class _Watch:
     """Measures one call and tells of it once."""
 
     __slots__ = (
-        "_method", "_missed", "_observe", "_started", "deadline_s", "request_bytes", "tenant", "told_s",
+        "_method", "_missed", "_observe", "_started", "deadline_s", "key", "request_bytes", "tenant", "told_s",
     )  # fmt: skip
 
     def __init__(self, pipeline: CallPipeline, method: Method, request: Incoming) -> None:
@@ -265,7 +283,7 @@ class _Watch:
         self._method = method
         self.deadline_s = self.told_s = math.inf
         self.request_bytes = len(request) if isinstance(request, bytes) else 0
-        self.tenant = ""
+        self.tenant = self.key = ""
 
     def fail(self, error: BaseException) -> BaseException:
         """End the call with an error; return what to raise. What nobody expected is told to the log only.
@@ -305,6 +323,7 @@ class _Watch:
             (time.perf_counter_ns() - self._started) // 1_000,
             self.request_bytes,
             incident,
+            self.key,
         )
         try:
             self._observe(record)
@@ -312,14 +331,25 @@ class _Watch:
             log.exception("rpc.observer_failed")
 
 
-def _reader(method: Method) -> Callable[[Any], Any]:
-    """How the handler's request comes from the carrier's: parsed, or an iterator of parsed ones."""
-    if not method.client_streaming:
-        return method.parse
+def _reader(method: Method) -> Callable[[Any, Key | None], Any]:
+    """How the handler's request comes from the carrier's: parsed, or an iterator of parsed ones.
 
-    async def parsed(requests: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+    With a key its limits are looked for in each request.
+    """
+    parse, need, look = method.parse, need_of(method.full_name), method.look
+
+    def read(raw: bytes, key: Key | None) -> Any:  # noqa: ANN401 - what the parser makes
+        request = parse(raw)
+        if key is not None and need is not None:
+            need.check_request(key, request if look is None else look(raw))
+        return request
+
+    if not method.client_streaming:
+        return read
+
+    async def parsed(requests: AsyncIterator[bytes], key: Key | None) -> AsyncIterator[Any]:
         async for raw in requests:
-            yield method.parse(raw)
+            yield read(raw, key)
 
     return parsed
 

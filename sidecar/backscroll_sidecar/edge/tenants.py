@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 from typing import Protocol
 
-from backscroll_sidecar.domain import DEFAULT_TENANT
+from backscroll_sidecar.edge.keys import ANYBODY, Key, Table, keys_of
 from backscroll_sidecar.errors import StartRefused, Unauthenticated
 
-HASH_PREFIX = "sha256:"
 _SCHEME = "bearer "
 
 
@@ -20,23 +19,29 @@ Metadata = Iterable[tuple[str, str | bytes]]
 
 
 class Tenants(Protocol):
-    """Tells the tenant of a call. A pure look-up: no I/O, no waiting."""
+    """Tells whose a call is, and what it may. A pure look-up: no I/O, no waiting."""
 
-    def resolve(self, metadata: Metadata) -> str:
-        """Return the tenant.
+    @property
+    def names(self) -> frozenset[str]:
+        """All tenants that calls belong to, or have; none where nobody proves anything."""
+
+    def resolve(self, metadata: Metadata) -> Key:
+        """Return the key.
 
         Raises
         ------
         Unauthenticated
-            There is no credential, or one that is not known.
+            There is no credential, or one that is not known, or its time is over.
         """
 
 
 class OneTenant:
     """No authentication: every caller that reaches a loopback address or the socket is the default tenant."""
 
-    def resolve(self, metadata: Metadata) -> str:  # noqa: ARG002
-        return DEFAULT_TENANT
+    names: frozenset[str] = frozenset()
+
+    def resolve(self, metadata: Metadata) -> Key:  # noqa: ARG002
+        return ANYBODY
 
 
 class TokenTenants:
@@ -47,57 +52,39 @@ class TokenTenants:
     Parameters
     ----------
     tokens
-        Tenants by token; a token may be given as ``sha256:`` and its digest in hexadecimal.
+        Tenants, or what a key permits, by token; it may be given as ``sha256:`` and its digest in hexadecimal.
+    now_s
+        The time, as keys expire by it.
     """
 
-    def __init__(self, tokens: Mapping[str, str]) -> None:
+    def __init__(self, tokens: Table, now_s: Callable[[], float] = time.time) -> None:
+        self._now_s = now_s
+        self._keys: dict[bytes, Key] = {}
+        self.names: frozenset[str] = frozenset()
         if not tokens:
             raise StartRefused("tokens_file", "holds no token")
-        self._tenants: dict[bytes, str] = {}
-        for token, tenant in tokens.items():
-            if not tenant.strip():
-                raise StartRefused("tokens_file", "has a token without a tenant")
-            self._tenants[_digest(token)] = tenant
+        self.use(tokens)
 
-    def resolve(self, metadata: Metadata) -> str:
+    def use(self, tokens: Table) -> None:
+        """Take these from the next call on, in the place of those before; none at all: nobody may call.
+
+        Raises `StartRefused`; then those before stay.
+        """
+        self._keys = keys_of(tokens)
+        # What was counted of a tenant outlives its keys.
+        self.names |= {key.tenant for key in self._keys.values()}
+
+    def resolve(self, metadata: Metadata) -> Key:
         found = [value for name, value in metadata if name == "authorization"]
         if not found:
             raise Unauthenticated("this server needs 'authorization: Bearer TOKEN'")
         value = found[0]
         if len(found) == 1 and isinstance(value, str) and value[: len(_SCHEME)].lower() == _SCHEME:
             token = value[len(_SCHEME) :].strip()
-            tenant = self._tenants.get(sha256(token.encode(errors="replace")).digest())
-            if tenant is not None:
-                return tenant
+            key = self._keys.get(sha256(token.encode(errors="replace")).digest())
+            if key is not None:
+                if key.expires_at_ms is not None and key.has_expired(int(self._now_s() * 1_000)):
+                    at = datetime.fromtimestamp(key.expires_at_ms / 1_000, UTC)
+                    raise Unauthenticated(f"the key expired at {at:%Y-%m-%dT%H:%M:%SZ}")
+                return key
         raise Unauthenticated("the token is not known")
-
-
-def read_tokens(path: Path) -> Mapping[str, str]:
-    """Read a tokens file: a TOML table ``[tokens]`` of tenants by token (or by ``sha256:`` and its digest).
-
-    Raises
-    ------
-    StartRefused
-        The file cannot be read or is no such table.
-    """
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tokens")
-    except (OSError, ValueError) as error:
-        raise StartRefused("tokens_file", f"cannot be read: {error}") from None
-    if not isinstance(table, dict) or not all(isinstance(one, str) for one in table.values()):
-        raise StartRefused("tokens_file", 'is no table [tokens] with lines "TOKEN" = "TENANT"')
-    return table
-
-
-def _digest(token: str) -> bytes:
-    if token.startswith(HASH_PREFIX):
-        try:
-            digest = bytes.fromhex(token.removeprefix(HASH_PREFIX))
-        except ValueError:
-            digest = b""
-        if len(digest) != sha256().digest_size:
-            raise StartRefused("tokens_file", "has a digest that is not 64 hexadecimal digits")
-        return digest
-    if not token or token.strip() != token or not (token.isascii() and token.isprintable()):
-        raise StartRefused("tokens_file", "has a token that no header can carry")
-    return sha256(token.encode()).digest()

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import (
@@ -153,10 +154,21 @@ class PreferenceService:
         await self._writer.submit(change, deadline_s)
         return Preference(id, user_id, channel, text, at_ms)
 
-    async def list(self, tenant: str, user_id: str, channel: str = "") -> Sequence[Preference]:
-        """Those of a user that hold in a channel, or all; by channel, those that hold everywhere first."""
+    async def list(
+        self,
+        tenant: str,
+        user_id: str,
+        channel: str = "",
+        allowed: AllowedChannels | None = None,
+    ) -> Sequence[Preference]:
+        """Those of a user that hold in a channel, or in any allowed one; those that hold everywhere first."""
         found = await self._stored(tenant, user_id)
-        wanted = [one for one in found if not channel or one.channel in (EVERYWHERE, channel)]
+        wanted = [
+            one
+            for one in found
+            if one.channel == EVERYWHERE
+            or (one.channel == channel if channel else is_allowed(one.channel, allowed))
+        ]
         return [
             Preference(one.id, user_id, one.channel, one.body.decode(), one.updated_at_ms)
             for one in wanted

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from backscroll_sidecar.allowed_channels import AllowedChannels, just_before
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import (
@@ -107,9 +108,46 @@ class HistoryReads:
         return await self._answered(key, tree)
 
     async def channels(
-        self, tenant: str, after: str = "", limit: int = MAX_PAGE, name_contains: str = ""
+        self,
+        tenant: str,
+        after: str = "",
+        limit: int = MAX_PAGE,
+        name_contains: str = "",
+        allowed: AllowedChannels | None = None,
     ) -> Sequence[ChannelInfo]:
-        """Where the first channels behind `after` stand, by name; those erased whole are not among them."""
+        """Where the first allowed channels behind `after` stand, by name; those erased whole are not among them."""
+        if allowed is None:
+            return await self._channels_behind(tenant, after, limit, name_contains)
+        found: list[ChannelInfo] = []
+        for start in allowed.starts:
+            if len(found) >= limit:
+                break
+            if start in allowed.prefixes:
+                left = limit - len(found)
+                found += await self._channels_beginning(tenant, start, after, left, name_contains)
+            elif after < start and name_contains.casefold() in start.casefold():
+                page = await self._reader.channel_infos(tenant, just_before(start), 1)
+                found += [one for one in page if one.key.channel == start]
+        return found
+
+    async def _channels_beginning(
+        self, tenant: str, prefix: str, after: str, limit: int, name_contains: str
+    ) -> Sequence[ChannelInfo]:
+        """The first channels behind `after` whose names begin so: they stand side by side."""
+        found: list[ChannelInfo] = []
+        behind = max(after, just_before(prefix))
+        while len(found) < limit:
+            wanted = min(limit - len(found), CHANNELS_PAGE)
+            page = await self._reader.channel_infos(tenant, behind, wanted, name_contains)
+            found += [one for one in page if one.key.channel.startswith(prefix)]
+            if len(page) < wanted or page[-1].key.channel > prefix + "\U0010ffff":
+                break
+            behind = page[-1].key.channel
+        return found
+
+    async def _channels_behind(
+        self, tenant: str, after: str, limit: int, name_contains: str
+    ) -> Sequence[ChannelInfo]:
         found: list[ChannelInfo] = []
         while len(found) < limit:
             wanted = min(limit - len(found), CHANNELS_PAGE)
@@ -138,12 +176,22 @@ class HistoryReads:
         return await self._embedding.wait(key, timeout_s)
 
     async def latest_of_user(
-        self, tenant: str, user_id: str, channels: Sequence[str] = (), limit: int = 100
+        self,
+        tenant: str,
+        user_id: str,
+        channels: Sequence[str] = (),
+        limit: int = 100,
+        allowed: AllowedChannels | None = None,
     ) -> Sequence[StoredMessage]:
-        """The newest messages of one author across channels, oldest first; none is no error."""
+        """The newest messages of one author across the allowed channels, oldest first; none is no error."""
         check_id(user_id, "author_id")
         check_ids(channels, "channels")
         _check_limit(limit, MAX_PAGE)
+        if allowed is not None:
+            known = channels or await self._reader.channels_of_user(tenant, user_id)
+            channels = allowed.among(known)
+            if not channels:  # none named would be all
+                return ()
         rows = await self._reader.latest_of_user(tenant, user_id, channels, limit)
         return await with_answered(self._reader, tenant, rows)
 

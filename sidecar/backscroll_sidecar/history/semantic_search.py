@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
 from backscroll_sidecar.domain import ChannelKey, Member, MessageState, SearchScope
 from backscroll_sidecar.errors import (
     InvalidRequest,
@@ -59,9 +60,15 @@ class SemanticSearch:
         self._vectors = vectors
 
     async def find(
-        self, tenant: str, scope: SearchScope, user_id: str, query: str, limit: int
+        self,
+        tenant: str,
+        scope: SearchScope,
+        user_id: str,
+        query: str,
+        limit: int,
+        allowed: AllowedChannels | None = None,
     ) -> WideHits:
-        """The `limit` most similar live messages, best first; a blank query finds none.
+        """The `limit` most similar live messages of the allowed channels, best first; a blank query finds none.
 
         Raises
         ------
@@ -91,7 +98,9 @@ class SemanticSearch:
             raise StoreUnavailable(
                 f"the question cannot be embedded: {error.safe_reason}"
             ) from error
-        return await self.nearest(tenant, scope, user_id, np.ascontiguousarray(vector), limit)
+        return await self.nearest(
+            tenant, scope, user_id, np.ascontiguousarray(vector), limit, allowed=allowed
+        )
 
     def permit(self, tenant: str, scope: SearchScope) -> None:
         """Raise `NotAllowed` where the tenant has no permission for this scope."""
@@ -111,6 +120,7 @@ class SemanticSearch:
         *,
         until_ms: int | None = None,
         in_stays: bool = False,
+        allowed: AllowedChannels | None = None,
     ) -> WideHits:
         """The same for a vector of the question, float32[dims]. Permission is the caller's business (`permit`).
 
@@ -123,6 +133,8 @@ class SemanticSearch:
         found: list[tuple[float, str, int]] = []
         exhaustive = True
         async for key in self._channels(tenant, scope, user_id):
+            if not is_allowed(key.channel, allowed):
+                continue
             info = await self._reader.channel_info(key)
             seqs = np.arange(1, info.last_seq + 1 if info else 1, dtype=np.int64)
             near = await self._vectors.nearest(key, seqs, vector, wanted)

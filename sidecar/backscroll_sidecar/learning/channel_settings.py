@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
 from backscroll_sidecar.domain import ChannelKey, ChannelSettings
 from backscroll_sidecar.errors import NotFound, Reason
 from backscroll_sidecar.ports import (
@@ -102,10 +103,21 @@ class ChannelSettingsService:
         return bool((await self._writer.submit(change, deadline_s)).deleted_records)
 
     async def list(
-        self, tenant: str, limit: int, before: tuple[int, int] | None = None
+        self,
+        tenant: str,
+        limit: int,
+        before: tuple[int, int] | None = None,
+        allowed: AllowedChannels | None = None,
     ) -> Sequence[SetChannel]:
-        """A page, what was set last first; `before`: behind the one of this time and number."""
-        return [_set(one) for one in await self._page(tenant, before, limit)]
+        """A page of the allowed channels, what was set last first; `before`: behind the one of this time and number."""
+        found: list[StoredRecord] = []
+        while len(found) < limit:
+            page = await self._page(tenant, before, limit)
+            found += [one for one in page if is_allowed(one.channel, allowed)]
+            if len(page) < limit:
+                break
+            before = (page[-1].updated_at_ms, page[-1].number)
+        return [_set(one) for one in found[:limit]]
 
     async def _page(
         self, tenant: str, before: tuple[int, int] | None, limit: int = PAGE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import NotFound, Reason
 from backscroll_sidecar.learning.usage import unknown_context
@@ -69,17 +70,23 @@ class FeedbackService:
         self._numbers = numbers
 
     async def record(
-        self, tenant: str, feedback: Feedback, deadline_s: float | None = None
+        self,
+        tenant: str,
+        feedback: Feedback,
+        deadline_s: float | None = None,
+        allowed: AllowedChannels | None = None,
     ) -> StoredUsage:
         """Keep it, and return the build with what is known of its answer.
 
         Raises
         ------
         NotFound
-            No such build is recorded, or none has this answer.
+            No such build of an allowed channel is recorded, or none has this answer.
         """
         await self._flush()
         found = await self._find(tenant, feedback)
+        if not is_allowed(found.channel, allowed):
+            raise unknown_context("context_id")
         signal = Signal(
             SignalKind.FEEDBACK,
             feedback.user_id,

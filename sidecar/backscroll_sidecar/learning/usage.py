@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import msgspec
+
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.domain import ChannelKey, Fate, MessageState
 from backscroll_sidecar.errors import NotFound, Reason
 from backscroll_sidecar.ports import (
@@ -62,25 +65,53 @@ class UsageReads:
         self._reader = reader
         self._flush = flush
 
-    async def get(self, tenant: str, context_id: str) -> Usage:
-        """One build with its candidates. Raises `NotFound`, `StoreUnavailable`."""
-        found = await self.list(tenant, UsageQuery(context_id=context_id), with_candidates=True)
+    async def get(
+        self, tenant: str, context_id: str, allowed: AllowedChannels | None = None
+    ) -> Usage:
+        """One build with its candidates, if its channel is allowed. Raises `NotFound`, `StoreUnavailable`."""
+        query = UsageQuery(context_id=context_id)
+        found = await self.list(tenant, query, with_candidates=True, allowed=allowed)
         if not found:
             raise unknown_context("context_id")
         return found[0]
 
     async def list(
-        self, tenant: str, query: UsageQuery, *, with_candidates: bool = False
+        self,
+        tenant: str,
+        query: UsageQuery,
+        *,
+        with_candidates: bool = False,
+        allowed: AllowedChannels | None = None,
     ) -> Sequence[Usage]:
-        """A page in the order of recording. Raises `StoreUnavailable`."""
+        """A page in the order of recording, of allowed channels, without candidates of others.
+
+        Raises `StoreUnavailable`.
+        """
         await self._flush()
-        stored = await self._reader.usage_records(tenant, query)
+        stored = await self._stored(tenant, query, allowed)
         if not stored:
             return ()
         ids = await self._ids(tenant, stored, with_candidates=with_candidates)
         signals = await self._reader.signals(tenant, [one.record.context_id for one in stored])
         texts = await self._texts(tenant, stored, ids)
         return [_usage(one, ids, texts, signals, with_candidates=with_candidates) for one in stored]
+
+    async def _stored(
+        self, tenant: str, query: UsageQuery, allowed: AllowedChannels | None
+    ) -> Sequence[StoredUsage]:
+        """As many as asked for, however many of channels that are not allowed stand between them."""
+        if allowed is None:
+            return await self._reader.usage_records(tenant, query)
+        found: list[StoredUsage] = []
+        while True:
+            page = await self._reader.usage_records(tenant, query)
+            found += [_limited(one, allowed) for one in page if one.channel in allowed]
+            if len(page) < query.limit or len(found) >= query.limit:
+                return found[: query.limit]
+            last = page[-1].number
+            query = (
+                replace(query, before=last) if query.newest_first else replace(query, after=last)
+            )
 
     async def _ids(
         self, tenant: str, stored: Sequence[StoredUsage], *, with_candidates: bool
@@ -122,6 +153,12 @@ class UsageReads:
                 if row.state is not MessageState.RECALLED
             }
         return texts
+
+
+def _limited(one: StoredUsage, allowed: AllowedChannels) -> StoredUsage:
+    """The record without what was found in channels that are not allowed."""
+    foreign = tuple(far for far in one.record.foreign if far.channel in allowed)
+    return replace(one, record=msgspec.structs.replace(one.record, foreign=foreign))
 
 
 def unknown_context(field: str) -> NotFound:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
 from backscroll_sidecar.learning.consent import Refusals, UsageConsent
@@ -45,16 +46,27 @@ class UsageExport:
         self._consent = consent
 
     async def export(
-        self, tenant: str, query: UsageQuery, summary: ExportSummary, *, with_texts: bool = False
+        self,
+        tenant: str,
+        query: UsageQuery,
+        summary: ExportSummary,
+        *,
+        with_texts: bool = False,
+        allowed: AllowedChannels | None = None,
     ) -> AsyncGenerator[ExportedUsage]:
         """The builds of a query in the order of recording; `summary` is counted up. Raises `StoreUnavailable`.
+
+        Of channels that are not allowed there is nothing, and they are not counted.
 
         Consent is asked for page by page: who refuses while an export runs is left out of what follows.
         """
         run = _Run(self, tenant, summary, with_texts=with_texts)
         after = query.after
         while page := await self._usage.list(
-            tenant, replace(query, limit=PAGE, after=after), with_candidates=True
+            tenant,
+            replace(query, limit=PAGE, after=after),
+            with_candidates=True,
+            allowed=allowed,
         ):
             refusals = await self._consent.refusals(tenant)
             for usage in page:

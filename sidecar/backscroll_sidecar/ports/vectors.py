@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.domain import ChannelKey, SearchScope, StoredMessage
 
 if TYPE_CHECKING:
@@ -209,8 +210,9 @@ class WideSearch(Protocol):
         *,
         until_ms: int | None = None,
         in_stays: bool = False,
+        allowed: AllowedChannels | None = None,
     ) -> WideHits:
-        """The `limit` most similar live messages of the channels in scope; nothing after `until_ms`.
+        """The `limit` most similar live messages of the allowed channels in scope; nothing after `until_ms`.
 
         `in_stays`: only what the user could see, being a member at that time. Raises `StoreUnavailable`.
         """

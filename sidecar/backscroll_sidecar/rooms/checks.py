@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backscroll_sidecar.errors import Conflict, FailedPrecondition, InvalidRequest, Reason
+from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
+from backscroll_sidecar.errors import (
+    Conflict,
+    FailedPrecondition,
+    InvalidRequest,
+    NotAllowed,
+    Reason,
+)
 from backscroll_sidecar.sessions.participants import MAX_PARTICIPANTS, Participant, name_clash
 from backscroll_sidecar.sessions.session import MAX_STATE_BYTES, Session
 
@@ -26,6 +33,12 @@ def check_names(participants: Sequence[Participant]) -> None:
             reason=Reason.NAME_TAKEN,
             metadata={"name": name, "participant_id": first, "other_id": second},
         )
+
+
+def check_allowed(channel: str, allowed: AllowedChannels | None, field: str) -> None:
+    """Raise `NotAllowed` where a session would be in a channel that the caller may not use."""
+    if not is_allowed(channel, allowed):
+        raise NotAllowed("the key does not permit the channel of this session", field=field)
 
 
 def checked_state(mode_state_json: str) -> str:

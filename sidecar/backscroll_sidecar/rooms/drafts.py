@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.sessions.participants import Participant
 from backscroll_sidecar.sessions.session import (
@@ -23,12 +24,13 @@ MAX_CHANNEL_BYTES = 400
 
 
 class SessionRef(msgspec.Struct, frozen=True):
-    """What a call says of the session it means."""
+    """What a call says of the session it means; and the channels it can only be in, None: any."""
 
     session_id: str = ""
     space: str = ""
     project_id: str = ""
     owner_id: str = ""
+    allowed: AllowedChannels | None = None
 
 
 class SessionDraft(msgspec.Struct, frozen=True):

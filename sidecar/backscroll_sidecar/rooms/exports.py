@@ -10,11 +10,13 @@ from collections.abc import AsyncIterable, AsyncIterator, Mapping
 
 from msgspec.structs import replace
 
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.domain import Message, MessageState, StoredMessage
 from backscroll_sidecar.errors import Conflict, NotFound, Reason
 from backscroll_sidecar.history.importing import ImportBatch, ImportReport, import_batches
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.ports import HistoryReader
+from backscroll_sidecar.rooms.checks import check_allowed
 from backscroll_sidecar.rooms.drafts import SessionDraft, SessionRef, channel_of
 from backscroll_sidecar.rooms.service import SessionService
 from backscroll_sidecar.sessions.forking import Place, as_of, held_at, moved
@@ -49,15 +51,24 @@ class SessionExports:
         people = tuple(moved(one, places) for one in session.participants)
         return replace(session, participants=people)
 
-    async def begin(self, tenant: str, draft: SessionDraft, channel: str = "") -> Incoming:
+    async def begin(
+        self,
+        tenant: str,
+        draft: SessionDraft,
+        channel: str = "",
+        allowed: AllowedChannels | None = None,
+    ) -> Incoming:
         """Begin to take a session in: the one that is there, which stays as it is, else a new one.
 
         Parameters
         ----------
         channel : that it must be in; empty: in any.
+        allowed : the channels that it may be in; None: all.
 
         Raises
         ------
+        NotAllowed
+            It would be in another channel than those.
         Conflict
             A session of this id is there, of another owner or in another channel.
         InvalidRequest
@@ -65,6 +76,8 @@ class SessionExports:
         """
         draft = replace(draft, id=draft.id or secrets.token_hex(16))
         known = await self._sessions.own(tenant, draft.id, draft.space)
+        here = draft.channel or channel_of(draft.space, draft.id)
+        check_allowed(here if known is None else known.key.channel, allowed, "session.channel")
         if known is None:
             session = await self._sessions.drafted(tenant, draft)
             await self._sessions.tell_members(session, session.participants)
@@ -107,9 +120,10 @@ class SessionExports:
         copied, following = await self._up_to(origin, message_id)
         last_id = copied[-1].message.id if copied else ""
         draft = _fork_of(origin, new_id or secrets.token_hex(16), last_id)
+        check_allowed(draft.channel, ref.allowed, "new_session_id")
         if message_id:
             draft = await self._as_of(origin, draft, copied[-1], following)
-        incoming = await self.begin(tenant, draft)
+        incoming = await self.begin(tenant, draft, allowed=ref.allowed)
         session = incoming.session
         if session.forked_from != draft.forked_from:
             raise Conflict("another session has this id", field="new_session_id")

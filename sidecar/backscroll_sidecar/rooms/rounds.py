@@ -185,7 +185,7 @@ class RoundService:
                 project_id=ref.project_id,
                 owner_id=ref.owner_id,
             )
-            session, _ = await self._sessions.create(request.tenant, draft)
+            session, _ = await self._sessions.create(request.tenant, draft, allowed=ref.allowed)
         if draft.mode and draft.mode != session.mode:
             raise Conflict(
                 f"the session is in the mode {session.mode}: UpdateSession changes it", field="mode"

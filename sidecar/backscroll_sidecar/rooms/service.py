@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec.structs import replace
 
+from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
 from backscroll_sidecar.domain import AuthorKind, ChannelKey, Member
 from backscroll_sidecar.errors import (
     Conflict,
@@ -30,8 +31,14 @@ from backscroll_sidecar.ports import (
     RecordChange,
     StoredRecord,
 )
-from backscroll_sidecar.rooms.checks import check_names, checked_state, stale_state
-from backscroll_sidecar.rooms.drafts import SessionDraft, SessionEdit, SessionRef, session_of
+from backscroll_sidecar.rooms.checks import check_allowed, check_names, checked_state, stale_state
+from backscroll_sidecar.rooms.drafts import (
+    SessionDraft,
+    SessionEdit,
+    SessionRef,
+    channel_of,
+    session_of,
+)
 from backscroll_sidecar.rooms.round_record import MOVE, ROUND
 from backscroll_sidecar.rooms.tables import seed_of, table_of
 from backscroll_sidecar.sessions import records
@@ -76,7 +83,7 @@ class SessionService:
         self._directory = directory
         self.modes = modes
         self._clock = clock
-        self._tenants: tuple[str, ...] = ()
+        self._tenants: Callable[[], Iterable[str]] = tuple
         self._locks: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
 
     async def get(self, tenant: str, ref: SessionRef) -> Session:
@@ -96,7 +103,7 @@ class SessionService:
                 reason=Reason.MISSING_FIELD,
             )
         try:
-            session = await self._directory.resolve(tenant, ref.session_id, ref.space)
+            session = await self._directory.resolve(tenant, ref.session_id, ref.space, ref.allowed)
         except NotFound:
             if await self._is_of_another(tenant, ref.session_id):
                 raise NotAllowed(
@@ -110,7 +117,7 @@ class SessionService:
         return session
 
     async def _is_of_another(self, tenant: str, session_id: str) -> bool:
-        for other in self._tenants:
+        for other in self._tenants():
             if other != tenant and await self._directory.of_id(other, session_id):
                 return True
         return False
@@ -131,6 +138,7 @@ class SessionService:
         channel: str = "",
         owner_id: str = "",
         include_archived: bool = False,
+        allowed: AllowedChannels | None = None,
     ) -> tuple[Sequence[Session], tuple[int, int] | None]:
         """Sessions without participants, the newest first; and where the next page begins, None: nowhere."""
         found: list[Session] = []
@@ -145,8 +153,10 @@ class SessionService:
                 id=space,
             )
             for place, stored in enumerate(page):
-                session = await self._listed(tenant, stored)
                 before = (stored.updated_at_ms, stored.number)
+                if not is_allowed(stored.channel, allowed):
+                    continue
+                session = await self._listed(tenant, stored)
                 is_listed = include_archived or session.status is not SessionStatus.ARCHIVED
                 if is_listed and owner_id in ("", session.owner_id):
                     found.append(session)
@@ -164,12 +174,18 @@ class SessionService:
         return records.session_of(tenant, stored, (), state, None)
 
     async def create(
-        self, tenant: str, draft: SessionDraft, deadline_s: float | None = None
+        self,
+        tenant: str,
+        draft: SessionDraft,
+        deadline_s: float | None = None,
+        allowed: AllowedChannels | None = None,
     ) -> tuple[Session, bool]:
         """Begin a session; the one that is there where everything given is the same. Whether it is new.
 
         Raises
         ------
+        NotAllowed
+            Its channel is none of those allowed.
         Conflict
             Another session has the id, or one of the aliases.
         InvalidRequest
@@ -177,6 +193,7 @@ class SessionService:
         """
         made_of = hashlib.blake2b(msgspec.json.encode(draft), digest_size=12).hexdigest()
         id_ = draft.id or secrets.token_hex(16)
+        check_allowed(draft.channel or channel_of(draft.space, id_), allowed, "session.channel")
         async with self._lock(tenant, id_):
             known = await self._directory.of_id(tenant, id_)
             same = await self.own(tenant, id_, draft.space)
@@ -230,9 +247,9 @@ class SessionService:
         found = await self._directory.of_id(tenant, session_id)
         return next((one for one in found if (one.id, one.space) == (session_id, space)), None)
 
-    def know_tenants(self, tenants: Iterable[str]) -> None:
-        """All tenants there are: a session of another one is refused by name."""
-        self._tenants = tuple(tenants)
+    def know_tenants(self, tenants: Callable[[], Iterable[str]]) -> None:
+        """Who tells all tenants there are: a session of another one is refused by name."""
+        self._tenants = tenants
 
     def first_state(self, session: Session, given_json: str = "") -> str:
         """The state that its mode begins with: the one given, else the mode's own. Raises `InvalidRequest`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
+from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import InvalidRequest, NotAllowed, NotFound, Reason
 from backscroll_sidecar.ports import SESSION, Applied, Clock, HistoryReader, StoredRecord
@@ -45,15 +46,21 @@ class SessionDirectory:
         """By tenant and alias: whose it is."""
         self._changes = 0
 
-    async def find(self, tenant: str, session_id: str, channel: str = "") -> Session | None:
-        """The session of this id or alias in the channel, else in whatever one; None: there is none.
+    async def find(
+        self,
+        tenant: str,
+        session_id: str,
+        channel: str = "",
+        allowed: AllowedChannels | None = None,
+    ) -> Session | None:
+        """The session of this id or alias in the channel, else in whatever allowed one; None: there is none.
 
         Raises
         ------
         InvalidRequest
             Several have it, and neither the channel nor a missing space tells which one is meant.
         """
-        found = await self.of_id(tenant, session_id)
+        found = await self._allowed(tenant, session_id, allowed)
         here = [one for one in found if one.key.channel == channel]
         for some in (here, found):
             own = [one for one in some if one.id == session_id] or some
@@ -64,8 +71,16 @@ class SessionDirectory:
                 raise InvalidRequest("several spaces have a session of this id", field="session_id")
         return None
 
-    async def resolve(self, tenant: str, session_id: str, space: str = "") -> Session:
+    async def resolve(
+        self,
+        tenant: str,
+        session_id: str,
+        space: str = "",
+        allowed: AllowedChannels | None = None,
+    ) -> Session:
         """The session that a call means. An id wins over an alias, the space that is named over none.
+
+        One in a channel that is not allowed is as good as none.
 
         Raises
         ------
@@ -76,7 +91,7 @@ class SessionDirectory:
         InvalidRequest
             It is in several spaces and none is named.
         """
-        found = await self.of_id(tenant, session_id)
+        found = await self._allowed(tenant, session_id, allowed)
         own = [one for one in found if one.id == session_id]
         for some in (own, [one for one in found if one.id != session_id]):
             here = [one for one in some if one.space == space] or [
@@ -95,6 +110,14 @@ class SessionDirectory:
             field="session.session_id",
             reason=Reason.SESSION_NOT_FOUND,
         )
+
+    async def _allowed(
+        self, tenant: str, session_id: str, allowed: AllowedChannels | None
+    ) -> Sequence[Session]:
+        found = await self.of_id(tenant, session_id)
+        if allowed is None:
+            return found
+        return [one for one in found if is_allowed(one.key.channel, allowed)]
 
     async def of_id(self, tenant: str, session_id: str) -> tuple[Session, ...]:
         """All sessions of this id or alias, those whose own id it is first."""

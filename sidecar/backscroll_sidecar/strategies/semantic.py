@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.channels import LIVE
 from backscroll_sidecar.domain import Category, ChannelKey, SearchScope
 from backscroll_sidecar.ports import (
@@ -115,9 +116,14 @@ class Semantic:
         return _united(parts, compared, query.end)
 
     async def elsewhere(
-        self, query: StrategyQuery, scope: SearchScope, *, in_stays: bool
+        self,
+        query: StrategyQuery,
+        scope: SearchScope,
+        *,
+        in_stays: bool,
+        allowed: AllowedChannels | None = None,
     ) -> WideHits:
-        """Of the `semantic_limit` messages in scope most similar to the question, those of other channels.
+        """Of the `semantic_limit` messages in scope most similar to the question, those of other allowed channels.
 
         With USER, or `in_stays`, only what the asker could see. Raises `SourceFailed`, `NotAllowed` and
         `StoreUnavailable`.
@@ -133,8 +139,9 @@ class Semantic:
         if vector is None:
             return WideHits(())
         found = await self._wide.nearest(
-            tenant, scope, user_id, vector, limit, until_ms=query.asked_at_ms, in_stays=in_stays
-        )
+            tenant, scope, user_id, vector, limit,
+            until_ms=query.asked_at_ms, in_stays=in_stays, allowed=allowed,
+        )  # fmt: skip
         hits = [hit for hit in found.hits if hit.stored.message.channel != query.key.channel]
         return found._replace(hits=hits)
 

@@ -14,6 +14,7 @@ from backscroll.v1 import (
     context_pb2,
     feedback_pb2,
     history_pb2,
+    learning_pb2,
     preference_pb2,
     session_pb2,
 )
@@ -25,6 +26,7 @@ SERVICES = [
     feedback_pb2.DESCRIPTOR.services_by_name["FeedbackService"],
     preference_pb2.DESCRIPTOR.services_by_name["PreferenceService"],
     admin_pb2.DESCRIPTOR.services_by_name["AdminService"],
+    learning_pb2.DESCRIPTOR.services_by_name["LearningService"],
     session_pb2.DESCRIPTOR.services_by_name["SessionService"],
     health_pb2.DESCRIPTOR.services_by_name["Health"],
     reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"],

@@ -10,6 +10,7 @@ import orjson
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.chat.events import (
     ChatEnd,
     ChatError,
@@ -47,7 +48,10 @@ END_NUMBERS: Mapping[EndReason, Any] = {
 
 
 def chat_request(
-    request: pb.StreamChatRequest, tenant: str, time_left_s: float | None
+    request: pb.StreamChatRequest,
+    tenant: str,
+    time_left_s: float | None,
+    allowed: AllowedChannels | None = None,
 ) -> ChatRequest:
     """Translate one turn, or the next round of one.
 
@@ -59,11 +63,12 @@ def chat_request(
     turn_id = check_id(request.turn_id, "turn_id")
     return dataclasses.replace(
         call_options(request.model_call, tenant),
-        context=None if turn_id else _context(request, tenant, time_left_s),
+        context=None if turn_id else _context(request, tenant, time_left_s, allowed),
         turn_id=turn_id,
         tool_results=tuple(_results(request)),
         question_message_id=check_id(request.question_message_id, "question_message_id"),
         time_left_s=time_left_s,
+        allowed=allowed,
     )
 
 
@@ -113,11 +118,16 @@ def _extra_body(text: str, field: str) -> str:
     return text
 
 
-def _context(request: pb.StreamChatRequest, tenant: str, time_left_s: float | None) -> BuildRequest:
+def _context(
+    request: pb.StreamChatRequest,
+    tenant: str,
+    time_left_s: float | None,
+    allowed: AllowedChannels | None,
+) -> BuildRequest:
     if not request.HasField("context"):
         raise missing("context")
     try:
-        return build_request(request.context, tenant, time_left_s)
+        return build_request(request.context, tenant, time_left_s, allowed)
     except InvalidRequest as error:
         error.field = error.field and f"context.{error.field}"
         raise

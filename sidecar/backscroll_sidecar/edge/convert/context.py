@@ -13,6 +13,7 @@ import orjson
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
 from backscroll_sidecar.adapters.pictures import MOST_PICTURES, picture_of
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
 from backscroll_sidecar.domain import (
     ChannelKey,
@@ -63,7 +64,10 @@ _REGION = re.compile(r"[A-Za-z]{2}|[0-9]{3}")
 
 
 def build_request(
-    request: pb.BuildContextRequest, tenant: str, time_left_s: float | None
+    request: pb.BuildContextRequest,
+    tenant: str,
+    time_left_s: float | None,
+    allowed: AllowedChannels | None = None,
 ) -> BuildRequest:
     """Translate the question of one build: what was sent, field by field; the rest has the domain's defaults.
 
@@ -95,7 +99,7 @@ def build_request(
             field="question",
             reason=Reason.QUESTION_MISSING,
         )
-    return BuildRequest(key, time_left_s=time_left_s, **asked, **frame)
+    return BuildRequest(key, time_left_s=time_left_s, allowed=allowed, **asked, **frame)
 
 
 KEPT_FRAMES, KEPT_FRAME_BYTES = 1_024, 4_096

@@ -14,6 +14,7 @@ from itertools import repeat
 
 from backscroll.v1 import admin_pb2, learning_pb2, session_pb2
 from backscroll.v1 import history_pb2 as pb
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.edge.convert.codec import encode_stored
@@ -76,13 +77,18 @@ class Rows:
         return body
 
 
-async def list_page(history: HistoryService, request: pb.ListMessagesRequest, tenant: str) -> bytes:
+async def list_page(
+    history: HistoryService,
+    request: pb.ListMessagesRequest,
+    tenant: str,
+    allowed: AllowedChannels | None = None,
+) -> bytes:
     """Answer one page: named messages, an author's across channels, or a channel in order of arrival."""
     check_list(request)
     if request.message_ids:
         return await _named(history, request, ChannelKey(tenant, request.channel))
     if not request.channel:
-        return await _of_author(history, request, tenant)
+        return await _of_author(history, request, tenant, allowed)
     return await _in_order(history, request, ChannelKey(tenant, request.channel))
 
 
@@ -150,10 +156,13 @@ async def _named(
 
 
 async def _of_author(
-    history: HistoryService, request: pb.ListMessagesRequest, tenant: str
+    history: HistoryService,
+    request: pb.ListMessagesRequest,
+    tenant: str,
+    allowed: AllowedChannels | None,
 ) -> bytes:
     rows = await history.latest_of_user(
-        tenant, request.author_id, list(request.channels), limit_of(request)
+        tenant, request.author_id, list(request.channels), limit_of(request), allowed
     )
     page = await Rows(_LISTED, len(rows)).add_all(reversed(rows))
     if not request.newest_first:

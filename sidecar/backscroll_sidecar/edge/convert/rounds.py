@@ -7,6 +7,7 @@ from typing import Any
 
 from backscroll.v1 import context_pb2, message_pb2
 from backscroll.v1 import session_pb2 as pb
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.chat.events import Notice
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import Message, ToolCallPart, ToolResultPart
@@ -73,7 +74,10 @@ _STATUS_NUMBERS: Mapping[StepStatus, Any] = {
 
 
 def round_request(
-    request: pb.StartRoundRequest, tenant: str, time_left_s: float | None
+    request: pb.StartRoundRequest,
+    tenant: str,
+    time_left_s: float | None,
+    allowed: AllowedChannels | None = None,
 ) -> RoundRequest:
     """Translate a round.
 
@@ -82,7 +86,7 @@ def round_request(
     InvalidRequest
         With the field, in dotted form.
     """
-    ref = ref_of(request.session)
+    ref = ref_of(request.session, allowed)
     draft = SessionDraft(
         channel=check_id(request.channel, "channel"),
         mode=check_id(request.mode, "mode"),
@@ -90,7 +94,7 @@ def round_request(
         policy=policy_of(request.policy, "policy"),
         participants=participants_of(request.participants, "participants"),
     )
-    context, layout = _template(request.context, tenant, time_left_s)
+    context, layout = _template(request.context, tenant, time_left_s, allowed)
     has_version = request.HasField("expected_state_version")
     return RoundRequest(
         tenant,
@@ -126,7 +130,10 @@ def said_message(message: message_pb2.Message, field: str) -> Message:
 
 
 def _template(
-    given: context_pb2.BuildContextRequest, tenant: str, time_left_s: float | None
+    given: context_pb2.BuildContextRequest,
+    tenant: str,
+    time_left_s: float | None,
+    allowed: AllowedChannels | None,
 ) -> tuple[BuildRequest, Any]:
     """What the request says of prompts, and of their layout; what is the round's own is left out."""
     request = context_pb2.BuildContextRequest()
@@ -138,7 +145,7 @@ def _template(
     if given.layout:
         layout = enum_value(LAYOUT_WORDS, given.layout, "context.layout")
     try:
-        return build_request(request, tenant, time_left_s), layout
+        return build_request(request, tenant, time_left_s, allowed), layout
     except InvalidRequest as error:
         error.field = error.field and f"context.{error.field}"
         raise
@@ -157,20 +164,28 @@ def _settings(request: pb.StartRoundRequest) -> bytes:
     return kept.SerializeToString()
 
 
-def settings_of(request: pb.ResumeRoundRequest, tenant: str, time_left_s: float | None) -> Any:  # noqa: ANN401 - a function of bytes
+def settings_of(
+    request: pb.ResumeRoundRequest,
+    tenant: str,
+    time_left_s: float | None,
+    allowed: AllowedChannels | None = None,
+) -> Any:  # noqa: ANN401 - a function of bytes
     """Reads what a round keeps of the request that began it."""
 
     def read(settings: bytes) -> RoundRequest:
         kept = pb.StartRoundRequest.FromString(settings)
         kept.session.CopyFrom(request.session)
         kept.request_id = request.request_id
-        return round_request(kept, tenant, time_left_s)
+        return round_request(kept, tenant, time_left_s, allowed)
 
     return read
 
 
 def resume_request(
-    request: pb.ResumeRoundRequest, tenant: str, time_left_s: float | None
+    request: pb.ResumeRoundRequest,
+    tenant: str,
+    time_left_s: float | None,
+    allowed: AllowedChannels | None = None,
 ) -> tuple[RoundRequest, tuple[Answers, ...]]:
     """Which round goes on, and the results of tools that it waits for."""
     check_count(len(request.answers), "answers", MAX_ANSWERS)
@@ -192,10 +207,10 @@ def resume_request(
         answers.append(Answers(required_id(one.interrupt_id, f"{field}.interrupt_id"), results))
     if not request.HasField("session") or not request.session.session_id:
         raise missing("session.session_id")
-    context, _ = _template(context_pb2.BuildContextRequest(), tenant, time_left_s)
+    context, _ = _template(context_pb2.BuildContextRequest(), tenant, time_left_s, allowed)
     begun = RoundRequest(
         tenant,
-        ref_of(request.session),
+        ref_of(request.session, allowed),
         context,
         call_options(context_pb2.ModelCall(), tenant),
         required_id(request.request_id, "request_id"),

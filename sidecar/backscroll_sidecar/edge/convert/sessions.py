@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from backscroll.v1 import session_pb2 as pb
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.edge import limits
 from backscroll_sidecar.edge.convert.context import read_language
 from backscroll_sidecar.edge.convert.fields import (
@@ -73,21 +74,24 @@ _COUNTS: Mapping[str, tuple[int, int]] = {
 """Numbers of a policy, each with its bounds."""
 
 
-def ref_of(ref: pb.SessionRef, field: str = "session") -> SessionRef:
-    """Which session a call means."""
+def ref_of(
+    ref: pb.SessionRef, allowed: AllowedChannels | None, field: str = "session"
+) -> SessionRef:
+    """Which session a call means, and the channels it can be in."""
     return SessionRef(
         check_id(ref.session_id, f"{field}.session_id"),
         check_id(ref.space, f"{field}.space"),
         check_id(ref.project_id, f"{field}.project_id"),
         check_id(ref.owner_id, f"{field}.owner_id"),
+        allowed,
     )
 
 
-def required_ref(request: Any) -> SessionRef:  # noqa: ANN401 - any request with a session
+def required_ref(request: Any, allowed: AllowedChannels | None) -> SessionRef:  # noqa: ANN401 - any request with a session
     """The same where one must be named."""
     if not request.HasField("session"):
         raise missing("session")
-    ref = ref_of(request.session)
+    ref = ref_of(request.session, allowed)
     if not ref.session_id:
         raise missing("session.session_id")
     return ref

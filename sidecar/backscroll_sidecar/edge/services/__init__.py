@@ -37,12 +37,14 @@ def methods_of(servicer: Servicer) -> Iterator[Method]:
     parsers: Mapping[str, Callable[[bytes], Any]] = getattr(servicer, "PARSERS", {})
     for method in service.methods:
         kind = message_factory.GetMessageClass(method.input_type)
+        given = parsers.get(method.name)
         yield Method(
             full_name=f"{service.full_name}/{method.name}",
-            parse=parsers.get(method.name) or partial(parse, kind),
+            parse=given or partial(parse, kind),
             answer=getattr(servicer, snake_case(method.name)),
             client_streaming=method.client_streaming,
             server_streaming=method.server_streaming,
+            look=partial(parse, kind) if given is bytes else None,
         )
 
 

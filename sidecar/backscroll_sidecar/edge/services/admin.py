@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from backscroll.v1 import admin_pb2 as pb
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
@@ -47,14 +47,14 @@ class AdminServicer:
         profiles: Mapping[str, Profile],
         metrics: Metrics,
         *,
-        has_several_tenants: bool,
+        tenants: Callable[[], Collection[str]],
     ) -> None:
         self._history = history
         self._usage = usage
         self._channel_settings = channel_settings
         self._profiles = profiles
         self._metrics = metrics
-        self._has_several_tenants = has_several_tenants
+        self._tenants = tenants
 
     async def list_events(self, request: pb.ListEventsRequest, call: Call) -> pb.ListEventsResponse:
         """Page through what was recorded of a channel."""
@@ -75,7 +75,8 @@ class AdminServicer:
         self, request: pb.GetUsageRecordRequest, call: Call
     ) -> pb.GetUsageRecordResponse:
         """What is recorded of one build."""
-        found = await self._usage.get(call.tenant, required_id(request.context_id, "context_id"))
+        context_id = required_id(request.context_id, "context_id")
+        found = await self._usage.get(call.tenant, context_id, call.allowed)
         return pb.GetUsageRecordResponse(record=usage_to_proto(found))
 
     async def list_usage_records(
@@ -84,7 +85,9 @@ class AdminServicer:
         """Page through recorded builds."""
         limit = limit_of(request)
         query = usage_query(request, limit + 1)
-        found = await self._usage.list(call.tenant, query, with_candidates=request.with_candidates)
+        found = await self._usage.list(
+            call.tenant, query, with_candidates=request.with_candidates, allowed=call.allowed
+        )
         answer = pb.ListUsageRecordsResponse()
         slices = LoopSlices()
         size = 0
@@ -121,7 +124,7 @@ class AdminServicer:
         limit = limit_of(request)
         place = page_name(request)
         before = None if place is None else _place(place)
-        found = await self._channel_settings.list(call.tenant, limit + 1, before)
+        found = await self._channel_settings.list(call.tenant, limit + 1, before, call.allowed)
         answer = pb.ListChannelSettingsResponse(settings=map(settings_to_proto, found[:limit]))
         if len(found) > limit:
             last = found[limit - 1]
@@ -138,7 +141,7 @@ class AdminServicer:
 
     async def get_metrics(self, request: pb.GetMetricsRequest, call: Call) -> pb.GetMetricsResponse:  # noqa: ARG002
         """What a scrape would tell."""
-        if self._has_several_tenants:
+        if len(self._tenants()) > 1:
             raise NotAllowed("metrics are of all tenants: scrape them where the server runs")
         check_count(len(request.names), "names", MAX_METRIC_NAMES)
         check_range(request.minutes, "minutes", 0, MINUTES)

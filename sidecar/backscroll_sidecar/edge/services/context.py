@@ -64,7 +64,7 @@ class ContextServicer:
         """Select and order the messages for one question; the answer is put together of stored bytes."""
         began_ns = time.perf_counter_ns()
         message = parse(pb.BuildContextRequest, raw)
-        request = build_request(message, call.tenant, call.time_left_s)
+        request = build_request(message, call.tenant, call.time_left_s, call.allowed)
         parse_us = (time.perf_counter_ns() - began_ns) // 1_000
         return encode_built(await self._builder.build(request), self._server_version, parse_us)
 
@@ -74,7 +74,7 @@ class ContextServicer:
         """Build, call the model and pass on what it says; a caller who leaves closes the model's stream."""
         context = request.context
         target = context.self_ids[0] if context.session_id and context.self_ids else ""
-        events = self._chat.run(chat_request(request, call.tenant, call.time_left_s))
+        events = self._chat.run(chat_request(request, call.tenant, call.time_left_s, call.allowed))
         async with aclosing(events):
             async for event in events:
                 if (said := event_to_proto(event, self._server_version)) is not None:
@@ -83,7 +83,7 @@ class ContextServicer:
 
     async def chat(self, request: pb.ChatRequest, call: Call) -> pb.ChatResponse:
         """Do the same and answer once."""
-        turn = chat_request(request.turn, call.tenant, call.time_left_s)
+        turn = chat_request(request.turn, call.tenant, call.time_left_s, call.allowed)
         async with aclosing(self._chat.run(turn)) as events:
             return await whole_answer(events, self._server_version)
 

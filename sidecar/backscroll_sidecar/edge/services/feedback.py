@@ -21,7 +21,7 @@ class FeedbackServicer:
     ) -> pb.RecordFeedbackResponse:
         """Keep what somebody says of an answer, after its commit."""
         given = feedback_from_proto(request)
-        stored = await self._feedback.record(call.tenant, given, call.deadline_s)
+        stored = await self._feedback.record(call.tenant, given, call.deadline_s, call.allowed)
         return pb.RecordFeedbackResponse(
             context_id=stored.record.context_id,
             user_feedback=stored.user_feedback,

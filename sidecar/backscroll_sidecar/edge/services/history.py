@@ -170,7 +170,7 @@ class HistoryServicer:
 
     async def list_messages(self, request: pb.ListMessagesRequest, call: Call) -> bytes:
         """Page through a channel, an author's messages, or messages by id."""
-        return await list_page(self._history, request, call.tenant)
+        return await list_page(self._history, request, call.tenant, call.allowed)
 
     async def get_thread(self, request: pb.GetThreadRequest, call: Call) -> bytes:
         """Return the reply tree around a message."""
@@ -200,7 +200,7 @@ class HistoryServicer:
         wanted = check_id(request.name_contains, "name_contains")
         after = page_name(request) or ""
         # One more than fits: it tells whether there is a next page.
-        found = await self._history.channels(call.tenant, after, limit + 1, wanted)
+        found = await self._history.channels(call.tenant, after, limit + 1, wanted, call.allowed)
         answer = pb.ListChannelsResponse(channels=map(summary_to_proto, found[:limit]))
         if len(found) > limit:
             answer.next_page_token = page_token(request, found[limit - 1].key.channel)
@@ -232,7 +232,7 @@ class HistoryServicer:
         if request.user_id and scope is not SearchScope.USER:
             raise invalid("user_id", "has a meaning for SEARCH_SCOPE_USER only")
         found = await self._history.semantic_search.find(
-            call.tenant, scope, request.user_id, query, limit
+            call.tenant, scope, request.user_id, query, limit, call.allowed
         )
         return await encode_hits(
             [hit.stored for hit in found.hits],

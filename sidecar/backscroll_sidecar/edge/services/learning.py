@@ -94,7 +94,9 @@ class LearningServicer:
     ) -> AsyncIterator[pb.ExportUsageRecordsResponse]:
         """Stream recorded builds with what came of them."""
         query, summary = export_query(request), ExportSummary()
-        builds = self._export.export(call.tenant, query, summary, with_texts=request.with_texts)
+        builds = self._export.export(
+            call.tenant, query, summary, with_texts=request.with_texts, allowed=call.allowed
+        )
         async with aclosing(builds), aclosing(export_runs(builds, summary)) as runs:
             async for run in runs:
                 yield run

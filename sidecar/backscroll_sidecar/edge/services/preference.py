@@ -45,6 +45,7 @@ class PreferenceServicer:
             call.tenant,
             required_id(request.user_id, "user_id"),
             check_id(request.channel, "channel"),
+            call.allowed,
         )
         return pb.ListPreferencesResponse(preferences=map(_to_proto, found))
 

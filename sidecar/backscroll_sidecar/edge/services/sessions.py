@@ -110,13 +110,13 @@ class SessionServicer:
     ) -> pb.CreateSessionResponse:
         """Begin a session."""
         session, is_new = await self._sessions.create(
-            call.tenant, draft_of(request.session), call.deadline_s
+            call.tenant, draft_of(request.session), call.deadline_s, call.allowed
         )
         return pb.CreateSessionResponse(session=session_to_proto(session), created=is_new)
 
     async def get_session(self, request: pb.GetSessionRequest, call: Call) -> pb.GetSessionResponse:
         """Read a session."""
-        session = await self._sessions.fresh(call.tenant, required_ref(request))
+        session = await self._sessions.fresh(call.tenant, required_ref(request, call.allowed))
         return pb.GetSessionResponse(session=session_to_proto(session))
 
     async def list_sessions(
@@ -136,6 +136,7 @@ class SessionServicer:
             channel=check_id(request.channel, "channel"),
             owner_id=check_id(request.owner_id, "owner_id"),
             include_archived=request.include_archived,
+            allowed=call.allowed,
         )
         answer = pb.ListSessionsResponse(
             sessions=[session_to_proto(one, whole=False) for one in sessions]
@@ -149,7 +150,7 @@ class SessionServicer:
     ) -> pb.UpdateSessionResponse:
         """Change a session."""
         session = await self._sessions.update(
-            call.tenant, required_ref(request), edit_of(request), call.deadline_s
+            call.tenant, required_ref(request, call.allowed), edit_of(request), call.deadline_s
         )
         return pb.UpdateSessionResponse(session=session_to_proto(session))
 
@@ -158,7 +159,7 @@ class SessionServicer:
     ) -> pb.DeleteSessionResponse:
         """Delete a session."""
         deleted, erased = await self._sessions.delete(
-            call.tenant, required_ref(request), erase_messages=request.erase_messages
+            call.tenant, required_ref(request, call.allowed), erase_messages=request.erase_messages
         )
         return pb.DeleteSessionResponse(deleted=deleted, erased_message_count=erased)
 
@@ -168,7 +169,7 @@ class SessionServicer:
         """Begin a session with what another one held."""
         session, count = await self._exports.fork(
             call.tenant,
-            required_ref(request),
+            required_ref(request, call.allowed),
             check_id(request.message_id, "message_id"),
             check_id(request.new_session_id, "new_session_id"),
         )
@@ -180,7 +181,7 @@ class SessionServicer:
         """Add or replace participants."""
         found = await self._participation.put(
             call.tenant,
-            required_ref(request),
+            required_ref(request, call.allowed),
             participants_of(request.participants, "participants"),
         )
         return pb.PutParticipantsResponse(participants=map(participant_to_proto, found))
@@ -197,7 +198,7 @@ class SessionServicer:
         if request.HasField("left_at_ms"):
             left_at_ms = check_time(request.left_at_ms, "left_at_ms")
         found = await self._participation.remove(
-            call.tenant, required_ref(request), ids, left_at_ms, forget=request.forget
+            call.tenant, required_ref(request, call.allowed), ids, left_at_ms, forget=request.forget
         )
         return pb.RemoveParticipantsResponse(participants=map(participant_to_proto, found))
 
@@ -211,7 +212,7 @@ class SessionServicer:
             raise missing("message")
         session, routing = await self._moves.route(
             call.tenant,
-            required_ref(request),
+            required_ref(request, call.allowed),
             said_message(request.message, "message"),
             targets_of(request.targets),
         )
@@ -229,7 +230,7 @@ class SessionServicer:
             raise missing("round")
         if not request.round.session.session_id:
             raise missing("round.session.session_id")
-        asked = round_request(request.round, call.tenant, call.time_left_s)
+        asked = round_request(request.round, call.tenant, call.time_left_s, call.allowed)
         prepared = await self._moves.prepare(asked)
         route = route_to_proto(prepared.session, prepared.routing)
         targets = {one.participant_id: one for one in route.targets}
@@ -255,7 +256,7 @@ class SessionServicer:
         self, request: pb.StartRoundRequest, call: Call
     ) -> AsyncIterator[pb.StartRoundResponse]:
         """Run a round; a caller who leaves closes the models' streams."""
-        asked = round_request(request, call.tenant, call.time_left_s)
+        asked = round_request(request, call.tenant, call.time_left_s, call.allowed)
         async with aclosing(self._rounds.start(asked)) as events:
             async for event in events:
                 said = event_to_proto(event, self._server_version)
@@ -267,8 +268,8 @@ class SessionServicer:
         """Go on with a round."""
         if request.after_sequence < 0:
             raise invalid("after_sequence", "is negative")
-        asked, answers = resume_request(request, call.tenant, call.time_left_s)
-        read = settings_of(request, call.tenant, call.time_left_s)
+        asked, answers = resume_request(request, call.tenant, call.time_left_s, call.allowed)
+        read = settings_of(request, call.tenant, call.time_left_s, call.allowed)
         async with aclosing(self._rounds.resume(asked, answers, read)) as events:
             async for event in events:
                 said = event_to_proto(event, self._server_version)
@@ -287,7 +288,7 @@ class SessionServicer:
             expected = request.expected_state_version
         told, waiting = await self._moves.act(
             call.tenant,
-            required_ref(request),
+            required_ref(request, call.allowed),
             action,
             request_id=check_id(request.request_id, "request_id"),
             expected_state_version=expected,
@@ -297,7 +298,10 @@ class SessionServicer:
     async def list_states(self, request: pb.ListStatesRequest, call: Call) -> pb.ListStatesResponse:
         """Page through the log of states, the newest first."""
         states, following = await self._moves.states(
-            call.tenant, required_ref(request), limit_of(request), page_position(request)
+            call.tenant,
+            required_ref(request, call.allowed),
+            limit_of(request),
+            page_position(request),
         )
         answer = pb.ListStatesResponse(states=map(state_to_proto, states))
         if following is not None:
@@ -314,7 +318,7 @@ class SessionServicer:
         self, request: pb.ExportSessionRequest, call: Call
     ) -> AsyncIterator[pb.ExportSessionResponse]:
         """A session as JSON Lines."""
-        session = await self._sessions.fresh(call.tenant, required_ref(request))
+        session = await self._sessions.fresh(call.tenant, required_ref(request, call.allowed))
         told = await self._exports.by_lines(session)
         async for lines in session_lines(told, self._exports.messages(session)):
             yield pb.ExportSessionResponse(lines=lines)
@@ -333,7 +337,9 @@ class SessionServicer:
             given.channel = first.channel
         if first.HasField("space"):
             given.space = first.space
-        incoming = await self._exports.begin(call.tenant, draft_of_export(given), first.channel)
+        incoming = await self._exports.begin(
+            call.tenant, draft_of_export(given), first.channel, call.allowed
+        )
         session, sequences = incoming.session, incoming.sequences
 
         async def batches() -> AsyncIterator[Batch]:
