@@ -489,6 +489,8 @@ class Overrides(msgspec.Struct, frozen=True):
     decay_per_hour: float | None = None
     recency_half_life_minutes: float | None = None
     weights: ScoreWeights = ScoreWeights()
+    exploration_slots: int | None = None
+    exploration_temperature: float | None = None
 
 
 class RedactionKind(StrEnum):

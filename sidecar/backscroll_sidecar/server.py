@@ -183,6 +183,7 @@ async def start_server(
             app.history,
             app.learning.usage,
             app.learning.channel_settings,
+            app.learning.tuner,
             app.profiles,
             metrics,
             tenants=lambda: tenants.names,

@@ -46,6 +46,7 @@ from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.learning.learning import Learning
+from backscroll_sidecar.learning.rated_builds import WEIGHTED_PROFILE
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.own_parts import OwnStages, own_modes, own_stages, own_strategies
 from backscroll_sidecar.ports import (
@@ -70,6 +71,7 @@ from backscroll_sidecar.telemetry.build_telemetry import BuildTelemetry
 from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers
 from backscroll_sidecar.telemetry.metrics import Numbers
 from backscroll_sidecar.telemetry.spans import Spans
+from backscroll_sidecar.telemetry.tuning_numbers import TuningNumbers
 from backscroll_sidecar.telemetry.usage_numbers import UsageNumbers
 from backscroll_sidecar.vectors.backlog import Backlog
 from backscroll_sidecar.vectors.files import IndexFiles
@@ -234,20 +236,22 @@ async def _assemble(
     dims_of = any_dims if embedding is None else embedding.dims_of
     analyzer = analyze.Analyzer()
     events: EventSink = writer if settings.memory.enable_async_data_collection else NoEvents()
-    usage, feedback = UsageNumbers(), FeedbackNumbers()
+    usage, feedback, tunings = UsageNumbers(), FeedbackNumbers(), TuningNumbers()
+    own = own_strategies(settings)
+    building = context_settings(settings, tuple(own), stages)
     learning = await stack.enter_async_context(
         Learning.open(
             store,
             writer,
             clock,
             feedback,
+            tunings,
+            shared=_weights(building.profiles),
             collects=settings.memory.enable_async_data_collection,
             keep_ms=settings.usage_days * DAY_MS,
         )
     )
-    own = own_strategies(settings)
     sources = _sources(own, stages, embedding, recorder)
-    building = context_settings(settings, tuple(own), stages)
     pacer = Pacer()
     model = model or chat_model(settings, pacer)
     model = model if recorder is None else recorder.model(model)
@@ -299,6 +303,14 @@ async def _assemble(
         ),
         spans,
     )  # fmt: skip
+
+
+def _weights(profiles: Mapping[str, Profile]) -> tuple[float, ...]:
+    """The server's weights of the profile that tuning is about."""
+    parameters = profiles[WEIGHTED_PROFILE].parameters
+    if parameters is None:
+        raise AssertionError(f"{WEIGHTED_PROFILE} has weights")
+    return parameters.weights
 
 
 def _history(

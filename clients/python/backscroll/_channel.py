@@ -41,6 +41,7 @@ RETRIED: Mapping[str, tuple[str, ...]] = {
         "ListChannelSettings",
         "ListEvents",
         "ListUsageRecords",
+        "ListWeightVersions",
         "SetChannelSettings",
     ),
     "backscroll.v1.ContextService": (

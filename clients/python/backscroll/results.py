@@ -87,6 +87,11 @@ class Context:
         return self.raw.profile
 
     @property
+    def exploration(self) -> context_pb2.Exploration | None:
+        """How its last places were drawn; None: nothing was left to chance."""
+        return self.raw.exploration if self.raw.HasField("exploration") else None
+
+    @property
     def items(self) -> Sequence[context_pb2.Item]:
         """Messages that were selected, in time order, each with its rank, score and sources.
 

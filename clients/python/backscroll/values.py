@@ -432,6 +432,8 @@ class Overrides(_Value):
     decay_per_hour: float | None = None
     recency_half_life_minutes: float | None = None
     weights: Mapping[str, float] | context_pb2.ScoreWeights | None = None
+    exploration_slots: int | None = None
+    exploration_temperature: float | None = None
 
     def __new__(cls, **values: object) -> Self:
         names = [each.name for each in fields(cls)]

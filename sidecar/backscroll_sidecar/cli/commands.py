@@ -31,6 +31,7 @@ from backscroll_sidecar.cli import (
     restore,
     serve,
     sessions,
+    tune,
     version,
 )
 from backscroll_sidecar.cli.options import spread
@@ -81,6 +82,7 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "compact": (compact.compact, compact.EPILOG),
     "events": (events.events, events.EPILOG),
     "feedback": (feedback.feedback, feedback.EPILOG),
+    "tune": (tune.tune, tune.EPILOG),
     "metrics": (metrics.metrics, metrics.EPILOG),
     "plot": (plot.plot, plot.EPILOG),
     "backup": (backup.backup, backup.EPILOG),

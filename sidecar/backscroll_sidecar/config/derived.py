@@ -103,6 +103,8 @@ def _derived_profiles(settings: Settings, stages: OwnStages) -> Mapping[str, Pro
             ),
             threshold=memory.relevance_threshold,
             window_hours=memory.time_window_hours,
+            exploration_slots=settings.exploration_slots,
+            exploration_temperature=settings.exploration_temperature,
         ),
         **{
             name: replace(

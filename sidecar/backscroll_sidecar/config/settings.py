@@ -396,6 +396,16 @@ class Settings(_Section):
         le=100,
         description="How fast `classic` lets a message fade: exp(-decay_per_hour x hours).",
     )
+    exploration_slots: int = Field(
+        default=0, ge=0, le=3,
+        description="How many of the last places of a context `classic` draws instead of taking the next best, so that "
+        "`backscroll tune` can learn what other weights would have been worth. 0: nothing is left to chance.",
+    )  # fmt: skip
+    exploration_temperature: float = Field(
+        default=0.1, ge=0.001, le=10,
+        description="How evenly those are drawn, in units of the weighted sum: a line that scores so much less is "
+        "drawn 2.7 times less often.",
+    )  # fmt: skip
     recency_half_life_minutes: float = Field(
         default=60.0,
         ge=0.1,

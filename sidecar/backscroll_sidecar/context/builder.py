@@ -23,6 +23,7 @@ from backscroll_sidecar.context.assembly import assemble, payload_messages, with
 from backscroll_sidecar.context.budget import Fitted, frame_of
 from backscroll_sidecar.context.compress import Limits
 from backscroll_sidecar.context.elsewhere import SEMANTIC, with_elsewhere
+from backscroll_sidecar.context.exploring import explored
 from backscroll_sidecar.context.fallback_ladder import Picked, Picker
 from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
@@ -218,6 +219,9 @@ class ContextBuilder:
         picked = await self._picker.pick(
             query, question, route, deadline, has_history=not opened.degradations
         )
+        context_id = self._ids.next()
+        if picked.profile.explores:
+            picked = explored(picked, request, question.asked_at_ms, context_id)
         picked = await with_elsewhere(
             picked, request, query, self._semantic, self.opening.views, deadline,
             skips_system=question.skips_system,
@@ -225,7 +229,7 @@ class ContextBuilder:
         watch.lap("pick")
         return _Begun(
             request, beside, (*unset, *lost, *unread, *missing), route, opened, question, picked, deadline,
-            self._ids.next(), watch, erasures_seen, channel.collects_usage,
+            context_id, watch, erasures_seen, channel.collects_usage,
         )  # fmt: skip
 
     def _beside(

@@ -23,6 +23,7 @@ from backscroll_sidecar.context.candidates import (
     with_rest_as_references,
 )
 from backscroll_sidecar.context.history_search import HistoryHits, Meaning, look_up, search_history
+from backscroll_sidecar.context.model import Draw
 from backscroll_sidecar.context.profiles import PREFERENCES, Profile, Route
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.ranking import (
@@ -53,7 +54,10 @@ _RANKED = Rung.RANKED
 
 
 class Picked(msgspec.Struct, frozen=True, eq=False):
-    """What a rung came up with; rows behind those of the view are those of `elsewhere`."""
+    """What a rung came up with; rows behind those of the view are those of `elsewhere`.
+
+    `draw`: how the last places were drawn; None: nothing was left to chance.
+    """
 
     rung: Rung
     gathered: Gathered
@@ -62,6 +66,7 @@ class Picked(msgspec.Struct, frozen=True, eq=False):
     profile: Profile
     degradations: tuple[Degradation, ...] = ()
     elsewhere: Elsewhere | None = None
+    draw: Draw | None = None
 
     @property
     def is_plain(self) -> bool:

@@ -56,6 +56,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     OpenAI Chat Completions. `viewer` is what the builder makes of `viewer_id`, the session and the authors allowed.
     `calibration` is what it knows of the model's vendor: its tokens for one of ours. `token_budget` is in the vendor's.
     What arrived behind `seen_until_seq` is not seen. Of other channels only those `allowed` are; None: all.
+    `exploration_seed`: what a draw goes by; None: one is made.
     """
 
     key: ChannelKey
@@ -109,6 +110,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     time_left_s: float | None = None
     calibration: float = 1.0
     allowed: AllowedChannels | None = None
+    exploration_seed: int | None = None
 
 
 class TokenCounts(msgspec.Struct, frozen=True):
@@ -144,6 +146,31 @@ class TokenCounts(msgspec.Struct, frozen=True):
             + self.reserve
             + self.summary
         )
+
+
+class Draw(msgspec.Struct, frozen=True, eq=False):
+    """How the last places of a selection were drawn. Arrays run parallel to the candidates.
+
+    Attributes
+    ----------
+    slots, temperature, seed : of the draw; see `learning.exploration.draw_slots`.
+    probability : of the set that was drawn, in (0, 1).
+    features : float64[m, f]
+        What each of `factors` was, before it was weighed.
+    inclusion : float64[m]
+        The probability of each to be chosen.
+    drawn : bool[m]
+        Which were chosen, be it that the budget has no room for them.
+    """
+
+    slots: int
+    temperature: float
+    seed: int
+    probability: float
+    factors: tuple[str, ...]
+    features: NDArray[np.float64]
+    inclusion: NDArray[np.float64]
+    drawn: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +258,7 @@ class BuiltContext(msgspec.Struct, frozen=True, eq=False):
     `content`, uint8[n], has the fields of payloads, text, items and messages as they are sent; `payload_messages` are
     those of the payload as values, where they were asked for. `narrow_thread_id` is the thread whose messages alone
     were candidates; empty: the whole channel was looked at. `session_id`: the session that it is for, if one is known.
+    `draw`: how its last places were drawn; None: nothing was left to chance.
     """
 
     context_id: str
@@ -260,3 +288,4 @@ class BuiltContext(msgspec.Struct, frozen=True, eq=False):
     payload_messages: tuple[NeutralMessage, ...] = ()
     language: Language = Language.EN
     omit: frozenset[ResponsePart] = frozenset()
+    draw: Draw | None = None

@@ -38,6 +38,9 @@ MOST_RECALLED = 40
 as much of the evidence in 2,048 tokens (.918, .869, .887 on locomo_dev, madial_zh_dev and madial_en_dev; 40: .916,
 .876, .900; 32: .907, .854, .842); in 1,024 tokens 40 and 64 are the same."""
 
+EXPLORATION_TEMPERATURE = 0.1
+"""Of `classic` the lines about its last places score some hundredths apart, and its sum is at most 1."""
+
 PREFERENCES, RECENT = "preferences", "recent"
 KEPT_ROUTES = 256
 """Combinations of profile, overrides, time zone and model that are kept; a bot uses one or two."""
@@ -69,6 +72,8 @@ class Profile:
     in. With `falls_back` the last messages are taken where each source of messages failed. `names_sources`: the request
     said which sources. `is_steady`: the newest messages are shown from a point on that moves in steps
     (`steady_window`), whatever their score; what else is found is shown as references behind them.
+    The last `exploration_slots` places are drawn, at `exploration_temperature` in units of the weighted sum; only where
+    `parameters` make one.
     """
 
     name: str
@@ -107,6 +112,13 @@ class Profile:
     falls_back: bool = False
     names_sources: bool = False
     is_steady: bool = False
+    exploration_slots: int = 0
+    exploration_temperature: float = EXPLORATION_TEMPERATURE
+
+    @property
+    def explores(self) -> bool:
+        """Whether its last places are drawn."""
+        return self.exploration_slots > 0 and self.parameters is not None
 
     @property
     def asks_memory_alone(self) -> bool:
@@ -197,6 +209,8 @@ def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
         "names_sources": True if wanted else None,
         "is_steady": False if wanted and RECENT not in wanted else None,
         "parameters": _scoring(profile.parameters, overrides),
+        "exploration_slots": overrides.exploration_slots,
+        "exploration_temperature": overrides.exploration_temperature,
     }
     kept = {name: value for name, value in changes.items() if value is not None}
     return replace(profile, **kept) if kept else profile  # type: ignore[arg-type]
@@ -253,7 +267,7 @@ def plain(profile: Profile, message_count: int) -> Profile:
         profile, sources=("recent", "preferences"), parameters=None, threshold=0.0,
         max_context=message_count, recent_limit=message_count, recent_floor=0, keep_chain=False,
         collapse_duplicates=False, diversity="none", replies=False, fusion=None, references=(),
-        memory_sources=(), by_memory=False, is_steady=False,
+        memory_sources=(), by_memory=False, is_steady=False, exploration_slots=0,
     )  # fmt: skip
 
 

@@ -78,6 +78,8 @@ class Ranked(msgspec.Struct, frozen=True, eq=False):
         their order. None: it has all m.
     all_scores : float64[m], worked out when it is asked for; None where `scores` has all
     united : whether the history gave some of them their place
+    features : float64[m, f], worked out when it is asked for
+        What is weighed where the score is a sum of weighted factors that may be given other weights; else None.
     """
 
     scores: NDArray[np.float64]
@@ -90,6 +92,7 @@ class Ranked(msgspec.Struct, frozen=True, eq=False):
     places: NDArray[np.int32] | None = None
     all_scores: Callable[[], NDArray[np.float64]] | None = None
     united: bool = False
+    features: Callable[[], NDArray[np.float64]] | None = None
 
     def scores_at(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """float64[k]: the scores of these candidates; where only some have one, of those."""
@@ -122,14 +125,17 @@ def rank(view: ChannelView, question: Question, gathered: Gathered, profile: Pro
     all_scores = partial(score_only, columns, features, rows, parameters)
     how = contributions, CLASSIC_FACTORS, parameters.weights, parameters.link
     stages = by_score(len(rows))
+    given = partial(_features, columns, features, rows, parameters) if profile.explores else None
     least = _least_of_use(view, question, rows, profile)
     if least <= 0:
-        return Ranked(all_scores(), stages, *how)
+        return Ranked(all_scores(), stages, *how, features=given)
     places, scores = score_reaching(
         columns, features, rows, parameters, at_least=least, in_order=True
     )
     best = places[scores.argsort(kind="stable")[::-1]]  # of equal scores the later first
-    return Ranked(scores, stages, *how, best.astype(np.int64), places=places, all_scores=all_scores)
+    return Ranked(
+        scores, stages, *how, best.astype(np.int64), places=places, all_scores=all_scores, features=given
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=64)
@@ -149,6 +155,16 @@ def _contributions(
     """What the scores of the rows are made of."""
     scored = score_rows(columns, features, rows, parameters)
     return scored.shares, scored.linear
+
+
+def _features(
+    columns: ChannelColumns,
+    features: QueryFeatures,
+    rows: NDArray[np.int32],
+    parameters: ScoreParameters,
+) -> NDArray[np.float64]:
+    """What the weights of the profile are multiplied with."""
+    return score_rows(columns, features, rows, parameters).factors
 
 
 def _least_of_use(

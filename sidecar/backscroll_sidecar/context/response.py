@@ -107,6 +107,7 @@ def built_context(
         model=model,
         language=parts.texts.language,
         omit=request.omit,
+        draw=picked.draw,
     )
 
 

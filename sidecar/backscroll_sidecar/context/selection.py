@@ -55,8 +55,9 @@ COMPARED_CHARS = 256
 characters, some 50 ns each."""
 
 FATES = tuple(Fate)
-DECIDED_BY = (*STAGES, "floor", Pinned.name, "round", "", "compress")
+DECIDED_BY = (*STAGES, "floor", Pinned.name, "round", "", "compress", "exploration")
 """The words for what decided, as `backscroll_scoring.layout` numbers them; the fate's own where it is empty."""
+BY_EXPLORATION = DECIDED_BY.index("exploration")
 _NO_PARTIES = np.empty(0, np.int32)
 _FLAG_OF_STATE = np.zeros(256, np.uint8)
 _FLAG_OF_STATE[[MessageState.RECALLED, MessageState.PARTIAL, HIDDEN, WITHHELD]] = (

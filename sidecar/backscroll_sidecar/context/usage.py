@@ -18,6 +18,8 @@ from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import Degradation, Fate, Rung
 from backscroll_sidecar.ports import (
     FATES,
+    Chances,
+    Exploration,
     ForeignMessage,
     UsageRecord,
     pack_candidates,
@@ -45,18 +47,28 @@ def usage_record(
     ranked, rows = picked.ranked, picked.gathered.rows
     scores = ranked.scores if ranked.all_scores is None else ranked.all_scores()
     fates = _STORED_FATE[picked.selection.fate]
+    draw, chances, exploration = picked.draw, None, None
+    if draw is not None:
+        chances = Chances(draw.features, draw.inclusion, draw.drawn)
+        exploration = Exploration(
+            draw.slots, draw.temperature, draw.seed, draw.probability, draw.factors
+        )
     is_own = rows < (0 if view.origins else view.count)
     foreign: tuple[ForeignMessage, ...] = ()
     if not is_own.all():
         foreign = tuple(_foreign(view, picked, scores.tolist(), fates.tolist()))
         rows, scores, fates = rows[is_own], scores[is_own], fates[is_own]
+        if chances is not None:
+            chances = Chances(
+                chances.features[is_own], chances.inclusion[is_own], chances.drawn[is_own]
+            )
     seqs = view.seq[rows]
     return UsageRecord(
         context_id,
         question.asker.id if question.asker is not None else "",
         request.trigger_message_id or request.own_question_id,
         tuple(np.sort(seqs[fates == _SELECTED]).tolist()),
-        pack_candidates(seqs, scores, fates),
+        pack_candidates(seqs, scores, fates, chances),
         picked.profile.name,
         policy_id(picked.profile),
         created_at_ms,
@@ -67,6 +79,7 @@ def usage_record(
         fitted.tokens.budget,
         build_us,
         foreign,
+        exploration,
     )
 
 

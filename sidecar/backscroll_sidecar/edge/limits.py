@@ -100,6 +100,7 @@ ADMISSIONS: Mapping[str, AdmissionLimits] = {
     "ExportUsageRecords": AdmissionLimits(4, 16),
     "WaitForIndex": AdmissionLimits(1_024, 0),
     "Erase": AdmissionLimits(8, 64),
+    "TuneChannel": AdmissionLimits(1, 64, wait_s=60.0),
     "StreamChat": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
     "Chat": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
     "StartRound": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
@@ -110,3 +111,4 @@ ADMISSIONS: Mapping[str, AdmissionLimits] = {
 """By method name; what is not named has `DEFAULT_ADMISSION`."""
 MAX_EVENT_TYPES = 100
 MAX_METRIC_NAMES = 100
+MAX_REQUESTED_BY_BYTES = 256

@@ -115,6 +115,8 @@ class Reason(StrEnum):
     NOT_PROVEN = "not_proven"
     KEPT = "kept"
     ROLLED_BACK = "rolled_back"
+    SET_BY_HAND = "set_by_hand"
+    NOT_WEIGHTED = "not_weighted"
 
 
 @dataclass(frozen=True, slots=True)

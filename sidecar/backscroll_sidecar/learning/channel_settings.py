@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
+from msgspec.structs import replace
 
 from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
-from backscroll_sidecar.domain import ChannelKey, ChannelSettings
+from backscroll_sidecar.domain import ChannelKey, ChannelSettings, ScoreWeights
 from backscroll_sidecar.errors import NotFound, Reason
+from backscroll_sidecar.learning.tuning import Weights
+from backscroll_sidecar.learning.weight_versions import STATE, state_of
 from backscroll_sidecar.ports import (
     Applied,
     ChangeWriter,
@@ -64,13 +67,19 @@ class ChannelSettingsService:
         while page := await self._page(key.tenant, before):
             found |= {one.channel: _decode(one.body) for one in page}
             before = (page[-1].updated_at_ms, page[-1].number)
+        before = None
+        while page := await self._page(key.tenant, before, kind=STATE):
+            for one in page:
+                settings = found.get(one.channel, USUAL)
+                found[one.channel] = with_tuned(settings, state_of(one.body).weights)
+            before = (page[-1].updated_at_ms, page[-1].number)
         if changes == self._changes:  # else what was read may be older than what was answered
             self._known[key.tenant] = found
         return found.get(key.channel, USUAL)
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Forget what changed."""
-        if applied.is_erasure or any(one.kind == KIND for one in applied.records):
+        if applied.is_erasure or any(one.kind in {KIND, STATE} for one in applied.records):
             self._changes += 1
             self._known.pop(key.tenant, None)
 
@@ -86,6 +95,11 @@ class ChannelSettingsService:
                 reason=Reason.CHANNEL_SETTINGS_NOT_FOUND,
             )
         return _set(found)
+
+    async def by_hand(self, key: ChannelKey) -> ChannelSettings:
+        """What is set for a channel, without tuned weights; else the usual. Raises `StoreUnavailable`."""
+        found = await self._reader.record(key, KIND, "", "", self._clock.now_ms())
+        return USUAL if found is None else _decode(found.body)
 
     async def set(
         self, key: ChannelKey, settings: ChannelSettings, deadline_s: float | None = None
@@ -120,10 +134,18 @@ class ChannelSettingsService:
         return [_set(one) for one in found[:limit]]
 
     async def _page(
-        self, tenant: str, before: tuple[int, int] | None, limit: int = PAGE
+        self, tenant: str, before: tuple[int, int] | None, limit: int = PAGE, kind: str = KIND
     ) -> Sequence[StoredRecord]:
         now_ms = self._clock.now_ms()
-        return await self._reader.updated_records(tenant, KIND, now_ms, limit, before=before)
+        return await self._reader.updated_records(tenant, kind, now_ms, limit, before=before)
+
+
+def with_tuned(settings: ChannelSettings, weights: Weights) -> ChannelSettings:
+    """The settings of a channel with its tuned weights. Those set by hand come before them, all together."""
+    if not weights or settings.overrides.weights != ScoreWeights():
+        return settings
+    overrides = replace(settings.overrides, weights=ScoreWeights(*weights))
+    return replace(settings, overrides=overrides)
 
 
 def _set(record: StoredRecord) -> SetChannel:

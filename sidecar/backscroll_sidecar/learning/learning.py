@@ -6,16 +6,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from backscroll_scoring import CLASSIC_FACTORS
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
 from backscroll_sidecar.learning.consent import UsageConsent
 from backscroll_sidecar.learning.feedback import FeedbackService
 from backscroll_sidecar.learning.follow_ups import FollowUps
 from backscroll_sidecar.learning.recorder import NoUsage, UsageRecorder
 from backscroll_sidecar.learning.topic_labels import TopicLabels
+from backscroll_sidecar.learning.tuner import Tuner
+from backscroll_sidecar.learning.tuning import Weights
 from backscroll_sidecar.learning.usage import UsageReads
 from backscroll_sidecar.learning.usage_export import UsageExport
+from backscroll_sidecar.learning.weight_versions import WeightVersions
 from backscroll_sidecar.ports import ChangeWriter, Clock, HistoryReader
 from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers
+from backscroll_sidecar.telemetry.tuning_numbers import TuningNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class Learning:
     labels: TopicLabels
     consent: UsageConsent
     export: UsageExport
+    tuner: Tuner
 
     @classmethod
     @asynccontextmanager
@@ -41,17 +47,32 @@ class Learning:
         writer: ChangeWriter,
         clock: Clock,
         numbers: FeedbackNumbers,
+        tunings: TuningNumbers,
         *,
+        shared: Weights,
         collects: bool,
         keep_ms: int,
     ) -> AsyncIterator[Learning]:
-        """Put them together; at the end what waits is handed to the writer. Without `collects` nothing is recorded."""
+        """Put them together; at the end what waits is handed to the writer. Without `collects` nothing is recorded.
+
+        `shared`: the server's weights of the factors of `classic`.
+        """
         consent = UsageConsent(reader, writer, clock)
         recorder = UsageRecorder(writer, consent, keep_ms) if collects else NoUsage()
         usage = UsageReads(reader, recorder.flush)
         channel_settings = ChannelSettingsService(reader, writer, clock)
         labels = TopicLabels(reader, writer, clock)
         follow_ups = FollowUps(reader, writer, clock)
+        tuner = Tuner(
+            reader,
+            recorder.flush,
+            WeightVersions(reader, writer, clock),
+            channel_settings,
+            clock.now_ms,
+            tunings,
+            factors=CLASSIC_FACTORS,
+            shared=shared,
+        )
         await recorder.start()
         if collects:
             await follow_ups.start()
@@ -65,6 +86,7 @@ class Learning:
                 labels,
                 consent,
                 UsageExport(usage, reader, labels, channel_settings, consent),
+                tuner,
             )
         finally:
             await follow_ups.close()

@@ -22,12 +22,15 @@ from backscroll_sidecar.ports import (
 
 @dataclass(frozen=True, slots=True)
 class RecordedCandidate:
-    """A message that was scored. `channel` is empty for the build's own."""
+    """A message that was scored. `channel` is empty for the build's own. The last three only of a draw (`Chances`)."""
 
     message_id: str
     channel: str
     score: float
     fate: Fate
+    features: tuple[float, ...] = ()
+    inclusion: float | None = None
+    drawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +184,11 @@ def _usage(
     candidates: list[RecordedCandidate] = []
     if with_candidates:
         candidates += [
-            RecordedCandidate(own[seq], "", score, fate)
-            for seq, score, fate in unpack_candidates(one.record.candidates)
-            if seq in own
+            RecordedCandidate(
+                own[each.seq], "", each.score, each.fate, each.features, each.inclusion, each.drawn
+            )
+            for each in unpack_candidates(one.record.candidates)
+            if each.seq in own
         ]
         candidates += [
             RecordedCandidate(ids[far.channel][far.seq], far.channel, far.score, far.fate)

@@ -80,7 +80,10 @@ from backscroll_sidecar.ports.services import (
 from backscroll_sidecar.ports.usage import (
     ANY_USAGE,
     FATES,
+    Chances,
+    Exploration,
     ForeignMessage,
+    PackedCandidate,
     Signal,
     SignalKind,
     StoredUsage,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import orjson
@@ -72,6 +72,23 @@ class ForeignMessage(msgspec.Struct, frozen=True, array_like=True):
     fate: Fate
 
 
+class Exploration(msgspec.Struct, frozen=True):
+    """How the last places of a build were drawn (`learning.exploration.draw_slots`).
+
+    Attributes
+    ----------
+    slots, temperature, seed : of the draw.
+    probability : of drawing just these messages, in (0, 1).
+    factors : what the candidates' features are of.
+    """
+
+    slots: int
+    temperature: float
+    seed: int
+    probability: float
+    factors: tuple[str, ...]
+
+
 class UsageRecord(msgspec.Struct, frozen=True):
     """A build as it is recorded.
 
@@ -87,6 +104,7 @@ class UsageRecord(msgspec.Struct, frozen=True):
     tokens : of the payload, all of it.
     token_budget : what it could have been.
     build_us : microseconds the build took.
+    exploration : how places were drawn; None: nothing was left to chance.
     """
 
     context_id: str
@@ -104,25 +122,75 @@ class UsageRecord(msgspec.Struct, frozen=True):
     token_budget: int
     build_us: int
     foreign: tuple[ForeignMessage, ...] = ()
+    exploration: Exploration | None = None
+
+
+class Chances(NamedTuple):
+    """What a draw is known by of each of m candidates.
+
+    Attributes
+    ----------
+    features : float64[m, f]
+    inclusion : float64[m]
+        The probability to be chosen.
+    drawn : bool[m]
+        Whether it was, be it that the budget had no room for it.
+    """
+
+    features: NDArray[np.float64]
+    inclusion: NDArray[np.float64]
+    drawn: NDArray[np.bool_]
 
 
 def pack_candidates(
-    seqs: NDArray[np.int64], scores: NDArray[np.float64], fates: NDArray[np.uint8]
+    seqs: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    fates: NDArray[np.uint8],
+    chances: Chances | None = None,
 ) -> bytes:
-    """M candidates as a JSON object of parallel arrays: arrival numbers, scores to four digits, places in `FATES`."""
-    columns = {
+    """M candidates as a JSON object of parallel arrays: arrival numbers, scores to four digits, places in `FATES`.
+
+    Of a draw features and probabilities are kept to seven digits, as float32 has them: others are computed from them.
+    """
+    columns: dict[str, object] = {
         "seq": seqs.copy(),
         "score": scores.round(4).astype("float32"),
         "fate": fates.copy(),
     }
+    if chances is not None:
+        columns["features"] = chances.features.astype("float32", order="C")
+        columns["inclusion"] = chances.inclusion.astype("float32")
+        columns["drawn"] = chances.drawn.nonzero()[0]
     return orjson.dumps(columns, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def unpack_candidates(packed: bytes) -> list[tuple[int, float, Fate]]:
-    """The arrival number, score and fate of each."""
+class PackedCandidate(NamedTuple):
+    """A candidate of a record by its arrival number. The last three only of a draw (`Chances`)."""
+
+    seq: int
+    score: float
+    fate: Fate
+    features: tuple[float, ...] = ()
+    inclusion: float | None = None
+    drawn: bool = False
+
+
+def unpack_candidates(packed: bytes) -> list[PackedCandidate]:
+    """Those that `pack_candidates` packed."""
     columns = orjson.loads(packed)
     rows = zip(columns["seq"], columns["score"], columns["fate"], strict=True)
-    return [(seq, float(score), FATES[fate]) for seq, score, fate in rows]
+    if "drawn" not in columns:
+        return [PackedCandidate(seq, float(score), FATES[fate]) for seq, score, fate in rows]
+    drawn = set(columns["drawn"])
+    chances = zip(columns["features"], columns["inclusion"], strict=True)
+    return [
+        PackedCandidate(
+            seq, float(score), FATES[fate], tuple(map(float, features)), float(share), place in drawn
+        )
+        for place, ((seq, score, fate), (features, share)) in enumerate(
+            zip(rows, chances, strict=True)
+        )
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,35 @@ class Admin(admin_pb2_grpc.AdminServiceServicer):
         was_set = self.fake.settings.pop(request.channel, None) is not None
         return admin_pb2.DeleteChannelSettingsResponse(was_set=was_set)
 
+    def TuneChannel(self, request, context):
+        self.fake.arrive("TuneChannel", request, context)
+        return admin_pb2.TuneChannelResponse(
+            channel=request.channel,
+            reason=admin_pb2.TUNING_REASON_NO_PROPENSITIES,
+            detail="replay only: no propensities",
+        )
+
+    def ListWeightVersions(self, request, context):
+        self.fake.arrive("ListWeightVersions", request, context)
+        first = int(request.page_token or 0)
+        end = first + (request.limit or 100)
+        found = self.fake.weight_versions.get(request.channel, [])[::-1]
+        return admin_pb2.ListWeightVersionsResponse(
+            versions=found[first:end], next_page_token=str(end) if end < len(found) else ""
+        )
+
+    def RollBackWeights(self, request, context):
+        self.fake.arrive("RollBackWeights", request, context)
+        known = self.fake.weight_versions.setdefault(request.channel, [])
+        new = admin_pb2.WeightVersion(
+            version=len(known) + 1,
+            parent=len(known),
+            reason=admin_pb2.TUNING_REASON_ROLLED_BACK,
+            requested_by=request.requested_by,
+        )
+        known.append(new)
+        return admin_pb2.RollBackWeightsResponse(version=new)
+
     def GetMetrics(self, request, context):
         self.fake.arrive("GetMetrics", request, context)
         names = request.names or ["backscroll_contexts_built_per_hour"]

@@ -283,6 +283,17 @@ def test_exported_builds(client, room):
     assert not request.HasField("since_ms")
 
 
+def test_tuned_weights(client, room):
+    told = client.tune_channel("room", dry_run=True, requested_by="ann")
+    assert told.detail == "replay only: no propensities"
+    asked = room.requests["TuneChannel"][-1] if hasattr(room, "requests") else None
+    assert asked is None or (asked.dry_run, asked.requested_by) == (True, "ann")
+    made = [client.roll_back_weights("room", 0, requested_by="ann").version for _ in range(3)]
+    assert made == [1, 2, 3]
+    listed = [one.version for one in client.list_weight_versions("room", page_size=2)]
+    assert listed == [3, 2, 1]
+
+
 def test_channel_settings(client, room):
     overrides = {"max_context": 5, "weights": {"time_decay": 0.5}}
     stored = client.set_channel_settings(

@@ -64,6 +64,7 @@ SERVICES = [
 # What may not be repeated by itself; `_channel.py` says why.
 NOT_RETRIED = {"Chat", "StreamChat", "ImportMessages", "Erase", "DeletePreference"}
 NOT_RETRIED |= {"DeleteChannelSettings", "DeleteTopicLabels"}
+NOT_RETRIED |= {"TuneChannel", "RollBackWeights"}
 NOT_RETRIED |= {"ImportSession", "DeleteSession", "UpdateSession"}
 
 

@@ -76,6 +76,7 @@ from backscroll._calls.sessions import (
     put_space,
 )
 from backscroll._calls.summaries import compact
+from backscroll._calls.tuning import list_weight_versions, roll_back_weights, tune_channel
 from backscroll._calls.writing import (
     alias_message,
     append,
@@ -140,6 +141,7 @@ __all__ = [
     "list_spaces",
     "list_topic_labels",
     "list_usage_records",
+    "list_weight_versions",
     "modes",
     "near_channels",
     "pin_message",
@@ -151,6 +153,7 @@ __all__ = [
     "record_feedback",
     "remove",
     "resume",
+    "roll_back_weights",
     "room",
     "route",
     "say",
@@ -162,6 +165,7 @@ __all__ = [
     "set_usage_consent",
     "states",
     "stream_chat",
+    "tune_channel",
     "unpin_message",
     "update",
     "upsert_members",

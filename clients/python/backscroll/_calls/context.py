@@ -72,6 +72,7 @@ class PromptOptions(TypedDict, total=False):
     include_pictures: bool
     author_visibility: AuthorVisibilityName | int | None
     allowed_author_ids: Sequence[str]
+    exploration_seed: int | None
 
 
 class ContextOptions(PromptOptions, total=False):
@@ -158,6 +159,7 @@ def build_context(
     viewer_id: str = "",
     author_visibility: AuthorVisibilityName | int | None = None,
     allowed_author_ids: Sequence[str] = (),
+    exploration_seed: int | None = None,
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -251,6 +253,9 @@ def build_context(
     author_visibility, allowed_author_ids
         Whose text is shown: "all", that of an "allowlist", or theirs and what the question replies
         to ("allowlist_quote"). The asker's and `self_ids`' always is. None: the session's, else all.
+    exploration_seed
+        What a draw of the last places goes by, such as `exploration.seed` of an earlier context, which it
+        draws again. None: policy, channel, day and trigger message make one.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -322,6 +327,7 @@ def build_context(
         viewer_id=viewer_id,
         author_visibility=author_visibility,
         allowed_author_ids=allowed_author_ids,
+        exploration_seed=exploration_seed,
     )
     response: context_pb2.BuildContextResponse = yield Call("BuildContext", request, timeout_s)
     return Context.of(response, request)

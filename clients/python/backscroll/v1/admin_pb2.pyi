@@ -25,6 +25,23 @@ class MetricKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     METRIC_KIND_GAUGE: _ClassVar[MetricKind]
     METRIC_KIND_HISTOGRAM: _ClassVar[MetricKind]
     METRIC_KIND_SUMMARY: _ClassVar[MetricKind]
+
+class TuningReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TUNING_REASON_UNSPECIFIED: _ClassVar[TuningReason]
+    TUNING_REASON_ADOPTED: _ClassVar[TuningReason]
+    TUNING_REASON_NO_PROPENSITIES: _ClassVar[TuningReason]
+    TUNING_REASON_TOO_FEW_DECISIONS: _ClassVar[TuningReason]
+    TUNING_REASON_WEIGHT_CONCENTRATED: _ClassVar[TuningReason]
+    TUNING_REASON_NOTHING_PROPOSED: _ClassVar[TuningReason]
+    TUNING_REASON_GUARD_WORSE: _ClassVar[TuningReason]
+    TUNING_REASON_GUARD_UNKNOWN: _ClassVar[TuningReason]
+    TUNING_REASON_ESTIMATES_DISAGREE: _ClassVar[TuningReason]
+    TUNING_REASON_NOT_PROVEN: _ClassVar[TuningReason]
+    TUNING_REASON_KEPT: _ClassVar[TuningReason]
+    TUNING_REASON_ROLLED_BACK: _ClassVar[TuningReason]
+    TUNING_REASON_SET_BY_HAND: _ClassVar[TuningReason]
+    TUNING_REASON_NOT_WEIGHTED: _ClassVar[TuningReason]
 REDACTION_KIND_UNSPECIFIED: RedactionKind
 REDACTION_KIND_EMAIL: RedactionKind
 REDACTION_KIND_PHONE: RedactionKind
@@ -36,6 +53,20 @@ METRIC_KIND_COUNTER: MetricKind
 METRIC_KIND_GAUGE: MetricKind
 METRIC_KIND_HISTOGRAM: MetricKind
 METRIC_KIND_SUMMARY: MetricKind
+TUNING_REASON_UNSPECIFIED: TuningReason
+TUNING_REASON_ADOPTED: TuningReason
+TUNING_REASON_NO_PROPENSITIES: TuningReason
+TUNING_REASON_TOO_FEW_DECISIONS: TuningReason
+TUNING_REASON_WEIGHT_CONCENTRATED: TuningReason
+TUNING_REASON_NOTHING_PROPOSED: TuningReason
+TUNING_REASON_GUARD_WORSE: TuningReason
+TUNING_REASON_GUARD_UNKNOWN: TuningReason
+TUNING_REASON_ESTIMATES_DISAGREE: TuningReason
+TUNING_REASON_NOT_PROVEN: TuningReason
+TUNING_REASON_KEPT: TuningReason
+TUNING_REASON_ROLLED_BACK: TuningReason
+TUNING_REASON_SET_BY_HAND: TuningReason
+TUNING_REASON_NOT_WEIGHTED: TuningReason
 
 class ChannelSettings(_message.Message):
     __slots__ = ("channel", "profile", "overrides", "collect_usage", "updated_at_ms", "redaction")
@@ -112,7 +143,7 @@ class DeleteChannelSettingsResponse(_message.Message):
     def __init__(self, was_set: bool = ...) -> None: ...
 
 class UsageRecord(_message.Message):
-    __slots__ = ("context_id", "channel", "user_id", "trigger_message_id", "context_message_ids", "reply_message_id", "llm_response", "user_feedback", "success_indicator", "candidates", "signals", "created_at_ms", "asked_at_ms", "profile", "policy_id", "rung", "degradations", "token_count", "token_budget", "build_microseconds")
+    __slots__ = ("context_id", "channel", "user_id", "trigger_message_id", "context_message_ids", "reply_message_id", "llm_response", "user_feedback", "success_indicator", "candidates", "signals", "created_at_ms", "asked_at_ms", "profile", "policy_id", "rung", "degradations", "token_count", "token_budget", "build_microseconds", "exploration", "factors")
     CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -133,6 +164,8 @@ class UsageRecord(_message.Message):
     TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
     TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
     BUILD_MICROSECONDS_FIELD_NUMBER: _ClassVar[int]
+    EXPLORATION_FIELD_NUMBER: _ClassVar[int]
+    FACTORS_FIELD_NUMBER: _ClassVar[int]
     context_id: str
     channel: str
     user_id: str
@@ -153,19 +186,27 @@ class UsageRecord(_message.Message):
     token_count: int
     token_budget: int
     build_microseconds: int
-    def __init__(self, context_id: _Optional[str] = ..., channel: _Optional[str] = ..., user_id: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., context_message_ids: _Optional[_Iterable[str]] = ..., reply_message_id: _Optional[str] = ..., llm_response: _Optional[str] = ..., user_feedback: _Optional[str] = ..., success_indicator: _Optional[float] = ..., candidates: _Optional[_Iterable[_Union[RecordedCandidate, _Mapping]]] = ..., signals: _Optional[_Iterable[_Union[_feedback_pb2.Signal, _Mapping]]] = ..., created_at_ms: _Optional[int] = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., policy_id: _Optional[str] = ..., rung: _Optional[_Union[_context_pb2.Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[_context_pb2.Degradation, _Mapping]]] = ..., token_count: _Optional[int] = ..., token_budget: _Optional[int] = ..., build_microseconds: _Optional[int] = ...) -> None: ...
+    exploration: _context_pb2.Exploration
+    factors: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, context_id: _Optional[str] = ..., channel: _Optional[str] = ..., user_id: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., context_message_ids: _Optional[_Iterable[str]] = ..., reply_message_id: _Optional[str] = ..., llm_response: _Optional[str] = ..., user_feedback: _Optional[str] = ..., success_indicator: _Optional[float] = ..., candidates: _Optional[_Iterable[_Union[RecordedCandidate, _Mapping]]] = ..., signals: _Optional[_Iterable[_Union[_feedback_pb2.Signal, _Mapping]]] = ..., created_at_ms: _Optional[int] = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., policy_id: _Optional[str] = ..., rung: _Optional[_Union[_context_pb2.Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[_context_pb2.Degradation, _Mapping]]] = ..., token_count: _Optional[int] = ..., token_budget: _Optional[int] = ..., build_microseconds: _Optional[int] = ..., exploration: _Optional[_Union[_context_pb2.Exploration, _Mapping]] = ..., factors: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RecordedCandidate(_message.Message):
-    __slots__ = ("message_id", "channel", "score", "fate")
+    __slots__ = ("message_id", "channel", "score", "fate", "features", "inclusion_probability", "drawn")
     MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     FATE_FIELD_NUMBER: _ClassVar[int]
+    FEATURES_FIELD_NUMBER: _ClassVar[int]
+    INCLUSION_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    DRAWN_FIELD_NUMBER: _ClassVar[int]
     message_id: str
     channel: str
     score: float
     fate: _context_pb2.Fate
-    def __init__(self, message_id: _Optional[str] = ..., channel: _Optional[str] = ..., score: _Optional[float] = ..., fate: _Optional[_Union[_context_pb2.Fate, str]] = ...) -> None: ...
+    features: _containers.RepeatedScalarFieldContainer[float]
+    inclusion_probability: float
+    drawn: bool
+    def __init__(self, message_id: _Optional[str] = ..., channel: _Optional[str] = ..., score: _Optional[float] = ..., fate: _Optional[_Union[_context_pb2.Fate, str]] = ..., features: _Optional[_Iterable[float]] = ..., inclusion_probability: _Optional[float] = ..., drawn: bool = ...) -> None: ...
 
 class GetUsageRecordRequest(_message.Message):
     __slots__ = ("context_id",)
@@ -289,3 +330,137 @@ class MetricMinute(_message.Message):
     began_at_ms: int
     samples: _containers.RepeatedCompositeFieldContainer[MetricSample]
     def __init__(self, began_at_ms: _Optional[int] = ..., samples: _Optional[_Iterable[_Union[MetricSample, _Mapping]]] = ...) -> None: ...
+
+class TuneChannelRequest(_message.Message):
+    __slots__ = ("channel", "dry_run", "requested_by")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    REQUESTED_BY_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    dry_run: bool
+    requested_by: str
+    def __init__(self, channel: _Optional[str] = ..., dry_run: bool = ..., requested_by: _Optional[str] = ...) -> None: ...
+
+class GainEstimate(_message.Message):
+    __slots__ = ("value", "lower", "upper")
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    LOWER_FIELD_NUMBER: _ClassVar[int]
+    UPPER_FIELD_NUMBER: _ClassVar[int]
+    value: float
+    lower: float
+    upper: float
+    def __init__(self, value: _Optional[float] = ..., lower: _Optional[float] = ..., upper: _Optional[float] = ...) -> None: ...
+
+class TuningEvidence(_message.Message):
+    __slots__ = ("direct", "snips", "doubly_robust", "decisions", "effective_decisions", "largest_share", "guards")
+    DIRECT_FIELD_NUMBER: _ClassVar[int]
+    SNIPS_FIELD_NUMBER: _ClassVar[int]
+    DOUBLY_ROBUST_FIELD_NUMBER: _ClassVar[int]
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    EFFECTIVE_DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    LARGEST_SHARE_FIELD_NUMBER: _ClassVar[int]
+    GUARDS_FIELD_NUMBER: _ClassVar[int]
+    direct: GainEstimate
+    snips: GainEstimate
+    doubly_robust: GainEstimate
+    decisions: int
+    effective_decisions: float
+    largest_share: float
+    guards: _containers.RepeatedCompositeFieldContainer[TuningGuard]
+    def __init__(self, direct: _Optional[_Union[GainEstimate, _Mapping]] = ..., snips: _Optional[_Union[GainEstimate, _Mapping]] = ..., doubly_robust: _Optional[_Union[GainEstimate, _Mapping]] = ..., decisions: _Optional[int] = ..., effective_decisions: _Optional[float] = ..., largest_share: _Optional[float] = ..., guards: _Optional[_Iterable[_Union[TuningGuard, _Mapping]]] = ...) -> None: ...
+
+class TuningGuard(_message.Message):
+    __slots__ = ("name", "incumbent", "candidate", "most")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    INCUMBENT_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATE_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    incumbent: float
+    candidate: float
+    most: float
+    def __init__(self, name: _Optional[str] = ..., incumbent: _Optional[float] = ..., candidate: _Optional[float] = ..., most: _Optional[float] = ...) -> None: ...
+
+class TuneChannelResponse(_message.Message):
+    __slots__ = ("channel", "profile", "reason", "detail", "changed", "version", "factors", "current_weights", "proposed_weights", "evidence", "recorded_builds", "rated_builds")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    FACTORS_FIELD_NUMBER: _ClassVar[int]
+    CURRENT_WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    PROPOSED_WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    RECORDED_BUILDS_FIELD_NUMBER: _ClassVar[int]
+    RATED_BUILDS_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    profile: str
+    reason: TuningReason
+    detail: str
+    changed: bool
+    version: int
+    factors: _containers.RepeatedScalarFieldContainer[str]
+    current_weights: _containers.RepeatedScalarFieldContainer[float]
+    proposed_weights: _containers.RepeatedScalarFieldContainer[float]
+    evidence: TuningEvidence
+    recorded_builds: int
+    rated_builds: int
+    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., reason: _Optional[_Union[TuningReason, str]] = ..., detail: _Optional[str] = ..., changed: bool = ..., version: _Optional[int] = ..., factors: _Optional[_Iterable[str]] = ..., current_weights: _Optional[_Iterable[float]] = ..., proposed_weights: _Optional[_Iterable[float]] = ..., evidence: _Optional[_Union[TuningEvidence, _Mapping]] = ..., recorded_builds: _Optional[int] = ..., rated_builds: _Optional[int] = ...) -> None: ...
+
+class WeightVersion(_message.Message):
+    __slots__ = ("version", "parent", "factors", "weights", "reason", "detail", "requested_by", "created_at_ms", "evidence")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    FACTORS_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    REQUESTED_BY_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    parent: int
+    factors: _containers.RepeatedScalarFieldContainer[str]
+    weights: _containers.RepeatedScalarFieldContainer[float]
+    reason: TuningReason
+    detail: str
+    requested_by: str
+    created_at_ms: int
+    evidence: TuningEvidence
+    def __init__(self, version: _Optional[int] = ..., parent: _Optional[int] = ..., factors: _Optional[_Iterable[str]] = ..., weights: _Optional[_Iterable[float]] = ..., reason: _Optional[_Union[TuningReason, str]] = ..., detail: _Optional[str] = ..., requested_by: _Optional[str] = ..., created_at_ms: _Optional[int] = ..., evidence: _Optional[_Union[TuningEvidence, _Mapping]] = ...) -> None: ...
+
+class ListWeightVersionsRequest(_message.Message):
+    __slots__ = ("channel", "limit", "page_token")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    limit: int
+    page_token: str
+    def __init__(self, channel: _Optional[str] = ..., limit: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListWeightVersionsResponse(_message.Message):
+    __slots__ = ("versions", "next_page_token")
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    versions: _containers.RepeatedCompositeFieldContainer[WeightVersion]
+    next_page_token: str
+    def __init__(self, versions: _Optional[_Iterable[_Union[WeightVersion, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class RollBackWeightsRequest(_message.Message):
+    __slots__ = ("channel", "version", "requested_by")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    REQUESTED_BY_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    version: int
+    requested_by: str
+    def __init__(self, channel: _Optional[str] = ..., version: _Optional[int] = ..., requested_by: _Optional[str] = ...) -> None: ...
+
+class RollBackWeightsResponse(_message.Message):
+    __slots__ = ("version",)
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    version: WeightVersion
+    def __init__(self, version: _Optional[_Union[WeightVersion, _Mapping]] = ...) -> None: ...

@@ -70,6 +70,21 @@ class AdminServiceStub(object):
                 request_serializer=backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsRequest.SerializeToString,
                 response_deserializer=backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsResponse.FromString,
                 _registered_method=True)
+        self.TuneChannel = channel.unary_unary(
+                '/backscroll.v1.AdminService/TuneChannel',
+                request_serializer=backscroll_dot_v1_dot_admin__pb2.TuneChannelRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_admin__pb2.TuneChannelResponse.FromString,
+                _registered_method=True)
+        self.ListWeightVersions = channel.unary_unary(
+                '/backscroll.v1.AdminService/ListWeightVersions',
+                request_serializer=backscroll_dot_v1_dot_admin__pb2.ListWeightVersionsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_admin__pb2.ListWeightVersionsResponse.FromString,
+                _registered_method=True)
+        self.RollBackWeights = channel.unary_unary(
+                '/backscroll.v1.AdminService/RollBackWeights',
+                request_serializer=backscroll_dot_v1_dot_admin__pb2.RollBackWeightsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_admin__pb2.RollBackWeightsResponse.FromString,
+                _registered_method=True)
         self.GetMetrics = channel.unary_unary(
                 '/backscroll.v1.AdminService/GetMetrics',
                 request_serializer=backscroll_dot_v1_dot_admin__pb2.GetMetricsRequest.SerializeToString,
@@ -135,6 +150,30 @@ class AdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def TuneChannel(self, request, context):
+        """TuneChannel looks at the recorded builds of a channel that people gave feedback on, proposes better weights, and adopts
+        them where every rule permits it. Weights adopted last are judged first, and taken back where the gain is not there.
+        It may take seconds. Fails with MISSING_FIELD.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListWeightVersions(self, request, context):
+        """ListWeightVersions pages through the weights a channel had by tuning, the newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RollBackWeights(self, request, context):
+        """RollBackWeights takes adopted weights back: those of an earlier version hold from now on, as a new version. Fails with
+        MISSING_FIELD, INVALID_FIELD where there is no such version.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetMetrics(self, request, context):
         """GetMetrics tells what a scrape would: how long builds take, what they save, how they end. The numbers are those of
         the whole server, so where it has several tenants nobody may read them here. Fails with NOT_ALLOWED.
@@ -180,6 +219,21 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.DeleteChannelSettings,
                     request_deserializer=backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsRequest.FromString,
                     response_serializer=backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsResponse.SerializeToString,
+            ),
+            'TuneChannel': grpc.unary_unary_rpc_method_handler(
+                    servicer.TuneChannel,
+                    request_deserializer=backscroll_dot_v1_dot_admin__pb2.TuneChannelRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_admin__pb2.TuneChannelResponse.SerializeToString,
+            ),
+            'ListWeightVersions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListWeightVersions,
+                    request_deserializer=backscroll_dot_v1_dot_admin__pb2.ListWeightVersionsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_admin__pb2.ListWeightVersionsResponse.SerializeToString,
+            ),
+            'RollBackWeights': grpc.unary_unary_rpc_method_handler(
+                    servicer.RollBackWeights,
+                    request_deserializer=backscroll_dot_v1_dot_admin__pb2.RollBackWeightsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_admin__pb2.RollBackWeightsResponse.SerializeToString,
             ),
             'GetMetrics': grpc.unary_unary_rpc_method_handler(
                     servicer.GetMetrics,
@@ -377,6 +431,87 @@ class AdminService(object):
             '/backscroll.v1.AdminService/DeleteChannelSettings',
             backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsRequest.SerializeToString,
             backscroll_dot_v1_dot_admin__pb2.DeleteChannelSettingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TuneChannel(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/TuneChannel',
+            backscroll_dot_v1_dot_admin__pb2.TuneChannelRequest.SerializeToString,
+            backscroll_dot_v1_dot_admin__pb2.TuneChannelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListWeightVersions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/ListWeightVersions',
+            backscroll_dot_v1_dot_admin__pb2.ListWeightVersionsRequest.SerializeToString,
+            backscroll_dot_v1_dot_admin__pb2.ListWeightVersionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RollBackWeights(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/RollBackWeights',
+            backscroll_dot_v1_dot_admin__pb2.RollBackWeightsRequest.SerializeToString,
+            backscroll_dot_v1_dot_admin__pb2.RollBackWeightsResponse.FromString,
             options,
             channel_credentials,
             insecure,

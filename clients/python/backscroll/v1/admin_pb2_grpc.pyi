@@ -56,6 +56,17 @@ class AdminServiceStub:
     """ListChannelSettings pages through the channels for which something is set, what was set last first."""
     DeleteChannelSettings: _grpc.UnaryUnaryMultiCallable[_admin_pb2.DeleteChannelSettingsRequest, _admin_pb2.DeleteChannelSettingsResponse]
     """DeleteChannelSettings leaves a channel to the server's settings; where nothing is set is no error."""
+    TuneChannel: _grpc.UnaryUnaryMultiCallable[_admin_pb2.TuneChannelRequest, _admin_pb2.TuneChannelResponse]
+    """TuneChannel looks at the recorded builds of a channel that people gave feedback on, proposes better weights, and adopts
+    them where every rule permits it. Weights adopted last are judged first, and taken back where the gain is not there.
+    It may take seconds. Fails with MISSING_FIELD.
+    """
+    ListWeightVersions: _grpc.UnaryUnaryMultiCallable[_admin_pb2.ListWeightVersionsRequest, _admin_pb2.ListWeightVersionsResponse]
+    """ListWeightVersions pages through the weights a channel had by tuning, the newest first."""
+    RollBackWeights: _grpc.UnaryUnaryMultiCallable[_admin_pb2.RollBackWeightsRequest, _admin_pb2.RollBackWeightsResponse]
+    """RollBackWeights takes adopted weights back: those of an earlier version hold from now on, as a new version. Fails with
+    MISSING_FIELD, INVALID_FIELD where there is no such version.
+    """
     GetMetrics: _grpc.UnaryUnaryMultiCallable[_admin_pb2.GetMetricsRequest, _admin_pb2.GetMetricsResponse]
     """GetMetrics tells what a scrape would: how long builds take, what they save, how they end. The numbers are those of
     the whole server, so where it has several tenants nobody may read them here. Fails with NOT_ALLOWED.
@@ -89,6 +100,17 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """ListChannelSettings pages through the channels for which something is set, what was set last first."""
     DeleteChannelSettings: _aio.UnaryUnaryMultiCallable[_admin_pb2.DeleteChannelSettingsRequest, _admin_pb2.DeleteChannelSettingsResponse]  # type: ignore[assignment]
     """DeleteChannelSettings leaves a channel to the server's settings; where nothing is set is no error."""
+    TuneChannel: _aio.UnaryUnaryMultiCallable[_admin_pb2.TuneChannelRequest, _admin_pb2.TuneChannelResponse]  # type: ignore[assignment]
+    """TuneChannel looks at the recorded builds of a channel that people gave feedback on, proposes better weights, and adopts
+    them where every rule permits it. Weights adopted last are judged first, and taken back where the gain is not there.
+    It may take seconds. Fails with MISSING_FIELD.
+    """
+    ListWeightVersions: _aio.UnaryUnaryMultiCallable[_admin_pb2.ListWeightVersionsRequest, _admin_pb2.ListWeightVersionsResponse]  # type: ignore[assignment]
+    """ListWeightVersions pages through the weights a channel had by tuning, the newest first."""
+    RollBackWeights: _aio.UnaryUnaryMultiCallable[_admin_pb2.RollBackWeightsRequest, _admin_pb2.RollBackWeightsResponse]  # type: ignore[assignment]
+    """RollBackWeights takes adopted weights back: those of an earlier version hold from now on, as a new version. Fails with
+    MISSING_FIELD, INVALID_FIELD where there is no such version.
+    """
     GetMetrics: _aio.UnaryUnaryMultiCallable[_admin_pb2.GetMetricsRequest, _admin_pb2.GetMetricsResponse]  # type: ignore[assignment]
     """GetMetrics tells what a scrape would: how long builds take, what they save, how they end. The numbers are those of
     the whole server, so where it has several tenants nobody may read them here. Fails with NOT_ALLOWED.
@@ -161,6 +183,35 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_pb2.DeleteChannelSettingsResponse, _abc.Awaitable[_admin_pb2.DeleteChannelSettingsResponse]]:
         """DeleteChannelSettings leaves a channel to the server's settings; where nothing is set is no error."""
+
+    @_abc_1.abstractmethod
+    def TuneChannel(
+        self,
+        request: _admin_pb2.TuneChannelRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_pb2.TuneChannelResponse, _abc.Awaitable[_admin_pb2.TuneChannelResponse]]:
+        """TuneChannel looks at the recorded builds of a channel that people gave feedback on, proposes better weights, and adopts
+        them where every rule permits it. Weights adopted last are judged first, and taken back where the gain is not there.
+        It may take seconds. Fails with MISSING_FIELD.
+        """
+
+    @_abc_1.abstractmethod
+    def ListWeightVersions(
+        self,
+        request: _admin_pb2.ListWeightVersionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_pb2.ListWeightVersionsResponse, _abc.Awaitable[_admin_pb2.ListWeightVersionsResponse]]:
+        """ListWeightVersions pages through the weights a channel had by tuning, the newest first."""
+
+    @_abc_1.abstractmethod
+    def RollBackWeights(
+        self,
+        request: _admin_pb2.RollBackWeightsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_pb2.RollBackWeightsResponse, _abc.Awaitable[_admin_pb2.RollBackWeightsResponse]]:
+        """RollBackWeights takes adopted weights back: those of an earlier version hold from now on, as a new version. Fails with
+        MISSING_FIELD, INVALID_FIELD where there is no such version.
+        """
 
     @_abc_1.abstractmethod
     def GetMetrics(

@@ -268,7 +268,7 @@ SUMMARY_KIND_MODEL: SummaryKind
 SUMMARY_KIND_KEY_LINES: SummaryKind
 
 class Overrides(_message.Message):
-    __slots__ = ("use_intelligent_context", "max_context", "time_window_hours", "relevance_threshold", "sources", "max_chars_per_message", "recent_limit", "recent_floor", "decay_per_hour", "recency_half_life_minutes", "weights")
+    __slots__ = ("use_intelligent_context", "max_context", "time_window_hours", "relevance_threshold", "sources", "max_chars_per_message", "recent_limit", "recent_floor", "decay_per_hour", "recency_half_life_minutes", "weights", "exploration_slots", "exploration_temperature")
     USE_INTELLIGENT_CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MAX_CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TIME_WINDOW_HOURS_FIELD_NUMBER: _ClassVar[int]
@@ -280,6 +280,8 @@ class Overrides(_message.Message):
     DECAY_PER_HOUR_FIELD_NUMBER: _ClassVar[int]
     RECENCY_HALF_LIFE_MINUTES_FIELD_NUMBER: _ClassVar[int]
     WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    EXPLORATION_SLOTS_FIELD_NUMBER: _ClassVar[int]
+    EXPLORATION_TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
     use_intelligent_context: bool
     max_context: int
     time_window_hours: int
@@ -291,7 +293,21 @@ class Overrides(_message.Message):
     decay_per_hour: float
     recency_half_life_minutes: float
     weights: ScoreWeights
-    def __init__(self, use_intelligent_context: bool = ..., max_context: _Optional[int] = ..., time_window_hours: _Optional[int] = ..., relevance_threshold: _Optional[float] = ..., sources: _Optional[_Iterable[str]] = ..., max_chars_per_message: _Optional[int] = ..., recent_limit: _Optional[int] = ..., recent_floor: _Optional[int] = ..., decay_per_hour: _Optional[float] = ..., recency_half_life_minutes: _Optional[float] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ...) -> None: ...
+    exploration_slots: int
+    exploration_temperature: float
+    def __init__(self, use_intelligent_context: bool = ..., max_context: _Optional[int] = ..., time_window_hours: _Optional[int] = ..., relevance_threshold: _Optional[float] = ..., sources: _Optional[_Iterable[str]] = ..., max_chars_per_message: _Optional[int] = ..., recent_limit: _Optional[int] = ..., recent_floor: _Optional[int] = ..., decay_per_hour: _Optional[float] = ..., recency_half_life_minutes: _Optional[float] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., exploration_slots: _Optional[int] = ..., exploration_temperature: _Optional[float] = ...) -> None: ...
+
+class Exploration(_message.Message):
+    __slots__ = ("slots", "temperature", "seed", "probability")
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    slots: int
+    temperature: float
+    seed: int
+    probability: float
+    def __init__(self, slots: _Optional[int] = ..., temperature: _Optional[float] = ..., seed: _Optional[int] = ..., probability: _Optional[float] = ...) -> None: ...
 
 class ScoreWeights(_message.Message):
     __slots__ = ("reply_chain", "user_continuity", "time_decay", "mention_relation", "keyword_overlap")
@@ -325,7 +341,7 @@ class SystemPrompt(_message.Message):
     def __init__(self, text: _Optional[str] = ..., is_template: bool = ..., parameters: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class BuildContextRequest(_message.Message):
-    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language", "provider", "without_summary", "tool_outputs", "tool_output_chars", "cache_marks", "pictures", "include_pictures", "viewer_id", "author_visibility", "allowed_author_ids")
+    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language", "provider", "without_summary", "tool_outputs", "tool_output_chars", "cache_marks", "pictures", "include_pictures", "viewer_id", "author_visibility", "allowed_author_ids", "exploration_seed")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     ASKER_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
@@ -370,6 +386,7 @@ class BuildContextRequest(_message.Message):
     VIEWER_ID_FIELD_NUMBER: _ClassVar[int]
     AUTHOR_VISIBILITY_FIELD_NUMBER: _ClassVar[int]
     ALLOWED_AUTHOR_IDS_FIELD_NUMBER: _ClassVar[int]
+    EXPLORATION_SEED_FIELD_NUMBER: _ClassVar[int]
     channel: str
     asker: _message_pb2.Author
     question: str
@@ -414,7 +431,8 @@ class BuildContextRequest(_message.Message):
     viewer_id: str
     author_visibility: AuthorVisibility
     allowed_author_ids: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ..., provider: _Optional[str] = ..., without_summary: bool = ..., tool_outputs: _Optional[_Union[ToolOutputs, str]] = ..., tool_output_chars: _Optional[int] = ..., cache_marks: bool = ..., pictures: _Optional[_Iterable[_Union[_message_pb2.MediaPart, _Mapping]]] = ..., include_pictures: bool = ..., viewer_id: _Optional[str] = ..., author_visibility: _Optional[_Union[AuthorVisibility, str]] = ..., allowed_author_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+    exploration_seed: int
+    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ..., provider: _Optional[str] = ..., without_summary: bool = ..., tool_outputs: _Optional[_Union[ToolOutputs, str]] = ..., tool_output_chars: _Optional[int] = ..., cache_marks: bool = ..., pictures: _Optional[_Iterable[_Union[_message_pb2.MediaPart, _Mapping]]] = ..., include_pictures: bool = ..., viewer_id: _Optional[str] = ..., author_visibility: _Optional[_Union[AuthorVisibility, str]] = ..., allowed_author_ids: _Optional[_Iterable[str]] = ..., exploration_seed: _Optional[int] = ...) -> None: ...
 
 class Item(_message.Message):
     __slots__ = ("message", "role", "rank", "score", "sources", "own_sources", "category", "token_count", "truncated", "channel", "visible_by")
@@ -589,7 +607,7 @@ class Diagnostics(_message.Message):
     def __init__(self, stage_microseconds: _Optional[_Mapping[str, int]] = ..., cache_hit: bool = ..., channel_generation: _Optional[int] = ..., exhaustive_search: bool = ..., candidate_count: _Optional[int] = ..., server_version: _Optional[str] = ..., prefix_change: _Optional[_Union[PrefixChange, str]] = ...) -> None: ...
 
 class BuildContextResponse(_message.Message):
-    __slots__ = ("context_id", "channel_known", "asked_at_ms", "profile", "items", "messages", "payloads", "text", "tokens", "stable_prefix_tokens", "rung", "degradations", "trigger", "addressed", "question_type", "summary", "events", "explanation", "diagnostics", "speaker_style", "layout", "channel", "stable_prefix_messages")
+    __slots__ = ("context_id", "channel_known", "asked_at_ms", "profile", "items", "messages", "payloads", "text", "tokens", "stable_prefix_tokens", "rung", "degradations", "trigger", "addressed", "question_type", "summary", "events", "explanation", "diagnostics", "speaker_style", "layout", "channel", "stable_prefix_messages", "exploration")
     CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_KNOWN_FIELD_NUMBER: _ClassVar[int]
     ASKED_AT_MS_FIELD_NUMBER: _ClassVar[int]
@@ -613,6 +631,7 @@ class BuildContextResponse(_message.Message):
     LAYOUT_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     STABLE_PREFIX_MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    EXPLORATION_FIELD_NUMBER: _ClassVar[int]
     context_id: str
     channel_known: bool
     asked_at_ms: int
@@ -636,7 +655,8 @@ class BuildContextResponse(_message.Message):
     layout: Layout
     channel: str
     stable_prefix_messages: int
-    def __init__(self, context_id: _Optional[str] = ..., channel_known: bool = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., messages: _Optional[_Iterable[_Union[RenderedMessage, _Mapping]]] = ..., payloads: _Optional[_Iterable[_Union[Payload, _Mapping]]] = ..., text: _Optional[str] = ..., tokens: _Optional[_Union[TokenCounts, _Mapping]] = ..., stable_prefix_tokens: _Optional[int] = ..., rung: _Optional[_Union[Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., trigger: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., addressed: bool = ..., question_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., summary: _Optional[str] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., diagnostics: _Optional[_Union[Diagnostics, _Mapping]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., layout: _Optional[_Union[Layout, str]] = ..., channel: _Optional[str] = ..., stable_prefix_messages: _Optional[int] = ...) -> None: ...
+    exploration: Exploration
+    def __init__(self, context_id: _Optional[str] = ..., channel_known: bool = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., messages: _Optional[_Iterable[_Union[RenderedMessage, _Mapping]]] = ..., payloads: _Optional[_Iterable[_Union[Payload, _Mapping]]] = ..., text: _Optional[str] = ..., tokens: _Optional[_Union[TokenCounts, _Mapping]] = ..., stable_prefix_tokens: _Optional[int] = ..., rung: _Optional[_Union[Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., trigger: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., addressed: bool = ..., question_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., summary: _Optional[str] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., diagnostics: _Optional[_Union[Diagnostics, _Mapping]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., layout: _Optional[_Union[Layout, str]] = ..., channel: _Optional[str] = ..., stable_prefix_messages: _Optional[int] = ..., exploration: _Optional[_Union[Exploration, _Mapping]] = ...) -> None: ...
 
 class ModelCall(_message.Message):
     __slots__ = ("temperature", "max_tool_iterations", "enable_tools", "max_output_tokens", "extra_body_json", "model_api")

@@ -16,6 +16,7 @@ from backscroll_scoring import Pieces
 from backscroll_sidecar.context.model import (
     BuiltContext,
     Diagnostics,
+    Draw,
     Explanation,
 )
 from backscroll_sidecar.context.visibility import RULE_SHIFT, VisibilityRule
@@ -44,6 +45,7 @@ from backscroll_sidecar.edge.convert.wire import (
     without,
 )
 from backscroll_sidecar.lines.rendering import RenderedLine
+from backscroll_sidecar.ports import Exploration
 
 _TRIGGER = tag(pb.BuildContextResponse, "trigger", LENGTH)
 _ITEMS = tag(pb.BuildContextResponse, "items", LENGTH)
@@ -211,12 +213,21 @@ def _settled(
 
 def _seldom(built: BuiltContext) -> pb.BuildContextResponse:
     """What most answers have not."""
-    if not (built.degradations or built.events or built.summary is not None):
+    is_told = built.degradations or built.events or built.summary is not None
+    if not (is_told or built.draw is not None):
         return pb.BuildContextResponse()
     return pb.BuildContextResponse(
         degradations=map(_degradation, built.degradations),
         summary=built.summary,
         events=map(recorded_event, built.events),
+        exploration=None if built.draw is None else exploration_to_proto(built.draw),
+    )
+
+
+def exploration_to_proto(one: Draw | Exploration) -> pb.Exploration:
+    """How places were drawn, as callers read it."""
+    return pb.Exploration(
+        slots=one.slots, temperature=one.temperature, seed=one.seed, probability=one.probability
     )
 
 

@@ -53,6 +53,7 @@ from backscroll_sidecar.edge.convert.messages import (
     checked_reply,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.learning.plackett_luce import MOST_SLOTS
 from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.texts import Language, LanguageTag
 
@@ -313,6 +314,8 @@ _OVERRIDE_READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "decay_per_hour": _real(0, 100),
     "recency_half_life_minutes": _real(0.1, 525_600),
     "weights": _weights,
+    "exploration_slots": _number(0, MOST_SLOTS),
+    "exploration_temperature": _real(0.001, 10),
 }
 _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "channel": check_id,
@@ -353,6 +356,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "without_summary": _as_sent,
     "tool_outputs": _word(TOOL_OUTPUTS_WORDS),
     "tool_output_chars": _number(16, 65_536),
+    "exploration_seed": _number(0, 2**63 - 1),
     "cache_marks": _as_sent,
     "pictures": _pictures,
     "include_pictures": _as_sent,

@@ -59,6 +59,7 @@ LimitedRequest = (
     | admin_pb2.ListUsageRecordsRequest
     | admin_pb2.ListChannelSettingsRequest
     | learning_pb2.ListTopicLabelsRequest
+    | admin_pb2.ListWeightVersionsRequest
     | session_pb2.ListSpacesRequest
     | session_pb2.ListSessionsRequest
     | session_pb2.ListStatesRequest

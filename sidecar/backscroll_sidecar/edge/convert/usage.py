@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backscroll.v1 import admin_pb2, context_pb2, feedback_pb2
+from backscroll_sidecar.edge.convert.built import exploration_to_proto
 from backscroll_sidecar.edge.convert.fields import (
     FATE_NUMBERS,
     RUNG_NUMBERS,
@@ -73,12 +74,18 @@ def usage_to_proto(one: Usage) -> admin_pb2.UsageRecord:
         token_budget=record.token_budget,
         build_microseconds=record.build_us,
     )
+    if record.exploration is not None:
+        told.exploration.CopyFrom(exploration_to_proto(record.exploration))
+        told.factors.extend(record.exploration.factors)
     for message in one.candidates:
         told.candidates.add(
             message_id=message.message_id,
             channel=message.channel,
             score=message.score,
             fate=FATE_NUMBERS[message.fate],
+            features=message.features,
+            inclusion_probability=message.inclusion,
+            drawn=message.drawn,
         )
     return told
 

@@ -15,15 +15,28 @@ from backscroll_sidecar.edge.convert.channel_settings import (
     settings_from_proto,
     settings_to_proto,
 )
-from backscroll_sidecar.edge.convert.fields import check_count, check_id, check_range, required_id
+from backscroll_sidecar.edge.convert.fields import (
+    check_count,
+    check_id,
+    check_range,
+    check_text,
+    required_id,
+)
 from backscroll_sidecar.edge.convert.history import limit_of
 from backscroll_sidecar.edge.convert.metrics import metrics_response
 from backscroll_sidecar.edge.convert.pages import page_name, page_position, page_token
+from backscroll_sidecar.edge.convert.tuning import report_to_proto, version_to_proto
 from backscroll_sidecar.edge.convert.usage import usage_query, usage_to_proto
-from backscroll_sidecar.edge.limits import MAX_ANSWER_BYTES, MAX_EVENT_TYPES, MAX_METRIC_NAMES
+from backscroll_sidecar.edge.limits import (
+    MAX_ANSWER_BYTES,
+    MAX_EVENT_TYPES,
+    MAX_METRIC_NAMES,
+    MAX_REQUESTED_BY_BYTES,
+)
 from backscroll_sidecar.errors import NotAllowed
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
+from backscroll_sidecar.learning.tuner import Tuner
 from backscroll_sidecar.learning.usage import UsageReads
 from backscroll_sidecar.ports import EventQuery, RecordedEvent
 from backscroll_sidecar.telemetry.metrics import Metrics
@@ -44,6 +57,7 @@ class AdminServicer:
         history: HistoryService,
         usage: UsageReads,
         channel_settings: ChannelSettingsService,
+        tuner: Tuner,
         profiles: Mapping[str, Profile],
         metrics: Metrics,
         *,
@@ -52,6 +66,7 @@ class AdminServicer:
         self._history = history
         self._usage = usage
         self._channel_settings = channel_settings
+        self._tuner = tuner
         self._profiles = profiles
         self._metrics = metrics
         self._tenants = tenants
@@ -138,6 +153,41 @@ class AdminServicer:
         key = _key(request.channel, call)
         was_set = await self._channel_settings.delete(key, call.deadline_s)
         return pb.DeleteChannelSettingsResponse(was_set=was_set)
+
+    async def tune_channel(
+        self, request: pb.TuneChannelRequest, call: Call
+    ) -> pb.TuneChannelResponse:
+        """Tune a channel by its records."""
+        requested_by = check_text(request.requested_by, "requested_by", MAX_REQUESTED_BY_BYTES)
+        report = await self._tuner.tune(
+            _key(request.channel, call), dry_run=request.dry_run, requested_by=requested_by
+        )
+        return report_to_proto(report)
+
+    async def list_weight_versions(
+        self, request: pb.ListWeightVersionsRequest, call: Call
+    ) -> pb.ListWeightVersionsResponse:
+        """Page through the weights a channel had."""
+        limit = limit_of(request)
+        found = await self._tuner.versions.history(
+            _key(request.channel, call), limit + 1, page_position(request)
+        )
+        factors = self._tuner.factors
+        answer = pb.ListWeightVersionsResponse(
+            versions=[version_to_proto(one, factors) for one in found[:limit]]
+        )
+        if len(found) > limit:
+            answer.next_page_token = page_token(request, found[limit - 1].version)
+        return answer
+
+    async def roll_back_weights(
+        self, request: pb.RollBackWeightsRequest, call: Call
+    ) -> pb.RollBackWeightsResponse:
+        """Take adopted weights back."""
+        version = request.version if request.HasField("version") else None
+        requested_by = check_text(request.requested_by, "requested_by", MAX_REQUESTED_BY_BYTES)
+        new = await self._tuner.roll_back(_key(request.channel, call), version, requested_by)
+        return pb.RollBackWeightsResponse(version=version_to_proto(new, self._tuner.factors))
 
     async def get_metrics(self, request: pb.GetMetricsRequest, call: Call) -> pb.GetMetricsResponse:  # noqa: ARG002
         """What a scrape would tell."""

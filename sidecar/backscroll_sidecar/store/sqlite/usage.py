@@ -13,6 +13,7 @@ from backscroll_sidecar.domain import ChannelKey, Degradation, Rung
 from backscroll_sidecar.ports import (
     ANY_USAGE,
     EraseChange,
+    Exploration,
     ForeignMessage,
     Signal,
     SignalChange,
@@ -41,6 +42,7 @@ class _Details(msgspec.Struct, frozen=True, omit_defaults=True):
     build_us: int
     degradations: tuple[tuple[str, str, str], ...] = ()
     foreign: tuple[ForeignMessage, ...] = ()
+    exploration: Exploration | None = None
 
 
 _details = msgspec.json.Decoder(_Details)
@@ -91,6 +93,7 @@ def _encode_record(change: UsageChange) -> Row:
         one.build_us,
         tuple((lost.stage, lost.reason, lost.source) for lost in one.degradations),
         one.foreign,
+        one.exploration,
     )
     elsewhere = sorted({message.channel for message in one.foreign})
     return (
@@ -235,6 +238,7 @@ def _decode(row: Row) -> StoredUsage:
         details.token_budget,
         details.build_us,
         details.foreign,
+        details.exploration,
     )
     return StoredUsage(number, channel, record, reply_seq, user_feedback, success_indicator)
 

@@ -1,0 +1,297 @@
+"""Tunes channels: reads their records, has them judged, and lets other weights hold or come back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from backscroll_sidecar.concurrency.time_slicing import LoopSlices
+from backscroll_sidecar.domain import ChannelKey, Rung, ScoreWeights
+from backscroll_sidecar.errors import InvalidRequest
+from backscroll_sidecar.learning.adoption import AdoptionDecision, Reason
+from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
+from backscroll_sidecar.learning.exploration import seed_of
+from backscroll_sidecar.learning.rated_builds import (
+    WEIGHTED_PROFILE,
+    RatedBuild,
+    draw_of,
+    rated,
+)
+from backscroll_sidecar.learning.rewards import reward_of
+from backscroll_sidecar.learning.tuning import Outcome, Weights, judged, tuned
+from backscroll_sidecar.learning.weight_versions import (
+    KeptState,
+    WeightVersion,
+    WeightVersions,
+)
+from backscroll_sidecar.ports import (
+    HistoryReader,
+    PackedCandidate,
+    Signal,
+    SignalKind,
+    StoredUsage,
+    UsageQuery,
+    unpack_candidates,
+)
+from backscroll_sidecar.telemetry.tuning_numbers import TuningNumbers
+
+PAGE = 500
+MOST_BUILDS = 50_000
+"""The newest so many builds of a channel are looked at."""
+DRAW_US = 150
+
+
+@dataclass(frozen=True, slots=True)
+class TuningReport:
+    """What was decided of one channel.
+
+    Attributes
+    ----------
+    outcome : with `changed` false in a dry run, too, where `outcome.decision.changes`.
+    version : that holds now; 0: the server's weights.
+    current : the weights that held before.
+    builds, rated_builds : how many of the profile are recorded; how many of those can teach something.
+    """
+
+    channel: str
+    outcome: Outcome
+    version: int
+    factors: tuple[str, ...]
+    current: Weights
+    builds: int
+    rated_builds: int
+
+
+class Tuner:
+    """Tunes channels, one at a time each. Safe from any task of one event loop.
+
+    Parameters
+    ----------
+    flush : hands over builds that wait to be recorded.
+    factors, shared : of the weighted profile, and the server's weights of them.
+    """
+
+    def __init__(
+        self,
+        reader: HistoryReader,
+        flush: Callable[[], Awaitable[None]],
+        versions: WeightVersions,
+        settings: ChannelSettingsService,
+        clock_ms: Callable[[], int],
+        numbers: TuningNumbers,
+        *,
+        factors: tuple[str, ...],
+        shared: Weights,
+    ) -> None:
+        self._reader = reader
+        self._flush = flush
+        self.versions = versions
+        self._settings = settings
+        self._clock_ms = clock_ms
+        self._numbers = numbers
+        self.factors = factors
+        self._shared = shared
+        self._locks: WeakValueDictionary[ChannelKey, asyncio.Lock] = WeakValueDictionary()
+
+    async def tune(
+        self, key: ChannelKey, *, dry_run: bool = False, requested_by: str = ""
+    ) -> TuningReport:
+        """Tune one channel. Raises `StoreUnavailable`, `Conflict`."""
+        async with self._lock(key):
+            kept = await self.versions.state(key)
+            current = kept.state.weights or self._shared
+            profiles: Counter[str] = Counter()
+            builds = [one async for one in self._builds(key, profiles)]
+            outcome = await self._decided(key, kept, builds, profiles)
+            version = kept.state.version
+            if not dry_run:
+                self._numbers.add(outcome.decision.reason)
+                version = await self._carried_out(key, kept, outcome, requested_by)
+            return TuningReport(
+                key.channel, outcome, version, self.factors, current, len(builds), len(rated(builds))
+            )  # fmt: skip
+
+    async def roll_back(
+        self, key: ChannelKey, version: int | None = None, requested_by: str = ""
+    ) -> WeightVersion:
+        """Let an earlier version's weights hold again; None: those before the ones that hold.
+
+        Raises
+        ------
+        InvalidRequest
+            There is no such version, or nothing to take back.
+        """
+        async with self._lock(key):
+            kept = await self.versions.state(key)
+            if not kept.state.version:
+                raise InvalidRequest("the channel has no tuned weights", field="channel")
+            if version is None:
+                holding = await self.versions.version(key, kept.state.version)
+                version = holding.parent if holding is not None else 0
+            weights = await self._weights_of(key, version, kept.state.latest)
+            new = self._next(
+                kept, weights, Reason.ROLLED_BACK, f"those of version {version}, by hand", requested_by
+            )  # fmt: skip
+            await self.versions.add(key, kept, new)
+            self._numbers.add(Reason.ROLLED_BACK)
+            return new
+
+    def _lock(self, key: ChannelKey) -> asyncio.Lock:
+        return self._locks.setdefault(key, asyncio.Lock())
+
+    async def _weights_of(self, key: ChannelKey, version: int, latest: int) -> Weights:
+        if not version:
+            return ()
+        found = await self.versions.version(key, version) if version <= latest else None
+        if found is None:
+            raise InvalidRequest("the channel has no such version of weights", field="version")
+        return found.weights
+
+    async def _decided(
+        self,
+        key: ChannelKey,
+        kept: KeptState,
+        builds: Sequence[RatedBuild],
+        profiles: Counter[str],
+    ) -> Outcome:
+        state, shared = kept.state, self._shared
+        current = state.weights or shared
+        if (await self._settings.by_hand(key)).overrides.weights != ScoreWeights():
+            return _refused(
+                Reason.SET_BY_HAND,
+                "weights are set by hand for this channel, and come before tuned ones",
+            )
+        if profiles and not builds:
+            names = ", ".join(sorted(profiles))
+            return _refused(
+                Reason.NOT_WEIGHTED,
+                f"all recorded builds are of {names}: only {WEIGHTED_PROFILE} has weights to tune",
+            )
+        if state.on_trial_since_ms:
+            holding = await self.versions.version(key, state.version)
+            parent = 0 if holding is None else holding.parent
+            former = await self._weights_of(key, parent, state.latest) or shared
+            since = state.on_trial_since_ms
+            work = partial(
+                judged,
+                [one for one in builds if one.created_at_ms < since],
+                [one for one in builds if one.created_at_ms >= since],
+                shared,
+                current,
+                former,
+            )
+        else:
+            seed = seed_of("tuning", f"{len(key.tenant)}:{key.tenant}{key.channel}", "")
+            work = partial(tuned, builds, shared, current, seed=seed, tests_before=state.tests)
+        return await asyncio.to_thread(work)
+
+    async def _carried_out(
+        self, key: ChannelKey, kept: KeptState, outcome: Outcome, requested_by: str
+    ) -> int:
+        """Do what was decided; the version that holds then."""
+        decision, state = outcome.decision, kept.state
+        if decision.changes:
+            weights: Weights = outcome.proposed or ()
+            if decision.reason is Reason.ROLLED_BACK:
+                holding = await self.versions.version(key, state.version)
+                parent = 0 if holding is None else holding.parent
+                weights = await self._weights_of(key, parent, state.latest)
+            new = self._next(
+                kept, weights, decision.reason, decision.detail, requested_by, outcome
+            )  # fmt: skip
+            return (await self.versions.add(key, kept, new)).version
+        if decision.reason is Reason.KEPT:
+            state = msgspec.structs.replace(state, on_trial_since_ms=0)
+        if decision.was_tested:
+            state = msgspec.structs.replace(state, tests=state.tests + 1)
+        if state != kept.state:
+            await self.versions.put(key, kept, state)
+        return state.version
+
+    def _next(
+        self,
+        kept: KeptState,
+        weights: Weights,
+        reason: Reason,
+        detail: str,
+        requested_by: str,
+        outcome: Outcome | None = None,
+    ) -> WeightVersion:
+        return WeightVersion(
+            kept.state.latest + 1,
+            kept.state.version,
+            weights,
+            reason,
+            detail,
+            requested_by,
+            self._clock_ms(),
+            None if outcome is None else outcome.evidence,
+        )
+
+    async def _builds(self, key: ChannelKey, profiles: Counter[str]) -> AsyncIterator[RatedBuild]:
+        """The newest builds of the weighted profile; `profiles` counts those of all."""
+        await self._flush()
+        before: int | None = None
+        for _ in range(0, MOST_BUILDS, PAGE):
+            page = await self._reader.usage_records(
+                key.tenant, UsageQuery(key.channel, limit=PAGE, newest_first=True, before=before)
+            )
+            if not page:
+                return
+            before = page[-1].number
+            profiles.update(one.record.profile for one in page)
+            ours = [one for one in page if one.record.profile == WEIGHTED_PROFILE]
+            said = [one.record.context_id for one in ours if one.success_indicator is not None]
+            signals = await self._reader.signals(key.tenant, said) if said else {}
+            pools = await self._pools(key, ours)
+            for one in ours:
+                context_id = one.record.context_id
+                yield _rated_build(one, signals.get(context_id, ()), pools.get(context_id, ()))
+
+    async def _pools(
+        self, key: ChannelKey, builds: Sequence[StoredUsage]
+    ) -> Mapping[str, Sequence[PackedCandidate]]:
+        """By build the candidates that were left to chance and are still there."""
+        slices = LoopSlices()
+        pools: dict[str, list[PackedCandidate]] = {}
+        for one in builds:
+            if one.record.exploration is not None:
+                await slices.spend(DRAW_US)
+                packed = unpack_candidates(one.record.candidates)
+                pools[one.record.context_id] = [
+                    each for each in packed if 0.0 < (each.inclusion or 0.0) < 1.0
+                ]
+        seqs = sorted({each.seq for pool in pools.values() for each in pool})
+        there = await self._reader.ids_by_seq(key, seqs) if seqs else {}
+        return {
+            context_id: [each for each in pool if each.seq in there]
+            for context_id, pool in pools.items()
+        }
+
+
+def _refused(reason: Reason, detail: str) -> Outcome:
+    return Outcome(AdoptionDecision(False, reason, detail), None, None)
+
+
+def _rated_build(
+    one: StoredUsage, signals: Sequence[Signal], pool: Sequence[PackedCandidate]
+) -> RatedBuild:
+    record = one.record
+    reward = reward_of(signals)
+    explicit = [each for each in signals if each.kind is SignalKind.FEEDBACK]
+    drawn = record.exploration
+    return RatedBuild(
+        record.created_at_ms,
+        reward.value if reward is not None and reward.is_explicit else None,
+        explicit[-1].user_id if explicit else "",
+        record.tokens,
+        record.build_us,
+        record.rung is Rung.RANKED,
+        None if drawn is None else draw_of(drawn.probability, drawn.temperature, pool),
+    )
