@@ -298,7 +298,7 @@ async def _assemble(
         learning, embedding,
         Numbers(
             builder.numbers, analyzer, writer, learning.recorder, clock,
-            None if embedding is None else embedding.backlog, usage, feedback,
+            None if embedding is None else embedding.backlog, usage, feedback, tunings,
             damaged_segments=lambda: channels.damaged_segments,
         ),
         spans,

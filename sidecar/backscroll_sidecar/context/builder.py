@@ -345,6 +345,7 @@ class ContextBuilder:
             cache_hit=opened.cache_hit,
         )
         tally_context(tally, opened.view, begun.picked, fitted)
+        tally.explored += begun.picked.draw is not None
         if self._spans is not None:
             self._spans.built(span_of(built, watch))
         log_built(built)

@@ -68,6 +68,7 @@ class Learning:
             recorder.flush,
             WeightVersions(reader, writer, clock),
             channel_settings,
+            consent,
             clock.now_ms,
             tunings,
             factors=CLASSIC_FACTORS,

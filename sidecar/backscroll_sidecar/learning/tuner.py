@@ -16,6 +16,7 @@ from backscroll_sidecar.domain import ChannelKey, Rung, ScoreWeights
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.learning.adoption import AdoptionDecision, Reason
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
+from backscroll_sidecar.learning.consent import UsageConsent
 from backscroll_sidecar.learning.exploration import seed_of
 from backscroll_sidecar.learning.rated_builds import (
     WEIGHTED_PROFILE,
@@ -24,9 +25,10 @@ from backscroll_sidecar.learning.rated_builds import (
     rated,
 )
 from backscroll_sidecar.learning.rewards import reward_of
-from backscroll_sidecar.learning.tuning import Outcome, Weights, judged, tuned
+from backscroll_sidecar.learning.tuning import Evidence, Outcome, Weights, judged, tuned
 from backscroll_sidecar.learning.weight_versions import (
     KeptState,
+    TuningState,
     WeightVersion,
     WeightVersions,
 )
@@ -83,6 +85,7 @@ class Tuner:
         flush: Callable[[], Awaitable[None]],
         versions: WeightVersions,
         settings: ChannelSettingsService,
+        consent: UsageConsent,
         clock_ms: Callable[[], int],
         numbers: TuningNumbers,
         *,
@@ -93,6 +96,7 @@ class Tuner:
         self._flush = flush
         self.versions = versions
         self._settings = settings
+        self._consent = consent
         self._clock_ms = clock_ms
         self._numbers = numbers
         self.factors = factors
@@ -108,7 +112,14 @@ class Tuner:
             current = kept.state.weights or self._shared
             profiles: Counter[str] = Counter()
             builds = [one async for one in self._builds(key, profiles)]
-            outcome = await self._decided(key, kept, builds, profiles)
+            outcome = await self._refusal(key, builds, profiles)
+            if outcome is None and kept.state.on_trial_since_ms:
+                outcome = await self._judged(key, kept.state, builds)
+                if outcome.decision.reason is Reason.KEPT:
+                    kept = await self._confirmed(key, kept, dry_run=dry_run)
+                    outcome = None
+            if outcome is None:
+                outcome = await self._tuned(key, kept.state, builds)
             version = kept.state.version
             if not dry_run:
                 self._numbers.add(outcome.decision.reason)
@@ -132,12 +143,10 @@ class Tuner:
             if not kept.state.version:
                 raise InvalidRequest("the channel has no tuned weights", field="channel")
             if version is None:
-                holding = await self.versions.version(key, kept.state.version)
-                version = holding.parent if holding is not None else 0
+                version = await self._parent(key, kept.state)
             weights = await self._weights_of(key, version, kept.state.latest)
-            new = self._next(
-                kept, weights, Reason.ROLLED_BACK, f"those of version {version}, by hand", requested_by
-            )  # fmt: skip
+            words = f"those of version {version}, by hand"
+            new = self._next(kept.state, weights, Reason.ROLLED_BACK, words, requested_by)  # fmt: skip
             await self.versions.add(key, kept, new)
             self._numbers.add(Reason.ROLLED_BACK)
             return new
@@ -153,15 +162,10 @@ class Tuner:
             raise InvalidRequest("the channel has no such version of weights", field="version")
         return found.weights
 
-    async def _decided(
-        self,
-        key: ChannelKey,
-        kept: KeptState,
-        builds: Sequence[RatedBuild],
-        profiles: Counter[str],
-    ) -> Outcome:
-        state, shared = kept.state, self._shared
-        current = state.weights or shared
+    async def _refusal(
+        self, key: ChannelKey, builds: Sequence[RatedBuild], profiles: Counter[str]
+    ) -> Outcome | None:
+        """Why nothing is tuned here at all; None: it is."""
         if (await self._settings.by_hand(key)).overrides.weights != ScoreWeights():
             return _refused(
                 Reason.SET_BY_HAND,
@@ -173,23 +177,40 @@ class Tuner:
                 Reason.NOT_WEIGHTED,
                 f"all recorded builds are of {names}: only {WEIGHTED_PROFILE} has weights to tune",
             )
-        if state.on_trial_since_ms:
-            holding = await self.versions.version(key, state.version)
-            parent = 0 if holding is None else holding.parent
-            former = await self._weights_of(key, parent, state.latest) or shared
-            since = state.on_trial_since_ms
-            work = partial(
-                judged,
-                [one for one in builds if one.created_at_ms < since],
-                [one for one in builds if one.created_at_ms >= since],
-                shared,
-                current,
-                former,
-            )
-        else:
-            seed = seed_of("tuning", f"{len(key.tenant)}:{key.tenant}{key.channel}", "")
-            work = partial(tuned, builds, shared, current, seed=seed, tests_before=state.tests)
-        return await asyncio.to_thread(work)
+        return None
+
+    async def _judged(
+        self, key: ChannelKey, state: TuningState, builds: Sequence[RatedBuild]
+    ) -> Outcome:
+        """Whether the weights that were adopted last stay."""
+        former = await self._weights_of(key, await self._parent(key, state), state.latest)
+        since_ms = state.on_trial_since_ms
+        before = [one for one in builds if one.created_at_ms < since_ms]
+        since = [one for one in builds if one.created_at_ms >= since_ms]
+        shared = self._shared
+        return await asyncio.to_thread(
+            judged, before, since, shared, state.weights or shared, former or shared
+        )
+
+    async def _tuned(
+        self, key: ChannelKey, state: TuningState, builds: Sequence[RatedBuild]
+    ) -> Outcome:
+        seed = seed_of("tuning", f"{len(key.tenant)}:{key.tenant}{key.channel}", "")
+        work = partial(tuned, seed=seed, tests_before=state.tests)
+        return await asyncio.to_thread(work, builds, self._shared, state.weights or self._shared)
+
+    async def _confirmed(self, key: ChannelKey, kept: KeptState, *, dry_run: bool) -> KeptState:
+        """The weights on trial stay."""
+        state = msgspec.structs.replace(kept.state, on_trial_since_ms=0)
+        if dry_run:
+            return KeptState(state, kept.record_version)
+        self._numbers.add(Reason.KEPT)
+        await self.versions.put(key, kept, state)
+        return await self.versions.state(key)
+
+    async def _parent(self, key: ChannelKey, state: TuningState) -> int:
+        holding = await self.versions.version(key, state.version)
+        return 0 if holding is None else holding.parent
 
     async def _carried_out(
         self, key: ChannelKey, kept: KeptState, outcome: Outcome, requested_by: str
@@ -199,44 +220,33 @@ class Tuner:
         if decision.changes:
             weights: Weights = outcome.proposed or ()
             if decision.reason is Reason.ROLLED_BACK:
-                holding = await self.versions.version(key, state.version)
-                parent = 0 if holding is None else holding.parent
-                weights = await self._weights_of(key, parent, state.latest)
+                weights = await self._weights_of(key, await self._parent(key, state), state.latest)
             new = self._next(
-                kept, weights, decision.reason, decision.detail, requested_by, outcome
+                kept.state, weights, decision.reason, decision.detail, requested_by, outcome.evidence
             )  # fmt: skip
             return (await self.versions.add(key, kept, new)).version
-        if decision.reason is Reason.KEPT:
-            state = msgspec.structs.replace(state, on_trial_since_ms=0)
         if decision.was_tested:
             state = msgspec.structs.replace(state, tests=state.tests + 1)
-        if state != kept.state:
             await self.versions.put(key, kept, state)
         return state.version
 
     def _next(
         self,
-        kept: KeptState,
+        state: TuningState,
         weights: Weights,
         reason: Reason,
         detail: str,
         requested_by: str,
-        outcome: Outcome | None = None,
+        evidence: Evidence | None = None,
     ) -> WeightVersion:
         return WeightVersion(
-            kept.state.latest + 1,
-            kept.state.version,
-            weights,
-            reason,
-            detail,
-            requested_by,
-            self._clock_ms(),
-            None if outcome is None else outcome.evidence,
-        )
+            state.latest + 1, state.version, weights, reason, detail, requested_by, self._clock_ms(), evidence
+        )  # fmt: skip
 
     async def _builds(self, key: ChannelKey, profiles: Counter[str]) -> AsyncIterator[RatedBuild]:
-        """The newest builds of the weighted profile; `profiles` counts those of all."""
+        """The newest builds of the weighted profile, of people who may be learnt from; `profiles` counts those of all."""
         await self._flush()
+        refusals = await self._consent.refusals(key.tenant)
         before: int | None = None
         for _ in range(0, MOST_BUILDS, PAGE):
             page = await self._reader.usage_records(
@@ -246,13 +256,20 @@ class Tuner:
                 return
             before = page[-1].number
             profiles.update(one.record.profile for one in page)
-            ours = [one for one in page if one.record.profile == WEIGHTED_PROFILE]
+            ours = [
+                one
+                for one in page
+                if one.record.profile == WEIGHTED_PROFILE and one.record.user_id not in refusals
+            ]
             said = [one.record.context_id for one in ours if one.success_indicator is not None]
             signals = await self._reader.signals(key.tenant, said) if said else {}
             pools = await self._pools(key, ours)
             for one in ours:
                 context_id = one.record.context_id
-                yield _rated_build(one, signals.get(context_id, ()), pools.get(context_id, ()))
+                said_of = [
+                    each for each in signals.get(context_id, ()) if each.user_id not in refusals
+                ]
+                yield _rated_build(one, said_of, pools.get(context_id, ()))
 
     async def _pools(
         self, key: ChannelKey, builds: Sequence[StoredUsage]

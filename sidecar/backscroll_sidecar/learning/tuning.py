@@ -22,7 +22,11 @@ from backscroll_sidecar.learning.adoption import (
     judge_adopted,
     usual_guards,
 )
-from backscroll_sidecar.learning.estimators import Comparison, Estimate
+from backscroll_sidecar.learning.estimators import (
+    Comparison,
+    Estimate,
+    effective_sample_size,
+)
 from backscroll_sidecar.learning.rated_builds import (
     RatedBuild,
     explored,
@@ -38,6 +42,8 @@ from backscroll_sidecar.learning.weight_tuning import (
 )
 
 Weights = tuple[float, ...]
+P95, ONE_SIDED_95 = 0.95, 1.645
+"""The level of the latency guard, and how many standard errors lie below a bound that holds in 95 of 100 cases."""
 
 
 class GainEstimate(msgspec.Struct, frozen=True):
@@ -185,7 +191,7 @@ def _guards(
         size = np.array([one.tokens for one in drawn], np.float64)
         took_ms = np.array([one.build_us for one in drawn], np.float64) / 1e3
         tokens = _mean(size, old), _mean(size, new)
-        latency = _p95(took_ms, old), _p95(took_ms, new)
+        latency = _quantile(took_ms, old, P95), _quantile(took_ms, new, _surely_at_least(P95, new))
     fallbacks = _fallback_rate(before), _fallback_rate(builds)
     return usual_guards(tokens=tokens, latency_p95_ms=latency, fallback_rate=fallbacks)
 
@@ -195,13 +201,19 @@ def _mean(values: Float64, weights: Float64) -> float:
     return float(values @ weights) / total if total else math.nan
 
 
-def _p95(values: Float64, weights: Float64) -> float:
-    """The least value that 95 % of the weight lies at or below."""
+def _quantile(values: Float64, weights: Float64, level: float) -> float:
+    """The least value that this share of the weight lies at or below."""
     order = np.argsort(values, kind="stable")
     summed = np.cumsum(weights[order])
     if not summed[-1]:
         return math.nan
-    return float(values[order][np.searchsorted(summed, 0.95 * summed[-1])])
+    return float(values[order][np.searchsorted(summed, level * summed[-1])])
+
+
+def _surely_at_least(level: float, weights: Float64) -> float:
+    """The level whose quantile the true one of ``level`` is not below, with 95 %: a few slow builds prove nothing."""
+    count = max(1.0, effective_sample_size(weights))
+    return max(0.0, level - ONE_SIDED_95 * math.sqrt(level * (1.0 - level) / count))
 
 
 def _fallback_rate(builds: Sequence[RatedBuild]) -> float:

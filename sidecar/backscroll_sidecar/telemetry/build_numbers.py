@@ -38,6 +38,7 @@ class BuildTally:
     ----------
     hits : builds whose channel was in memory.
     messages : shown ones. Of those `scored` have a score; `score` is the sum.
+    explored : builds whose last places were drawn.
     scores : int64[SCORE_BUCKETS]
         These scores in ranges of equal size from 0 to 1.
     shown_tokens, window_tokens : texts of the messages shown, with the summary; those of the newest messages that would
@@ -55,6 +56,7 @@ class BuildTally:
     messages: int = 0
     scored: int = 0
     score: float = 0.0
+    explored: int = 0
     shown_tokens: int = 0
     window_tokens: int = 0
     scores: NDArray[np.int64] = field(default_factory=no_scores)
@@ -73,6 +75,7 @@ class BuildTally:
         self.messages += other.messages
         self.scored += other.scored
         self.score += other.score
+        self.explored += other.explored
         self.shown_tokens += other.shown_tokens
         self.window_tokens += other.window_tokens
         self.scores += other.scores

@@ -121,6 +121,13 @@ FALLBACKS = _counter(
 DEGRADATIONS = _counter(
     "context_degradations", "parts", "What contexts do without.", "stage", "source", "reason"
 )
+EXPLORED = _counter("context_builds_explored", "contexts", "Contexts whose last places were drawn.")
+TUNINGS = _counter(
+    "weight_tunings",
+    "tunings",
+    "Tunings of channels' weights, by the rule that decided: adopted, rolled_back, kept, or why nothing changed.",
+    "reason",
+)
 BUILD_ERRORS = _counter("context_build_errors", "builds", "Builds that gave no context.", "reason")
 CACHE_REQUESTS = _counter(
     "context_cache_requests", "builds", "Hits: builds whose channel was in memory.", "result"
@@ -206,6 +213,7 @@ DAMAGED_SEGMENTS = _counter(
 
 CATALOGUE = (
     *NINE, BUILD_SECONDS, STAGE_SECONDS, SCORES, MESSAGES, TEXT_TOKENS, BUILDS, FALLBACKS, DEGRADATIONS, BUILD_ERRORS,
+    EXPLORED, TUNINGS,
     CACHE_REQUESTS, FEATURE_REQUESTS, FEATURE_HIT_RATE, TOKEN_RATIO, TOKEN_ERROR, TOKEN_FACTOR, MODEL_TOKENS,
     QUEUE_ITEMS, QUEUE_BYTES, DROPPED_EVENTS, PUBLISH_FAILURES, RECORD_QUEUE, RECORDS, DROPPED_RECORDS,
     BACKLOG, EMBEDDED, REFUSED_EMBEDDINGS, MISSED_DEADLINES,

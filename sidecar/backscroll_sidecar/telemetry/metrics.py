@@ -19,6 +19,7 @@ from backscroll_sidecar.telemetry.build_numbers import (
 )
 from backscroll_sidecar.telemetry.catalogue import HOUR, START, Metric
 from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers, FeedbackTally
+from backscroll_sidecar.telemetry.tuning_numbers import TuningNumbers
 from backscroll_sidecar.telemetry.usage_numbers import UsageNumbers, UsageTally
 
 HOUR_S = 3_600.0
@@ -94,7 +95,7 @@ class Numbers:
 
     Attributes
     ----------
-    builds, feedback : what builds came to, and what people said of them.
+    builds, feedback, tunings : what builds came to, what people said of them, what that changed.
     usage : how our token counts compare with the vendors'.
     features : the cache of analysed texts.
     clock : what these count by.
@@ -110,6 +111,7 @@ class Numbers:
     embeds: Embeds | None = None
     usage: UsageNumbers = field(default_factory=UsageNumbers)
     feedback: FeedbackNumbers = field(default_factory=FeedbackNumbers)
+    tunings: TuningNumbers = field(default_factory=TuningNumbers)
     damaged_segments: Callable[[], int] = int
 
 
@@ -196,6 +198,8 @@ class Metrics:
         yield all_metrics.FEATURE_REQUESTS, _requests(features.hits, features.misses)
         rate = [Sample(features.hits / known, (START,))] if known else []
         yield all_metrics.FEATURE_HIT_RATE, rate
+        reasons = sorted(self._numbers.tunings.reasons.items())
+        yield all_metrics.TUNINGS, [Sample(n, (reason,)) for reason, n in reasons]
         missed = sorted(dict(self._missed_deadlines()).items())
         yield all_metrics.MISSED_DEADLINES, [Sample(n, (method,)) for method, n in missed]
         yield all_metrics.DAMAGED_SEGMENTS, [Sample(self._numbers.damaged_segments())]
@@ -303,6 +307,7 @@ def _outcomes(total: BuildTally) -> Iterator[Reading]:
     rungs = {(one.name.lower(),): total.rungs[one] for one in Rung}
     fallbacks = {(one.name.lower(), why): n for (one, why), n in total.fallbacks.items()}
     errors = {(reason,): n for reason, n in total.errors.items()}
+    yield all_metrics.EXPLORED, [Sample(total.explored)] if total.builds else []
     for metric, counts in (
         (all_metrics.BUILDS, rungs),
         (all_metrics.FALLBACKS, fallbacks),

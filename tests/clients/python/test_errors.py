@@ -278,6 +278,7 @@ CALLS = {
     "DeleteSession": lambda client: client.room("s").delete(),
 }
 ONCE = {"DeleteChannelSettings", "DeletePreference", "Erase", "ImportMessages", "DeleteTopicLabels"}
+ONCE |= {"RollBackWeights", "TuneChannel"}
 ONCE |= {"ImportSession", "UpdateSession", "DeleteSession"}
 
 

@@ -1,0 +1,210 @@
+"""Weights learnt from feedback, over the wire: real chat, drawn places, simulated people."""
+
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backscroll import Author, Message, Overrides
+from backscroll.errors import InvalidRequest
+from backscroll.v1 import admin_pb2
+from bench.training.channel_tuning import (
+    FACTORS,
+    PLANTED,
+    SHARED,
+    SHOWN,
+    People,
+    SteppingClock,
+    Trial,
+    channels_of,
+    rows_of,
+)
+from tests.kit.served import served
+
+DATA = Path(__file__).parents[2] / "data"
+ADOPTED = admin_pb2.TUNING_REASON_ADOPTED
+
+
+@asynccontextmanager
+async def a_trial(feedback="honest", planted="mentions", seed=1, path=":memory:"):
+    (channel,) = channels_of(
+        rows_of(DATA / "irc_channel.messages.jsonl.gz"),
+        rows_of(DATA / "irc_channel.queries.jsonl.gz"),
+    )
+    clock = SteppingClock()
+    async with served(path, clock=clock) as (client, app):
+        trial = Trial(
+            client, clock, channel, People(PLANTED[planted], feedback, seed, strength=8.0)
+        )
+        await trial.begin()
+        yield trial, client, app, channel
+
+
+async def weights_of(client, channel, **fields):
+    """The weights that a build of the channel is scored by."""
+    context = await client.build_context(
+        channel.name, trigger_message_id=channel.asked[0].id, explain=True, **fields
+    )
+    return np.array(context.explanation.weights)
+
+
+@pytest.mark.slow
+@pytest.mark.row("S5-41", "N-12")
+async def test_what_people_like_is_learnt_and_taken_back(tmp_path):
+    """S5-41, N-12: adopted on evidence, bounded, a version; it holds after a restart, until it is rolled back."""
+    async with a_trial(path=tmp_path / "b.db") as (trial, client, _, channel):
+        await trial.window(400)
+        tried = await client.tune_channel(channel.name, dry_run=True)
+        assert tried.reason == ADOPTED, tried.detail
+        assert tried.changed
+        assert tried.version == 0
+        assert [one async for one in client.list_weight_versions(channel.name)] == []
+        assert (await weights_of(client, channel)).tolist() == SHARED.tolist()
+        told = await client.tune_channel(channel.name, requested_by="ann")
+        assert told.reason == ADOPTED
+        assert (told.version, told.profile, told.rated_builds) == (1, "classic", 400)
+        proposed = np.array(told.proposed_weights)
+        assert proposed == pytest.approx(np.array(tried.proposed_weights))
+        assert (np.abs(proposed / SHARED - 1) <= 0.2 + 1e-9).all()
+        assert proposed.sum() == pytest.approx(SHARED.sum())
+        assert (
+            np.abs(proposed - PLANTED["mentions"]).sum()
+            < np.abs(SHARED - PLANTED["mentions"]).sum()
+        )
+        evidence = told.evidence
+        assert evidence.decisions == 400
+        assert evidence.effective_decisions >= 200
+        assert evidence.doubly_robust.lower > 0
+        gains = [one.value for one in (evidence.direct, evidence.snips, evidence.doubly_robust)]
+        assert min(gains) > 0
+        assert {one.name for one in evidence.guards} == {
+            "tokens",
+            "latency_p95_ms",
+            "fallback_rate",
+        }
+        assert await weights_of(client, channel) == pytest.approx(proposed)
+        await client.build_context(channel.name, trigger_message_id=channel.asked[0].id)
+        waiting = await client.tune_channel(channel.name)
+        assert (
+            waiting.reason == admin_pb2.TUNING_REASON_NO_PROPENSITIES
+            or "on trial" in waiting.detail
+        )
+        assert waiting.version == 1
+    async with served(tmp_path / "b.db") as (client, _):
+        assert await weights_of(client, channel) == pytest.approx(proposed)
+        request = Overrides(weights=dict(zip(FACTORS, SHARED.tolist(), strict=True)))
+        assert (await weights_of(client, channel, overrides=request)).tolist() == SHARED.tolist()
+        by_hand = {"time_decay": 0.9}
+        await client.set_channel_settings(
+            channel.name, profile="classic", overrides=Overrides(weights=by_hand, **SHOWN)
+        )
+        assert (await weights_of(client, channel)).tolist() == [0.4, 0.15, 0.9, 0.15, 0.1]
+        refused = await client.tune_channel(channel.name)
+        assert refused.reason == admin_pb2.TUNING_REASON_SET_BY_HAND
+        await client.set_channel_settings(channel.name, profile="classic", overrides=SHOWN)
+        back = await client.roll_back_weights(channel.name, requested_by="ben")
+        assert (back.version, back.parent, list(back.weights)) == (2, 1, [])
+        assert (await weights_of(client, channel)).tolist() == SHARED.tolist()
+        versions = [one async for one in client.list_weight_versions(channel.name, page_size=1)]
+        assert [(one.version, one.parent, one.requested_by) for one in versions] == [
+            (2, 1, "ben"), (1, 0, "ann"),
+        ]  # fmt: skip
+        assert list(versions[1].weights) == pytest.approx(list(proposed))
+        assert versions[1].evidence == evidence
+        again = await client.roll_back_weights(channel.name, 1)
+        assert (again.version, list(again.weights)) == (3, list(proposed))
+        await client.erase(channel.name, whole_channel=True)
+        assert [one async for one in client.list_weight_versions(channel.name)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.row("N-12")
+async def test_adopted_weights_that_do_no_good_are_taken_back():
+    """N-12: people turn round after the adoption; the next window says so, and nobody has to ask for it by name."""
+    async with a_trial() as (trial, client, _, channel):
+        await trial.window(400)
+        assert (await client.tune_channel(channel.name)).reason == ADOPTED
+        trial._people.feedback = "inverted"
+        await trial.window(500)
+        told = await client.tune_channel(channel.name)
+        assert told.reason == admin_pb2.TUNING_REASON_ROLLED_BACK, told.detail
+        assert (told.version, told.changed) == (2, True)
+        assert (await weights_of(client, channel)).tolist() == SHARED.tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.row("S5-41", "N-12")
+@pytest.mark.parametrize("feedback", ["random", "inverted"])
+async def test_what_means_nothing_moves_nothing(feedback):
+    async with a_trial(feedback, planted="shared") as (trial, client, _, channel):
+        await trial.window(400)
+        told = await client.tune_channel(channel.name)
+        assert not told.changed, told.detail
+        assert (await weights_of(client, channel)).tolist() == SHARED.tolist()
+
+
+NOON, MINUTE = 1_795_176_000_000, 60_000
+CHAT = [
+    Message(f"m{n}", Author(f"u{n % 3}"), f"line {n} of words", NOON - (21 - n) * MINUTE)
+    for n in range(20)
+]
+QUESTION = Message("q", "u0", "which line has words?", NOON)
+ASKED = {"trigger_message_id": "q", "profile": "classic"}
+
+
+@pytest.mark.row("S5-41")
+async def test_without_propensities_nothing_is_adopted():
+    """S5-41: the rule that forbids it is told, in words."""
+    async with served() as (client, _):
+        await client.append("room", [*CHAT, QUESTION])
+        none = await client.tune_channel("room")
+        assert (none.reason, none.detail) == (
+            admin_pb2.TUNING_REASON_NO_PROPENSITIES, "replay only: no propensities",
+        )  # fmt: skip
+        for _ in range(3):
+            context = await client.build_context("room", overrides=SHOWN, **ASKED)
+            await client.record_feedback(context.id, user_id="u0", rating=5)
+        told = await client.tune_channel("room")
+        assert (told.detail, told.changed, told.recorded_builds, told.rated_builds) == (
+            "replay only: no propensities", False, 3, 0,
+        )  # fmt: skip
+        draws = Overrides(exploration_slots=2, **SHOWN)
+        drawn = await client.build_context("room", overrides=draws, **ASKED)
+        unrated = await client.tune_channel("room")
+        assert unrated.reason == admin_pb2.TUNING_REASON_TOO_FEW_DECISIONS
+        assert "explicit feedback" in unrated.detail
+        await client.record_feedback(drawn.id, user_id="u0", rating=5)
+        few = await client.tune_channel("room")
+        assert few.reason == admin_pb2.TUNING_REASON_TOO_FEW_DECISIONS
+        assert "200 are needed" in few.detail
+        assert few.rated_builds == 1
+
+
+@pytest.mark.row("S5-41")
+async def test_profiles_without_weights_are_told():
+    async with served() as (client, _):
+        await client.append("room", [*CHAT, QUESTION])
+        for profile in ("balanced", "hybrid"):
+            await client.build_context("room", trigger_message_id="q", profile=profile)
+        told = await client.tune_channel("room")
+        assert told.reason == admin_pb2.TUNING_REASON_NOT_WEIGHTED
+        assert told.detail == (
+            "all recorded builds are of balanced, hybrid: only classic has weights to tune"
+        )
+
+
+@pytest.mark.row("S5-41")
+async def test_bad_requests_name_the_field():
+    async with served() as (client, _):
+        for call in (client.tune_channel, client.roll_back_weights):
+            with pytest.raises(InvalidRequest) as refused:
+                await call("")
+            assert refused.value.field == "channel"
+        with pytest.raises(InvalidRequest) as refused:
+            await client.roll_back_weights("room", 1)
+        assert refused.value.field == "channel"
+        with pytest.raises(InvalidRequest) as refused:
+            await client.tune_channel("room", requested_by="a" * 300)
+        assert refused.value.field == "requested_by"
+        assert [one async for one in client.list_weight_versions("never heard of")] == []
