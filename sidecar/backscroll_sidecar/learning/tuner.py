@@ -244,7 +244,7 @@ class Tuner:
         )  # fmt: skip
 
     async def _builds(self, key: ChannelKey, profiles: Counter[str]) -> AsyncIterator[RatedBuild]:
-        """The newest builds of the weighted profile, of people who may be learnt from; `profiles` counts those of all."""
+        """The newest builds of the weighted profile by people who may be learnt from. `profiles` counts all."""
         await self._flush()
         refusals = await self._consent.refusals(key.tenant)
         before: int | None = None
