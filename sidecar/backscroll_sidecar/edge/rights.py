@@ -120,6 +120,9 @@ NEEDS: Mapping[str, Need] = {
     "AdminService/ListChannelSettings": Need(Right.ADMIN, _names_none),
     "AdminService/ListEvents": _admin,
     "AdminService/ListUsageRecords": _admin,
+    "AdminService/ListWeightVersions": _admin,
+    "AdminService/RollBackWeights": _admin,
+    "AdminService/TuneChannel": _admin,
     "AdminService/SetChannelSettings": Need(
         Right.ADMIN, lambda request: (("settings.channel", request.settings.channel),)
     ),
