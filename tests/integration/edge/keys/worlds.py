@@ -165,6 +165,9 @@ REQUESTS: Mapping[str, Callable[[Place], list[Any]]] = {
     "AdminService/ListChannelSettings": lambda _: [a.ListChannelSettingsRequest()],
     "AdminService/ListEvents": lambda p: [a.ListEventsRequest(channel=p.channel)],
     "AdminService/ListUsageRecords": lambda _: [a.ListUsageRecordsRequest(with_candidates=True)],
+    "AdminService/ListWeightVersions": lambda p: [a.ListWeightVersionsRequest(channel=p.channel)],
+    "AdminService/RollBackWeights": lambda p: [a.RollBackWeightsRequest(channel=p.channel)],
+    "AdminService/TuneChannel": lambda p: [a.TuneChannelRequest(channel=p.channel, dry_run=True)],
     "AdminService/SetChannelSettings": lambda p: [
         a.SetChannelSettingsRequest(settings=a.ChannelSettings(channel=p.channel))
     ],
