@@ -503,6 +503,37 @@ class RedactionKind(StrEnum):
     SECRET = "secret"  # noqa: S105 - a word, none of them
 
 
+class Sharing(msgspec.Struct, frozen=True):
+    """Whose lines builds of a channel may show, and whose builds may show its own.
+
+    Attributes
+    ----------
+    shares_with : channels whose builds may show lines of this one.
+    reads_from : channels whose lines builds of this one may show, if they want it, too.
+    groups : who has joined the same one has both.
+    max_messages : so many lines of others a build shows.
+    """
+
+    shares_with: tuple[str, ...] = ()
+    reads_from: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    max_messages: int = 5
+
+
+class SharedChannel(NamedTuple):
+    """A channel whose lines another may show; the group that both have joined, empty: they name each other."""
+
+    channel: str
+    group: str = ""
+
+
+class Readable(NamedTuple):
+    """The channels whose lines a channel may show, besides its own; not `is_whole`: there are more."""
+
+    channels: tuple[SharedChannel, ...] = ()
+    is_whole: bool = True
+
+
 class ChannelSettings(msgspec.Struct, frozen=True):
     """What is set for one channel.
 
@@ -512,12 +543,14 @@ class ChannelSettings(msgspec.Struct, frozen=True):
     overrides : those of a request come before them, one by one.
     collects_usage : whether its builds are recorded.
     redaction : what is kept out of its stored messages; None: what the server's configuration says.
+    sharing : None: with nobody.
     """
 
     profile: str = ""
     overrides: Overrides = Overrides()
     collects_usage: bool = True
     redaction: tuple[RedactionKind, ...] | None = None
+    sharing: Sharing | None = None
 
 
 class NeutralMessage(msgspec.Struct, frozen=True):

@@ -120,7 +120,7 @@ def _provider(stage: Any) -> Strategy:  # noqa: ANN401
     name = getattr(stage, "name", None)
     if not isinstance(name, str) or not name or not name.isprintable():
         raise TypeError("it has no name, a text that can be printed")
-    if name in (*SOURCE_NAMES, "preferences"):
+    if name in (*SOURCE_NAMES, "preferences", "sharing"):
         raise TypeError(f"{name!r} is the name of a source that is built in")
     _has_method(stage, "gather", "query")
     provider: Strategy = stage

@@ -31,6 +31,7 @@ from backscroll_sidecar.cli import (
     restore,
     serve,
     sessions,
+    settings,
     tune,
     version,
 )
@@ -102,6 +103,7 @@ GROUPS: dict[str, tuple[str, dict[str, tuple[Callable[..., Any], str]]]] = {
     "labels": (labels.HELP, labels.COMMANDS),
     "sessions": (sessions.HELP, sessions.COMMANDS),
     "keys": (keys.HELP, keys.COMMANDS),
+    "settings": (settings.HELP, settings.COMMANDS),
 }
 for _group, (_help, _commands) in GROUPS.items():
     _app = typer.Typer(

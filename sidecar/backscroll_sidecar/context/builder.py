@@ -212,7 +212,12 @@ class ContextBuilder:
         summaries, unread = await self.opening.summaries_of(request, question, deadline)
         if question.view is not opened.view:
             opened = replace(opened, view=question.view)
-        beside, missing, count = self._beside(request, route, question, query, summaries)
+        looks_elsewhere = (
+            request.semantic_scope is not SearchScope.CHANNEL or channel.sharing is not None
+        )
+        beside, missing, count = self._beside(
+            request, route, question, query, summaries, looks_elsewhere=looks_elsewhere
+        )
         if count is not None:
             query, route = replace(query, recent_limit=count), route.showing_newest(count)
         watch.lap("question")
@@ -222,10 +227,11 @@ class ContextBuilder:
         context_id = self._ids.next()
         if picked.profile.explores:
             picked = explored(picked, request, question.asked_at_ms, context_id)
-        picked = await with_elsewhere(
-            picked, request, query, self._semantic, self.opening.views, deadline,
-            skips_system=question.skips_system,
-        )  # fmt: skip
+        if looks_elsewhere:
+            picked = await with_elsewhere(
+                picked, request, query, self._semantic, self.opening, channel.sharing, deadline,
+                skips_system=question.skips_system,
+            )  # fmt: skip
         watch.lap("pick")
         return _Begun(
             request, beside, (*unset, *lost, *unread, *missing), route, opened, question, picked, deadline,
@@ -239,6 +245,8 @@ class ContextBuilder:
         question: Question,
         query: StrategyQuery,
         summaries: Sequence[StoredSummary],
+        *,
+        looks_elsewhere: bool,
     ) -> tuple[_Beside, tuple[Degradation, ...], int | None]:
         """What is shown whatever is picked; what of that could not be had; and how many of the newest messages stand
         in the window that moves in steps, None without one.
@@ -253,7 +261,7 @@ class ContextBuilder:
         view, profile = question.view, route.profile
         speaking = speaking_rows(view, question.end)
         speaker = speaker_style(request, route, question, view, speaking.tolist())
-        if request.speaker_style is None and request.semantic_scope is not SearchScope.CHANNEL:
+        if request.speaker_style is None and looks_elsewhere:
             speaker = SpeakerStyle.TAGGED  # whoever is found elsewhere
         wanted = self._wanted(request, route, speaker, adapter)
         summary, count = window_behind(
@@ -437,7 +445,7 @@ class ContextBuilder:
             begun.picked.gathered.rows,
             quoted_row=begun.question.explicit_parent_row,
             by_membership=request.visible_since_membership,
-            wider=request.semantic_scope,
+            elsewhere=None if begun.picked.elsewhere is None else begun.picked.elsewhere.rules,
         )
 
     def _record(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.allowed_channels import AllowedChannels
-from backscroll_sidecar.context.visibility import EVERYTHING, Viewer
+from backscroll_sidecar.context.visibility import EVERYTHING, Viewer, VisibilityRule
 from backscroll_sidecar.domain import (
     Author,
     ChannelKey,
@@ -191,6 +192,14 @@ class CandidateExplanation:
     scored_by: str = "score"
 
 
+class OfOtherChannel(NamedTuple):
+    """Where a candidate of another channel is from, and why it may be shown; `group`: see `lines.Elsewhere`."""
+
+    channel: str
+    rule: VisibilityRule
+    group: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
     """Every candidate of a build by column, m long, in time order.
@@ -200,6 +209,7 @@ class Explanation:
     message_ids, sources, fates, decided_by, ranks, scored_by : sequences
         As in `CandidateExplanation`.
     shares : float64[m, f], linear, scores : float64[m]
+    elsewhere : the last candidates, as many as are of other channels
     """
 
     profile: str
@@ -216,6 +226,7 @@ class Explanation:
     decided_by: Sequence[str]
     ranks: Sequence[int]
     scored_by: Sequence[str]
+    elsewhere: Sequence[OfOtherChannel] = ()
 
     @property
     def candidates(self) -> tuple[CandidateExplanation, ...]:

@@ -28,6 +28,7 @@ from backscroll_sidecar.context.profiles import (
 )
 from backscroll_sidecar.context.question import Question, resolve_question, resolve_us
 from backscroll_sidecar.context.response import Opened, reason_of
+from backscroll_sidecar.context.shared_channels import SharedChannels
 from backscroll_sidecar.context.viewers import viewer_of
 from backscroll_sidecar.domain import (
     ChannelKey,
@@ -149,6 +150,7 @@ class Opening:
         self._summaries = summaries
         self._sessions = sessions
         self._channel_settings = channel_settings
+        self.shared = SharedChannels(views, store, channel_settings)
 
     async def settings_of(
         self, key: ChannelKey, deadline: Deadline

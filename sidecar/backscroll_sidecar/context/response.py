@@ -20,6 +20,7 @@ from backscroll_sidecar.context.model import (
     BuiltContext,
     Diagnostics,
     Explanation,
+    OfOtherChannel,
 )
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
@@ -34,6 +35,7 @@ from backscroll_sidecar.context.ranking import (
 )
 from backscroll_sidecar.context.selection import Selection
 from backscroll_sidecar.context.stable_prefix import StablePrefix
+from backscroll_sidecar.context.visibility import VisibilityRule
 from backscroll_sidecar.domain import Degradation, Event, Rung
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.lines.line_source import Elsewhere
@@ -297,7 +299,13 @@ def explain(
         decided_by,
         ranks.tolist(),
         _kinds(ranked, profile),
+        () if elsewhere is None else _of_others(elsewhere),
     )
+
+
+def _of_others(elsewhere: Elsewhere) -> list[OfOtherChannel]:
+    rules = map(VisibilityRule, elsewhere.rules.tolist())
+    return list(map(OfOtherChannel, elsewhere.channels, rules, elsewhere.groups))
 
 
 def _kinds(ranked: Ranked, profile: Profile) -> list[str]:

@@ -12,6 +12,7 @@ from backscroll_sidecar.channels import LIVE, ChannelView
 from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.ranking import RECENCY_FACTORS
+from backscroll_sidecar.context.visibility import VisibilityRule
 from backscroll_sidecar.strategies.builtin import Recent, Window
 from backscroll_sidecar.telemetry.build_numbers import BuildTally
 
@@ -40,6 +41,10 @@ def tally_context(tally: BuildTally, view: ChannelView, picked: Picked, fitted: 
     )
     count = len(shown)
     tally.messages += count
+    if picked.elsewhere is not None:
+        behind = picked.gathered.rows[shown] - view.count
+        rules = picked.elsewhere.rules[behind[behind >= 0]]
+        tally.shared += int(np.count_nonzero(rules == VisibilityRule.SHARING))
     if is_scored:
         tally.scored += count
         tally.score += score

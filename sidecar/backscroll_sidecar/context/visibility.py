@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import WITHHELD, ChannelView
-from backscroll_sidecar.domain import Role, SearchScope, StoredMessage
+from backscroll_sidecar.domain import Role, StoredMessage
 from backscroll_sidecar.sessions.participants import Observe, Presence
 from backscroll_sidecar.sessions.session import AuthorVisibility
 
@@ -31,6 +31,7 @@ class VisibilityRule(IntEnum):
     QUOTE = 6
     USER_SCOPE = 7
     TENANT_SCOPE = 8
+    SHARING = 9
 
 
 class Viewer(msgspec.Struct, frozen=True):
@@ -128,6 +129,16 @@ def withheld(view: ChannelView, viewer: Viewer, quoted_row: int = _NOBODY) -> Ch
     return view.hiding(hides, WITHHELD)
 
 
+def shared(view: ChannelView, viewer: Viewer) -> NDArray[np.bool_]:
+    """bool[n]: rows that a channel shares where it shares at all: talk for everybody in it, of no session."""
+    for_all = [not session_id and not audience for session_id, audience in view.scopes]
+    rows: NDArray[np.bool_] = np.array(for_all, np.bool_)[view.scope]
+    rows &= (view.role == np.uint8(Role.USER)) | (view.role == _ASSISTANT)
+    if viewer.visibility is not AuthorVisibility.ALL:
+        rows &= _allowed(view, viewer)
+    return rows
+
+
 def rules_of(
     view: ChannelView,
     viewer: Viewer,
@@ -135,14 +146,14 @@ def rules_of(
     *,
     quoted_row: int,
     by_membership: bool,
-    wider: SearchScope,
+    elsewhere: NDArray[np.uint32] | None,
 ) -> NDArray[np.uint32] | VisibilityRule:
     """By which rule each of these rows, which may be seen, is shown: uint32[k], or one for all of them.
 
     Parameters
     ----------
     by_membership : the asker's membership hides rows.
-    wider : in which channels rows behind those of the view were looked for.
+    elsewhere : uint32[k], the rules of the rows behind those of the view; None: there are none.
     """
     is_present = viewer.observe in (Observe.PRESENT, Observe.ADDRESSED) and bool(viewer.presences)
     usual = VisibilityRule.MEMBERSHIP if by_membership or is_present else VisibilityRule.CHANNEL
@@ -153,9 +164,8 @@ def rules_of(
         return usual
     out = np.full(len(rows), usual, np.uint32)
     here = rows < view.count
-    out[~here] = (
-        VisibilityRule.USER_SCOPE if wider is SearchScope.USER else VisibilityRule.TENANT_SCOPE
-    )
+    if elsewhere is not None:
+        out[~here] = elsewhere[rows[~here] - view.count]
     own = rows[here]
     of_scope = np.array([_rule_of_scope(scope, viewer, usual) for scope in view.scopes], np.uint32)
     rules = of_scope[view.scope[own]]

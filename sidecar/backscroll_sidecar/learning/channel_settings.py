@@ -9,8 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
-from backscroll_sidecar.domain import ChannelKey, ChannelSettings, ScoreWeights
+from backscroll_sidecar.domain import ChannelKey, ChannelSettings, Readable, ScoreWeights
 from backscroll_sidecar.errors import NotFound, Reason
+from backscroll_sidecar.learning.sharing import SharingMap
 from backscroll_sidecar.learning.tuning import Weights
 from backscroll_sidecar.learning.weight_versions import STATE, state_of
 from backscroll_sidecar.ports import (
@@ -50,6 +51,7 @@ class ChannelSettingsService:
         self._clock = clock
         self._known: dict[str, dict[str, ChannelSettings]] = {}
         """By tenant and channel: all that are set."""
+        self._sharing: dict[str, SharingMap] = {}
         self._changes = 0
 
     # --- what builds ask ---------------------------------------------------------------------------
@@ -61,27 +63,43 @@ class ChannelSettingsService:
 
     async def read(self, key: ChannelKey) -> ChannelSettings:
         """The same from the store. Raises `StoreUnavailable`."""
+        return (await self._read(key.tenant)).get(key.channel, USUAL)
+
+    async def readable(self, key: ChannelKey) -> Readable:
+        """The channels whose lines this one may show; read where they must be. Raises `StoreUnavailable`."""
+        known = self._known.get(key.tenant)
+        if known is None:
+            known = await self._read(key.tenant)
+        if known is not self._known.get(key.tenant):  # it changed meanwhile
+            return SharingMap(known).readable(key.channel)
+        if key.tenant not in self._sharing:
+            self._sharing[key.tenant] = SharingMap(known)
+        return self._sharing[key.tenant].readable(key.channel)
+
+    async def _read(self, tenant: str) -> dict[str, ChannelSettings]:
         changes = self._changes
         found: dict[str, ChannelSettings] = {}
         before: tuple[int, int] | None = None
-        while page := await self._page(key.tenant, before):
+        while page := await self._page(tenant, before):
             found |= {one.channel: _decode(one.body) for one in page}
             before = (page[-1].updated_at_ms, page[-1].number)
         before = None
-        while page := await self._page(key.tenant, before, kind=STATE):
+        while page := await self._page(tenant, before, kind=STATE):
             for one in page:
                 settings = found.get(one.channel, USUAL)
                 found[one.channel] = with_tuned(settings, state_of(one.body).weights)
             before = (page[-1].updated_at_ms, page[-1].number)
         if changes == self._changes:  # else what was read may be older than what was answered
-            self._known[key.tenant] = found
-        return found.get(key.channel, USUAL)
+            self._known[tenant] = found
+            self._sharing.pop(tenant, None)
+        return found
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Forget what changed."""
         if applied.is_erasure or any(one.kind in {KIND, STATE} for one in applied.records):
             self._changes += 1
             self._known.pop(key.tenant, None)
+            self._sharing.pop(key.tenant, None)
 
     # --- what callers ask --------------------------------------------------------------------------
 

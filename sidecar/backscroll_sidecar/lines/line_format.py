@@ -117,6 +117,11 @@ def time_mark(sent_at_ms: int, style: LineStyle) -> str:
     return f"[{iso_date(sent_at_ms, style.zone)}] "
 
 
+def channel_mark(channel: str) -> str:
+    """``[#other-channel] ``: where a line was said."""
+    return f"[#{escape_name(channel)}] "
+
+
 def iso_date(at_ms: int, zone: tzinfo) -> str:
     """The calendar day of a moment in a time zone; out of the calendar's range: the nearest end."""
     try:

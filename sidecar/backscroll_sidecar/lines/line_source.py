@@ -16,7 +16,7 @@ from backscroll_scoring import LineTable, key_of
 from backscroll_sidecar.adapters import Speaker
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.domain import Role, SpeakerStyle, TimeStyle
-from backscroll_sidecar.lines.line_format import MS_PER_DAY, LineStyle, time_mark
+from backscroll_sidecar.lines.line_format import MS_PER_DAY, LineStyle, channel_mark, time_mark
 from backscroll_sidecar.lines.rendering import (
     RENDER_US,
     RENDER_US_PER_CHAR,
@@ -41,12 +41,19 @@ class Elsewhere(NamedTuple):
     ----------
     view : the lines as rows; edges are left out.
     channels : of each row.
-    scores : float64[k], cosines to the question, not below 0.
+    scores : float64[k], not below 0.
+    rules : uint32[k]
+        By which rule (`VisibilityRule`) each may be shown.
+    groups : those that let channels share their lines; empty: not by a group.
+    are_named : whether each line begins with its channel.
     """
 
     view: ChannelView
     channels: tuple[str, ...]
     scores: NDArray[np.float64]
+    rules: NDArray[np.uint32]
+    groups: tuple[str, ...]
+    are_named: tuple[bool, ...]
 
 
 class Wanted(NamedTuple):
@@ -154,9 +161,12 @@ class LineSource:
             said = msgspec.structs.replace(said, addition=self.additions[place], token_count=0)
         if place in self.in_parts:
             said = in_parts(said, view.parts(row), self.wanted.style)
+        mark = time_mark(said.sent_at_ms, self.line_style)
+        if channel and self.elsewhere is not None and self.elsewhere.are_named[row]:
+            mark += channel_mark(channel)
         return self.wanted.style.render(
             said,
-            time_mark(said.sent_at_ms, self.line_style),
+            mark,
             view.fragments[row],
             is_shared=is_shared,
             channel=channel,

@@ -11,6 +11,7 @@ from backscroll_sidecar.domain import (
     Event,
     Mention,
     Part,
+    Readable,
     StoredMessage,
 )
 from backscroll_sidecar.ports.changes import Applied, Change, TurnMark
@@ -92,6 +93,9 @@ class StoredChannelSettings(Protocol):
 
     async def read(self, key: ChannelKey) -> ChannelSettings:
         """The same, read. Raises `StoreUnavailable`."""
+
+    async def readable(self, key: ChannelKey) -> Readable:
+        """The channels whose lines this one may show beside its own. Raises `StoreUnavailable`."""
 
 
 class UsageSink(Protocol):

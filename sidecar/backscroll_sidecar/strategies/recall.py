@@ -46,13 +46,13 @@ class Recall:
 
 
 def _by_words(query: StrategyQuery) -> StrategyResult:
-    sought = seek(query.view, _question(query), query.eligible)
+    sought = seek(query.view, memory_question(query), query.eligible)
     rows, scores = best_by_words(sought, query.recall_limit)
     return _messages(sought, rows, scores)
 
 
 def _by_memory(query: StrategyQuery) -> StrategyResult:
-    sought = seek(query.view, _question(query), query.eligible)
+    sought = seek(query.view, memory_question(query), query.eligible)
     memory = rank_memory(query.view, sought, limit=query.recall_limit)
     return _messages(sought, memory.rows, memory.scores)
 
@@ -65,7 +65,8 @@ def _messages(
     return Messages(Category.RECENT, rows, scores=scores, exhaustive=not sought.is_long)
 
 
-def _question(query: StrategyQuery) -> MemoryQuestion:
+def memory_question(query: StrategyQuery) -> MemoryQuestion:
+    """What is asked, as the channel of the query knows its asker."""
     people = query.view.people
     index = people.index.get(query.user_id)
     name = people.names[index] if index is not None else ""

@@ -37,7 +37,7 @@ class BuildTally:
     Attributes
     ----------
     hits : builds whose channel was in memory.
-    messages : shown ones. Of those `scored` have a score; `score` is the sum.
+    messages : shown ones. Of those `scored` have a score; `score` is the sum. `shared` are of channels that share.
     explored : builds whose last places were drawn.
     scores : int64[SCORE_BUCKETS]
         These scores in ranges of equal size from 0 to 1.
@@ -55,6 +55,7 @@ class BuildTally:
     hits: int = 0
     messages: int = 0
     scored: int = 0
+    shared: int = 0
     score: float = 0.0
     explored: int = 0
     shown_tokens: int = 0
@@ -74,6 +75,7 @@ class BuildTally:
         self.hits += other.hits
         self.messages += other.messages
         self.scored += other.scored
+        self.shared += other.shared
         self.score += other.score
         self.explored += other.explored
         self.shown_tokens += other.shown_tokens

@@ -276,6 +276,7 @@ def _counts(total: BuildTally) -> Iterator[Reading]:
         ],
     )
     yield all_metrics.MESSAGES, [Sample(total.messages)]
+    yield all_metrics.SHARED_MESSAGES, [Sample(total.shared)]
     shown, window = total.shown_tokens, total.window_tokens
     yield all_metrics.TEXT_TOKENS, [Sample(shown, ("shown",)), Sample(window, ("window",))]
     yield all_metrics.CACHE_REQUESTS, _requests(total.hits, total.builds - total.hits)

@@ -16,6 +16,7 @@ from backscroll_sidecar.context.model import (
     BuiltContext,
     Diagnostics,
     Explanation,
+    OfOtherChannel,
     PrefixChange,
     TokenCounts,
 )
@@ -112,6 +113,7 @@ BUILT = BuiltContext(
         decided_by=["score", "threshold"],
         ranks=[1, 2],
         scored_by=["link", "score"],
+        elsewhere=[OfOtherChannel("another", VisibilityRule.SHARING, "guild")],
     ),
 )
 

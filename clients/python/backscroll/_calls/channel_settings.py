@@ -38,12 +38,13 @@ def get_channel_settings(
 
 
 def set_channel_settings(
-    channel: str,
+    channel: str | admin_pb2.ChannelSettings,
     *,
     profile: str = "",
     overrides: Overrides | Mapping[str, Any] | context_pb2.Overrides | None = None,
     collect_usage: bool | None = None,
     redaction: Sequence[RedactionName] | None = None,
+    sharing: Mapping[str, Any] | admin_pb2.Sharing | None = None,
     timeout_s: float | None = None,
 ) -> Plan[admin_pb2.ChannelSettings]:
     """Set what holds in a channel, in the place of what was set before. Builds that begin later go by it.
@@ -51,7 +52,7 @@ def set_channel_settings(
     Parameters
     ----------
     channel
-        Where it holds.
+        Where it holds. Or settings as they were read, changed by you: then these alone are set.
     profile
         Where a request and its bot name none. Empty: what the server's configuration says.
     overrides
@@ -61,6 +62,9 @@ def set_channel_settings(
     redaction
         What is kept out of messages stored from now on: "email", "phone", "card", "id_number", "secret".
         None: what the server's configuration says.
+    sharing
+        Whose lines its builds may show, and whose may show its own: a mapping with any of "groups", "shares_with",
+        "reads_from" and "max_messages". Both channels must want it. None: nobody's.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -73,14 +77,23 @@ def set_channel_settings(
     --------
     >>> client.set_channel_settings("room", overrides=Overrides(max_context=5)).channel
     'room'
+    >>> client.set_channel_settings("room", sharing={"groups": ["guild-42"]}).sharing.groups
+    ['guild-42']
     """
-    settings = encode(
-        admin_pb2.ChannelSettings,
-        channel=channel,
-        profile=profile,
-        overrides=Overrides(**overrides) if isinstance(overrides, Mapping) else overrides,
-        collect_usage=collect_usage,
-        redaction=None if redaction is None else encode(admin_pb2.Redaction, kinds=redaction),
+    settings = (
+        channel
+        if isinstance(channel, admin_pb2.ChannelSettings)
+        else encode(
+            admin_pb2.ChannelSettings,
+            channel=channel,
+            profile=profile,
+            overrides=Overrides(**overrides) if isinstance(overrides, Mapping) else overrides,
+            collect_usage=collect_usage,
+            redaction=None if redaction is None else encode(admin_pb2.Redaction, kinds=redaction),
+            sharing=encode(admin_pb2.Sharing, **sharing)
+            if isinstance(sharing, Mapping)
+            else sharing,
+        )
     )
     response: admin_pb2.SetChannelSettingsResponse = yield Call(
         "SetChannelSettings", admin_pb2.SetChannelSettingsRequest(settings=settings), timeout_s

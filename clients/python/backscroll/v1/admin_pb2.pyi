@@ -69,20 +69,34 @@ TUNING_REASON_SET_BY_HAND: TuningReason
 TUNING_REASON_NOT_WEIGHTED: TuningReason
 
 class ChannelSettings(_message.Message):
-    __slots__ = ("channel", "profile", "overrides", "collect_usage", "updated_at_ms", "redaction")
+    __slots__ = ("channel", "profile", "overrides", "collect_usage", "updated_at_ms", "redaction", "sharing")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     PROFILE_FIELD_NUMBER: _ClassVar[int]
     OVERRIDES_FIELD_NUMBER: _ClassVar[int]
     COLLECT_USAGE_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     REDACTION_FIELD_NUMBER: _ClassVar[int]
+    SHARING_FIELD_NUMBER: _ClassVar[int]
     channel: str
     profile: str
     overrides: _context_pb2.Overrides
     collect_usage: bool
     updated_at_ms: int
     redaction: Redaction
-    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., updated_at_ms: _Optional[int] = ..., redaction: _Optional[_Union[Redaction, _Mapping]] = ...) -> None: ...
+    sharing: Sharing
+    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., updated_at_ms: _Optional[int] = ..., redaction: _Optional[_Union[Redaction, _Mapping]] = ..., sharing: _Optional[_Union[Sharing, _Mapping]] = ...) -> None: ...
+
+class Sharing(_message.Message):
+    __slots__ = ("shares_with", "reads_from", "groups", "max_messages")
+    SHARES_WITH_FIELD_NUMBER: _ClassVar[int]
+    READS_FROM_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    MAX_MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    shares_with: _containers.RepeatedScalarFieldContainer[str]
+    reads_from: _containers.RepeatedScalarFieldContainer[str]
+    groups: _containers.RepeatedScalarFieldContainer[str]
+    max_messages: int
+    def __init__(self, shares_with: _Optional[_Iterable[str]] = ..., reads_from: _Optional[_Iterable[str]] = ..., groups: _Optional[_Iterable[str]] = ..., max_messages: _Optional[int] = ...) -> None: ...
 
 class Redaction(_message.Message):
     __slots__ = ("kinds",)

@@ -83,6 +83,7 @@ class Source(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SOURCE_CHAIN: _ClassVar[Source]
     SOURCE_GRAPH: _ClassVar[Source]
     SOURCE_RECALL: _ClassVar[Source]
+    SOURCE_SHARING: _ClassVar[Source]
 
 class Category(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -139,6 +140,7 @@ class VisibilityRule(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     VISIBILITY_RULE_QUOTE: _ClassVar[VisibilityRule]
     VISIBILITY_RULE_USER_SCOPE: _ClassVar[VisibilityRule]
     VISIBILITY_RULE_TENANT_SCOPE: _ClassVar[VisibilityRule]
+    VISIBILITY_RULE_SHARING: _ClassVar[VisibilityRule]
 
 class EndReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -212,6 +214,7 @@ SOURCE_OWN: Source
 SOURCE_CHAIN: Source
 SOURCE_GRAPH: Source
 SOURCE_RECALL: Source
+SOURCE_SHARING: Source
 CATEGORY_UNSPECIFIED: Category
 CATEGORY_RECENT: Category
 CATEGORY_SEMANTIC: Category
@@ -250,6 +253,7 @@ VISIBILITY_RULE_MEMBERSHIP: VisibilityRule
 VISIBILITY_RULE_QUOTE: VisibilityRule
 VISIBILITY_RULE_USER_SCOPE: VisibilityRule
 VISIBILITY_RULE_TENANT_SCOPE: VisibilityRule
+VISIBILITY_RULE_SHARING: VisibilityRule
 END_REASON_UNSPECIFIED: EndReason
 END_REASON_COMPLETE: EndReason
 END_REASON_LENGTH: EndReason
@@ -542,7 +546,7 @@ class Event(_message.Message):
     def __init__(self, id: _Optional[str] = ..., type: _Optional[str] = ..., level: _Optional[str] = ..., parent_id: _Optional[str] = ..., at_ms: _Optional[int] = ..., payload: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class CandidateExplanation(_message.Message):
-    __slots__ = ("message_id", "sources", "own_sources", "shares", "linear", "score", "decided_by", "fate", "rank", "scored_by")
+    __slots__ = ("message_id", "sources", "own_sources", "shares", "linear", "score", "decided_by", "fate", "rank", "scored_by", "channel", "visible_by", "sharing_group")
     MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     OWN_SOURCES_FIELD_NUMBER: _ClassVar[int]
@@ -553,6 +557,9 @@ class CandidateExplanation(_message.Message):
     FATE_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     SCORED_BY_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    VISIBLE_BY_FIELD_NUMBER: _ClassVar[int]
+    SHARING_GROUP_FIELD_NUMBER: _ClassVar[int]
     message_id: str
     sources: _containers.RepeatedScalarFieldContainer[Source]
     own_sources: _containers.RepeatedScalarFieldContainer[str]
@@ -563,7 +570,10 @@ class CandidateExplanation(_message.Message):
     fate: Fate
     rank: int
     scored_by: str
-    def __init__(self, message_id: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, str]]] = ..., own_sources: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[float]] = ..., linear: _Optional[float] = ..., score: _Optional[float] = ..., decided_by: _Optional[str] = ..., fate: _Optional[_Union[Fate, str]] = ..., rank: _Optional[int] = ..., scored_by: _Optional[str] = ...) -> None: ...
+    channel: str
+    visible_by: VisibilityRule
+    sharing_group: str
+    def __init__(self, message_id: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, str]]] = ..., own_sources: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[float]] = ..., linear: _Optional[float] = ..., score: _Optional[float] = ..., decided_by: _Optional[str] = ..., fate: _Optional[_Union[Fate, str]] = ..., rank: _Optional[int] = ..., scored_by: _Optional[str] = ..., channel: _Optional[str] = ..., visible_by: _Optional[_Union[VisibilityRule, str]] = ..., sharing_group: _Optional[str] = ...) -> None: ...
 
 class Explanation(_message.Message):
     __slots__ = ("profile", "factors", "weights", "threshold", "link", "candidates")

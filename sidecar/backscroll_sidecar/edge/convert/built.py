@@ -18,6 +18,7 @@ from backscroll_sidecar.context.model import (
     Diagnostics,
     Draw,
     Explanation,
+    OfOtherChannel,
 )
 from backscroll_sidecar.context.visibility import RULE_SHIFT, VisibilityRule
 from backscroll_sidecar.domain import Category, Degradation, Event, Fate, NeutralMessage, Role
@@ -296,10 +297,13 @@ def _explanation(explanation: Explanation) -> bytes:
     shares, size = explanation.shares.tobytes(), 8 * explanation.shares.shape[1]
     linear, scores = explanation.linear.tobytes(), explanation.scores.tobytes()
     keyed_size, pieces = _SHARES + varint(size), [head]
-    for at, (message_id, rank, *told) in enumerate(
+    others = [b""] * (len(explanation.message_ids) - len(explanation.elsewhere))
+    others += map(_of_other, explanation.elsewhere)
+    for at, (message_id, rank, other, *told) in enumerate(
         zip(
             explanation.message_ids,
             explanation.ranks,
+            others,
             explanation.sources,
             explanation.fates,
             explanation.decided_by,
@@ -310,10 +314,18 @@ def _explanation(explanation: Explanation) -> bytes:
         said, number = message_id.encode(), slice(8 * at, 8 * at + 8)
         fields = (
             _CANDIDATE_ID, varint(len(said)), said, keyed_size, shares[size * at : size * at + size], _LINEAR,
-            linear[number], _CANDIDATE_SCORE, scores[number], _CANDIDATE_RANK, varint(rank), _verdict(*told),
+            linear[number], _CANDIDATE_SCORE, scores[number], _CANDIDATE_RANK, varint(rank), other,
+            _verdict(*told),
         )  # fmt: skip
         pieces.append(lengthed(_CANDIDATES, b"".join(fields)))
     return lengthed(_EXPLANATION, b"".join(pieces))
+
+
+def _of_other(one: OfOtherChannel) -> bytes:
+    """Where it is from, and why it may be shown."""
+    return pb.CandidateExplanation(
+        channel=one.channel, visible_by=VISIBILITY_RULE_NUMBERS[one.rule], sharing_group=one.group
+    ).SerializeToString()
 
 
 @lru_cache(maxsize=4_096)

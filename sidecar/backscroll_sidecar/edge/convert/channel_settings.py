@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from backscroll.v1 import admin_pb2, context_pb2
 from backscroll_sidecar.context.profiles import Profile, find_profile
-from backscroll_sidecar.domain import ChannelSettings, Overrides, RedactionKind
+from backscroll_sidecar.domain import ChannelSettings, Overrides, RedactionKind, Sharing
 from backscroll_sidecar.edge.convert.context import overrides_from_proto
 from backscroll_sidecar.edge.convert.fields import (
     check_count,
     check_id,
+    check_range,
     enum_value,
     missing,
     numbers_of,
@@ -22,6 +23,9 @@ from backscroll_sidecar.edge.convert.fields import (
 from backscroll_sidecar.learning.channel_settings import SetChannel
 
 MAX_REDACTION_KINDS = 20
+MAX_NAMED_CHANNELS = 100
+MAX_GROUPS = 20
+MAX_SHARED_MESSAGES = 20
 _REDACTION_NUMBERS = numbers_of(RedactionKind, admin_pb2.RedactionKind, "REDACTION_KIND")
 _REDACTIONS = {number: kind for kind, number in _REDACTION_NUMBERS.items()}
 
@@ -42,6 +46,7 @@ def settings_from_proto(
         overrides_from_proto(given.overrides, "settings.overrides"),
         given.collect_usage if given.HasField("collect_usage") else True,
         _redaction(given),
+        _sharing(given),
     )
 
 
@@ -53,6 +58,30 @@ def _redaction(given: admin_pb2.ChannelSettings) -> tuple[RedactionKind, ...] | 
     return tuple(
         enum_value(_REDACTIONS, kind, f"settings.redaction.kinds[{place}]")
         for place, kind in enumerate(kinds)
+    )
+
+
+def _sharing(given: admin_pb2.ChannelSettings) -> Sharing | None:
+    if not given.HasField("sharing"):
+        return None
+    names = given.sharing
+    most = None
+    if names.HasField("max_messages"):
+        field = "settings.sharing.max_messages"
+        most = check_range(names.max_messages, field, 1, MAX_SHARED_MESSAGES)
+    sharing = Sharing(
+        _names(names.shares_with, "settings.sharing.shares_with", MAX_NAMED_CHANNELS),
+        _names(names.reads_from, "settings.sharing.reads_from", MAX_NAMED_CHANNELS),
+        _names(names.groups, "settings.sharing.groups", MAX_GROUPS),
+    )
+    return sharing if most is None else msgspec.structs.replace(sharing, max_messages=most)
+
+
+def _names(given: Sequence[str], field: str, most: int) -> tuple[str, ...]:
+    """Checked, each once."""
+    check_count(len(given), field, most)
+    return tuple(
+        dict.fromkeys(required_id(name, f"{field}[{place}]") for place, name in enumerate(given))
     )
 
 
@@ -68,6 +97,9 @@ def settings_to_proto(one: SetChannel) -> admin_pb2.ChannelSettings:
     if settings.redaction is not None:
         kinds = [_REDACTION_NUMBERS[kind] for kind in settings.redaction]
         told.redaction.CopyFrom(admin_pb2.Redaction(kinds=kinds))
+    if settings.sharing is not None:
+        sharing = msgspec.structs.asdict(settings.sharing)
+        told.sharing.CopyFrom(admin_pb2.Sharing(**sharing))
     if settings.overrides != Overrides():
         told.overrides.CopyFrom(_overrides_to_proto(settings.overrides))
     return told

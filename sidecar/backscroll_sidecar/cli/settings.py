@@ -1,0 +1,158 @@
+"""`backscroll settings`: what is set for single channels while a server runs."""
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from google.protobuf import json_format
+from google.protobuf.json_format import MessageToDict
+from rich.markup import escape
+from rich.table import Table
+
+from backscroll.errors import NotFound
+from backscroll.v1 import admin_pb2, context_pb2
+from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.connect import connected
+from backscroll_sidecar.cli.console import out, print_json, usage
+
+HELP = "What is set for single channels while a server runs."
+Channel = Annotated[str, typer.Argument(help="The channel.")]
+Names = list[str]
+
+
+def get(
+    channel: Channel, target: options.Target = options.ANY_TARGET, as_json: options.Json = False
+) -> None:
+    """Show what is set for a channel."""
+    with connected(target) as client:
+        _show(client.get_channel_settings(channel), as_json=as_json)
+
+
+def list_(target: options.Target = options.ANY_TARGET, as_json: options.Json = False) -> None:
+    """List the channels for which something is set, what was set last first.
+
+    With --json one object a line.
+    """
+    table = Table(box=None, header_style="bold")
+    for name in ("channel", "set"):
+        table.add_column(name)
+    with connected(target) as client:
+        for one in client.list_channel_settings():
+            told = _told(one)
+            if as_json:
+                print_json(told, indent=None)
+            else:
+                table.add_row(
+                    escape(told.pop("channel")), escape(json.dumps(told, ensure_ascii=False))
+                )
+    if not as_json:
+        out().print(table)
+
+
+def set_(
+    channel: Channel,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help='The profile; "": the server\'s.')
+    ] = None,
+    overrides: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help='Overrides of the profile, all of them; "{}": none.'),
+    ] = None,
+    record: Annotated[
+        bool | None, typer.Option("--record/--no-record", help="Whether builds are recorded.")
+    ] = None,
+    share_with: Annotated[
+        Names | None,
+        typer.Option(metavar="CHANNEL", help="Whose builds may show lines of this one. Repeat it."),
+    ] = None,
+    read_from: Annotated[
+        Names | None,
+        typer.Option(metavar="CHANNEL", help="Whose lines builds of this one may show. Repeat it."),
+    ] = None,
+    group: Annotated[
+        Names | None,
+        typer.Option(
+            metavar="NAME", help="Join it: its channels share with each other. Repeat it."
+        ),
+    ] = None,
+    most_shared: Annotated[
+        int | None, typer.Option(help="How many lines of other channels a build shows.", min=1)
+    ] = None,
+    no_sharing: Annotated[
+        bool, typer.Option("--no-sharing", help="Share with nobody, read from nobody.")
+    ] = False,
+    target: options.Target = options.ANY_TARGET,
+    as_json: options.Json = False,
+) -> None:
+    """Set what the options name, for one channel. The rest stays as it is; builds that begin later go by it."""
+    sharing = {
+        "shares_with": share_with,
+        "reads_from": read_from,
+        "groups": group,
+        "max_messages": most_shared,
+    }
+    sharing = {name: value for name, value in sharing.items() if value is not None}
+    if sharing and no_sharing:
+        usage("--no-sharing leaves nothing to name", "Leave it out, or the channels and groups.")
+    with connected(target) as client:
+        try:
+            settings = client.get_channel_settings(channel)
+        except NotFound:
+            settings = admin_pb2.ChannelSettings(channel=channel)
+        if profile is not None:
+            settings.profile = profile
+        if overrides is not None:
+            settings.overrides.CopyFrom(_overrides(overrides))
+        if record is not None:
+            settings.collect_usage = record
+        if no_sharing:
+            settings.ClearField("sharing")
+        for name, value in sharing.items():
+            settings.sharing.ClearField(name)
+            settings.sharing.MergeFrom(admin_pb2.Sharing(**{name: value}))  # type: ignore[arg-type]
+        _show(client.set_channel_settings(settings), as_json=as_json)
+
+
+def delete(
+    channel: Channel, target: options.Target = options.ANY_TARGET, as_json: options.Json = False
+) -> None:
+    """Leave a channel to the server's settings."""
+    with connected(target) as client:
+        was_set = client.delete_channel_settings(channel)
+    if as_json:
+        print_json({"was_set": was_set})
+    else:
+        out().print("deleted" if was_set else "nothing was set")
+
+
+def _overrides(given: str) -> context_pb2.Overrides:
+    try:
+        return json_format.Parse(given, context_pb2.Overrides())
+    except json_format.ParseError as error:
+        usage(
+            f"--overrides: {error}",
+            "It is a JSON object such as '{\"max_context\": 5}': docs/reference/overrides.md.",
+        )
+
+
+def _told(settings: admin_pb2.ChannelSettings) -> dict[str, Any]:
+    return MessageToDict(settings, preserving_proto_field_name=True)
+
+
+def _show(settings: admin_pb2.ChannelSettings, *, as_json: bool) -> None:
+    told = _told(settings)
+    if as_json:
+        print_json(told)
+        return
+    for name, value in told.items():
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        out().print(f"{name:>13}  {escape(shown)}", soft_wrap=True)
+
+
+COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
+    "get": (get, "Example: backscroll settings get my-group"),
+    "list": (list_, "Example: backscroll settings list --json"),
+    "set": (set_, "Example: backscroll settings set my-group --group guild-42 --profile steady"),
+    "delete": (delete, "Example: backscroll settings delete my-group"),
+}

@@ -1,0 +1,52 @@
+"""`backscroll settings` against a server."""
+
+import pytest
+
+from tests.integration.cli.conftest import CHANNEL
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.row("S5-42", "S5-44")
+def test_set_what_is_named_and_nothing_else(chat):
+    """Each option changes its own; what is not named stays; the rest of the server knows it."""
+    assert chat.run("settings", "get", "lab").returncode == 1
+    first = chat.json("settings", "set", "lab", "--profile", "classic", "--no-record")
+    assert (first["profile"], first.get("collect_usage", False)) == ("classic", False)
+    shared = chat.json(
+        "settings", "set", "lab", "--group", "guild", "--read-from", CHANNEL, "--read-from", "x",
+        "--most-shared", "3",
+    )  # fmt: skip
+    assert shared["profile"] == "classic"
+    assert shared["sharing"] == {
+        "groups": ["guild"],
+        "reads_from": [CHANNEL, "x"],
+        "max_messages": 3,
+    }
+    again = chat.json(
+        "settings", "set", "lab", "--read-from", "y", "--overrides", '{"max_context": 4}'
+    )
+    assert again["sharing"]["reads_from"] == ["y"]
+    assert again["sharing"]["groups"] == ["guild"]
+    assert again["overrides"] == {"max_context": 4}
+    assert chat.json("settings", "get", "lab") == again
+    shown = chat.run("settings", "get", "lab").stdout
+    assert "profile  classic" in shown
+    assert '"groups": ["guild"]' in shown
+    assert "lab" in chat.run("settings", "list").stdout
+    assert chat.json("settings", "list") == again
+    none = chat.json("settings", "set", "lab", "--no-sharing", "--overrides", "{}")
+    assert "sharing" not in none
+    assert "overrides" not in none
+    assert chat.run("settings", "delete", "lab").stdout == "deleted\n"
+    assert chat.json("settings", "delete", "lab") == {"was_set": False}
+
+
+@pytest.mark.row("S5-44")
+def test_what_cannot_be(chat):
+    both = chat.run("settings", "set", "lab", "--no-sharing", "--group", "g")
+    assert both.returncode == 2
+    assert chat.run("settings", "set", "lab", "--overrides", "{").returncode == 2
+    refused = chat.run("settings", "set", "lab", "--most-shared", "21")
+    assert refused.returncode == 1
+    assert "max_messages" in refused.stderr
