@@ -169,7 +169,7 @@ def test_the_values_are_those_of_the_build() -> None:
             pb.CandidateExplanation(
                 message_id="m2", sources=[pb.SOURCE_THREAD, pb.SOURCE_OWN], own_sources=["mine"], shares=[0.25, 0.125],
                 linear=0.375, score=0.25, decided_by="threshold", fate=pb.FATE_THRESHOLD, rank=2,
-                scored_by="score",
+                scored_by="score", channel="another", visible_by=pb.VISIBILITY_RULE_SHARING, sharing_group="guild",
             ),
         ],
     )  # fmt: skip

@@ -1,6 +1,5 @@
 """Who may show whose lines, for any settings."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +15,6 @@ SETTINGS = st.dictionaries(
 )
 
 
-@pytest.mark.row("S5-44")
 @given(SETTINGS)
 def test_a_channel_is_readable_where_both_want_it_and_nowhere_else(settings):
     """Each once, never itself, never by a third; a group works both ways."""
@@ -35,7 +33,6 @@ def test_a_channel_is_readable_where_both_want_it_and_nowhere_else(settings):
             assert (there in channels) == wanted
 
 
-@pytest.mark.row("S5-44")
 def test_those_named_come_first_and_there_is_a_most():
     joined = ChannelSettings(sharing=Sharing(groups=("g",)))
     settings = {f"c{n}": joined for n in range(200)}
