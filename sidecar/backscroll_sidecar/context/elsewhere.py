@@ -81,7 +81,7 @@ class Opened(Protocol):
 
 
 class Found(NamedTuple):
-    """Lines of other channels by one way of looking, best first; what their scores are made of, by `factors`."""
+    """Lines of other channels by one way of looking; what their scores are made of, by `factors`."""
 
     lines: Sequence[Line] = ()
     factors: tuple[str, ...] = ()
@@ -232,7 +232,10 @@ def _beside(picked: Picked, view: ChannelView, found: Sequence[Found], rows: Row
     count = len(picked.gathered.rows)
     by_time = sorted(lines, key=lambda one: (one.stored.rank_time_ms, one.stored.seq))
     place_of = {id(line): count + at for at, line in enumerate(by_time)}
-    best_first = [[place_of[id(line)] for line in one.lines] for one in found]
+    best_first = [  # of equal scores the earlier
+        sorted((place_of[id(line)] for line in one.lines), key=lambda at: (-by_time[at - count].score, at))
+        for one in found
+    ]  # fmt: skip
     order = own[:HEAD]
     for some in zip_longest(*best_first, own[HEAD:]):
         order += [place for place in some if place is not None]
