@@ -269,3 +269,28 @@ async def test_a_channel_that_cannot_be_read_costs_only_its_lines(monkeypatch):
         strict = await ask(client, asker=None, visible_since_membership=True)
         reasons = {one.reason for one in strict.raw.degradations if one.source == "sharing"}
         assert reasons == {"NO_ASKER"}
+
+
+@pytest.mark.row("S5-44", "P-17")
+async def test_a_key_that_is_limited_to_a_channel():
+    """P-17: it gets what another channel shares with its own, and cannot open other channels by itself."""
+    tokens = {"whole": "a", "limited": {"tenant": "a", "channels": ["here"]}}
+    async with open_app(Settings(database=":memory:", embedder="none")) as app:
+        server = await start_server(app, listen=["127.0.0.1:0"], tokens=tokens)
+        async with (
+            AsyncClient(server.addresses[0], token="whole") as owner,
+            AsyncClient(server.addresses[0], token="limited") as limited,
+        ):
+            await fill(owner, "here", "there")
+            await owner.set_channel_settings("there", sharing=BOTH)
+            with pytest.raises(BackscrollError) as refused:
+                await limited.set_channel_settings("here", sharing=BOTH)
+            assert refused.value.reason == "NOT_ALLOWED"
+            assert refused.value.field == "settings.sharing.groups"
+            await limited.set_channel_settings("here", sharing={"reads_from": ["there"]})
+            assert shared(await ask(limited)) == {}
+            await owner.set_channel_settings("here", sharing=BOTH)
+            assert shared(await ask(limited)) == {"there2": "there"}
+            more = {**BOTH, "max_messages": 1}  # joined already
+            await limited.set_channel_settings("here", sharing=more)
+        await server.stop()

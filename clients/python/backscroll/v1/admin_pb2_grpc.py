@@ -130,7 +130,7 @@ class AdminServiceServicer(object):
 
     def SetChannelSettings(self, request, context):
         """SetChannelSettings sets all of it, in the place of what was set before; builds that begin later go by it. Safe to retry.
-        Fails with MISSING_FIELD, UNKNOWN_PROFILE, INVALID_FIELD.
+        Fails with MISSING_FIELD, UNKNOWN_PROFILE, INVALID_FIELD; NOT_ALLOWED where a key that is limited to channels joins a group.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -50,7 +50,7 @@ class AdminServiceStub:
     """GetChannelSettings returns what is set for a channel. Fails with CHANNEL_SETTINGS_NOT_FOUND."""
     SetChannelSettings: _grpc.UnaryUnaryMultiCallable[_admin_pb2.SetChannelSettingsRequest, _admin_pb2.SetChannelSettingsResponse]
     """SetChannelSettings sets all of it, in the place of what was set before; builds that begin later go by it. Safe to retry.
-    Fails with MISSING_FIELD, UNKNOWN_PROFILE, INVALID_FIELD.
+    Fails with MISSING_FIELD, UNKNOWN_PROFILE, INVALID_FIELD; NOT_ALLOWED where a key that is limited to channels joins a group.
     """
     ListChannelSettings: _grpc.UnaryUnaryMultiCallable[_admin_pb2.ListChannelSettingsRequest, _admin_pb2.ListChannelSettingsResponse]
     """ListChannelSettings pages through the channels for which something is set, what was set last first."""
@@ -94,7 +94,7 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """GetChannelSettings returns what is set for a channel. Fails with CHANNEL_SETTINGS_NOT_FOUND."""
     SetChannelSettings: _aio.UnaryUnaryMultiCallable[_admin_pb2.SetChannelSettingsRequest, _admin_pb2.SetChannelSettingsResponse]  # type: ignore[assignment]
     """SetChannelSettings sets all of it, in the place of what was set before; builds that begin later go by it. Safe to retry.
-    Fails with MISSING_FIELD, UNKNOWN_PROFILE, INVALID_FIELD.
+    Fails with MISSING_FIELD, UNKNOWN_PROFILE, INVALID_FIELD; NOT_ALLOWED where a key that is limited to channels joins a group.
     """
     ListChannelSettings: _aio.UnaryUnaryMultiCallable[_admin_pb2.ListChannelSettingsRequest, _admin_pb2.ListChannelSettingsResponse]  # type: ignore[assignment]
     """ListChannelSettings pages through the channels for which something is set, what was set last first."""
@@ -165,7 +165,7 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_pb2.SetChannelSettingsResponse, _abc.Awaitable[_admin_pb2.SetChannelSettingsResponse]]:
         """SetChannelSettings sets all of it, in the place of what was set before; builds that begin later go by it. Safe to retry.
-        Fails with MISSING_FIELD, UNKNOWN_PROFILE, INVALID_FIELD.
+        Fails with MISSING_FIELD, UNKNOWN_PROFILE, INVALID_FIELD; NOT_ALLOWED where a key that is limited to channels joins a group.
         """
 
     @_abc_1.abstractmethod

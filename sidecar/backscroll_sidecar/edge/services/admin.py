@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from backscroll.v1 import admin_pb2 as pb
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.domain import ChannelKey, Sharing
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.built import recorded_event
 from backscroll_sidecar.edge.convert.channel_settings import (
@@ -129,8 +129,19 @@ class AdminServicer:
         """Set it, after its commit."""
         channel, settings = settings_from_proto(request, self._profiles)
         key = ChannelKey(call.tenant, channel)
+        if call.allowed is not None and settings.sharing is not None:
+            await self._check_groups(key, settings.sharing)
         stored = await self._channel_settings.set(key, settings, call.deadline_s)
         return pb.SetChannelSettingsResponse(settings=settings_to_proto(stored))
+
+    async def _check_groups(self, key: ChannelKey, sharing: Sharing) -> None:
+        """Refuse what would open channels of others to a key that is limited to its own: to join a group."""
+        before = (await self._channel_settings.read(key)).sharing or Sharing()
+        if not set(sharing.groups) <= set(before.groups):
+            raise NotAllowed(
+                "a key that is limited to channels cannot join them to groups",
+                field="settings.sharing.groups",
+            )
 
     async def list_channel_settings(
         self, request: pb.ListChannelSettingsRequest, call: Call
