@@ -16,6 +16,7 @@ from backscroll_sidecar.context.layouts import NO_LINES, Assembler, Parts
 from backscroll_sidecar.context.own_stages import CheckedAssembler, CheckedCompressor
 from backscroll_sidecar.domain import Layout
 from backscroll_sidecar.errors import StartRefused
+from backscroll_sidecar.learning.resolver import ArmResolver
 from backscroll_sidecar.sessions.modes.base import Mode
 from backscroll_sidecar.strategies import Strategy
 
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 _MODE_NAME = re.compile(r"[a-z0-9_]{1,64}")
 
 PAGE = "docs/guide/own-stages.md shows how one is written"
+RESOLVER_PAGE = "docs/guide/experiments.md shows how one is written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,18 @@ def own_modes(settings: Settings) -> tuple[Mode, ...]:
     return tuple(found)
 
 
+def own_resolver(settings: Settings) -> ArmResolver | None:
+    """The operator's assignment of channels to arms. Raises `StartRefused` where it cannot be used."""
+    path = settings.experiment_resolver
+    return None if path is None else _own("experiment_resolver", path, _resolver, RESOLVER_PAGE)
+
+
+def _resolver(resolver: Any) -> ArmResolver:  # noqa: ANN401
+    _has_method(resolver, "arm", "tenant", "experiment_id", "channel", "arms")
+    made_by_them: ArmResolver = resolver
+    return made_by_them
+
+
 def own_stages(settings: Settings) -> OwnStages:
     """The operator's stages, each tried with nothing to do. Raises `StartRefused` for one that cannot be used.
 
@@ -93,8 +107,11 @@ def own_stages(settings: Settings) -> OwnStages:
 
 
 def _stage(setting: str, path: str | None, check: Callable[[Any], Any]) -> Any:  # noqa: ANN401
-    if path is None or ":" not in path:
-        return None
+    return None if path is None or ":" not in path else _own(setting, path, check, PAGE)
+
+
+def _own(setting: str, path: str, check: Callable[[Any], Any], page: str) -> Any:  # noqa: ANN401
+    """An object of the operator's class, checked; `page` says how one is written."""
     module, _, name = path.partition(":")
     try:
         stage = made(path)
@@ -105,7 +122,7 @@ def _stage(setting: str, path: str | None, check: Callable[[Any], Any]) -> Any: 
         ) from error
     except Exception as error:
         if isinstance(error, AttributeError) and getattr(error, "name", "") == name:
-            raise StartRefused(setting, f"is {path}: {module} has no {name}; {PAGE}") from error
+            raise StartRefused(setting, f"is {path}: {module} has no {name}; {page}") from error
         raise StartRefused(
             setting, f"is {path}, which cannot be made without arguments: {error!r}"
         ) from error
@@ -113,7 +130,7 @@ def _stage(setting: str, path: str | None, check: Callable[[Any], Any]) -> Any: 
         return check(stage)
     except Exception as error:
         said = str(error) if isinstance(error, TypeError) else repr(error)
-        raise StartRefused(setting, f"is {path}, which cannot be used: {said}; {PAGE}") from error
+        raise StartRefused(setting, f"is {path}, which cannot be used: {said}; {page}") from error
 
 
 def _provider(stage: Any) -> Strategy:  # noqa: ANN401

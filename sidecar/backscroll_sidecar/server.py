@@ -186,6 +186,8 @@ async def start_server(
             app.learning.tuner,
             app.profiles,
             metrics,
+            app.learning.experiments,
+            app.learning.reports,
             tenants=lambda: tenants.names,
         ),
         PreferenceServicer(app.preferences),

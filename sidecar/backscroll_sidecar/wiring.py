@@ -31,6 +31,7 @@ from backscroll_sidecar.configured_traces import configured_spans
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.profiles import PROFILES, Profile
+from backscroll_sidecar.context.shadows import Shadows
 from backscroll_sidecar.domain import ChannelKey, SearchScope
 from backscroll_sidecar.edge import self_warmup
 from backscroll_sidecar.edge.convert.built import AnswerFields
@@ -48,7 +49,13 @@ from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.learning.learning import Learning
 from backscroll_sidecar.learning.rated_builds import WEIGHTED_PROFILE
 from backscroll_sidecar.models.echo import EchoModel
-from backscroll_sidecar.own_parts import OwnStages, own_modes, own_stages, own_strategies
+from backscroll_sidecar.own_parts import (
+    OwnStages,
+    own_modes,
+    own_resolver,
+    own_stages,
+    own_strategies,
+)
 from backscroll_sidecar.ports import (
     ChatModel,
     Clock,
@@ -249,6 +256,7 @@ async def _assemble(
             shared=_weights(building.profiles),
             collects=settings.memory.enable_async_data_collection,
             keep_ms=settings.usage_days * DAY_MS,
+            resolver=own_resolver(settings),
         )
     )
     sources = _sources(own, stages, embedding, recorder)
@@ -260,17 +268,23 @@ async def _assemble(
     stack.push_async_callback(summaries.close)
     directory = SessionDirectory(store, clock)
     publishers.add(
-        summaries, learning.channel_settings, learning.follow_ups, learning.consent, directory
+        summaries,
+        learning.channel_settings,
+        learning.follow_ups,
+        learning.consent,
+        learning.experiments,
+        directory,
     )
     opening = Opening(
         channels, store, analyzer, building, clock, preferences, summaries, directory,
-        learning.channel_settings,
+        learning.channel_settings, learning.experiments,
     )  # fmt: skip
     builder = ContextBuilder(
         opening, sources, building, clock, events, codec,
         dims_of=dims_of, usage=learning.recorder,
         telemetry=BuildTelemetry(usage if settings.calibrate_tokens else None, spans),
     )  # fmt: skip
+    builder.make_behind(_shadows(learning, clock, stack))
     if embedding is not None:
         embedding.backlog.give_way_to(lambda: builder.build_count)
     history = _history(
@@ -298,7 +312,7 @@ async def _assemble(
         learning, embedding,
         Numbers(
             builder.numbers, analyzer, writer, learning.recorder, clock,
-            None if embedding is None else embedding.backlog, usage, feedback, tunings,
+            None if embedding is None else embedding.backlog, usage, feedback, tunings, learning.experiments.numbers,
             damaged_segments=lambda: channels.damaged_segments,
         ),
         spans,
@@ -311,6 +325,13 @@ def _weights(profiles: Mapping[str, Profile]) -> tuple[float, ...]:
     if parameters is None:
         raise AssertionError(f"{WEIGHTED_PROFILE} has weights")
     return parameters.weights
+
+
+def _shadows(learning: Learning, clock: Clock, stack: AsyncExitStack) -> Shadows:
+    """What makes builds behind the answers, for experiments."""
+    shadows = Shadows(clock, learning.experiments.numbers)
+    stack.push_async_callback(shadows.close)
+    return shadows
 
 
 def _history(

@@ -67,6 +67,7 @@ from backscroll.room_values import Participant, Persona, Presence, RoomPolicy
 from backscroll.values import (
     Author,
     Embedding,
+    ExperimentArm,
     Media,
     Member,
     Mention,
@@ -103,6 +104,7 @@ __all__ = [
     "Embedding",
     "End",
     "ErrorEvent",
+    "ExperimentArm",
     "Gone",
     "Ignored",
     "InternalError",

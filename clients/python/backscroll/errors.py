@@ -165,6 +165,8 @@ _BY_REASON: Mapping[str, type[BackscrollError]] = {
     "MESSAGE_GONE": Gone,
     "ACTION_REFUSED": Refused,
     "SESSION_CLOSED": Refused,
+    "CHANNELS_WOULD_MOVE": Refused,
+    "EXPERIMENTS_OVERLAP": Refused,
 }
 
 

@@ -161,6 +161,11 @@ class Context:
         return self.raw.tokens
 
     @property
+    def experiment(self) -> context_pb2.ExperimentUse:
+        """The experiment that the channel is in, and by which arm this was built; empty: in none."""
+        return self.raw.experiment
+
+    @property
     def degradations(self) -> Sequence[context_pb2.Degradation]:
         """Every part that failed and cost only itself; empty: nothing did."""
         return self.raw.degradations

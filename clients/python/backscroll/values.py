@@ -11,12 +11,12 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from google.protobuf.message import Message as ProtoMessage
 
 from backscroll._encode import check, encode
-from backscroll.v1 import context_pb2, history_pb2, message_pb2
+from backscroll.v1 import context_pb2, experiment_pb2, history_pb2, message_pb2
 
 When: TypeAlias = datetime | int
 """An aware datetime, or milliseconds since the epoch."""
@@ -446,6 +446,31 @@ class Overrides(_Value):
         if isinstance(self.weights, Mapping):
             values["weights"] = encode(context_pb2.ScoreWeights, **self.weights)
         return encode(context_pb2.Overrides, **values)
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentArm(_Value):
+    """One way of building that an experiment tries; what it leaves out is as without the experiment.
+
+    Examples
+    --------
+    >>> ExperimentArm("short", overrides=Overrides(max_context=5)).name
+    'short'
+    """
+
+    _kind = experiment_pb2.ExperimentArm
+
+    name: str
+    weight: float | None = None
+    profile: str = ""
+    overrides: Overrides | Mapping[str, Any] | context_pb2.Overrides | None = None
+    layout: LayoutName | int | None = None
+
+    def to_proto(self) -> experiment_pb2.ExperimentArm:
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        if isinstance(self.overrides, Mapping):
+            values["overrides"] = Overrides(**self.overrides)
+        return encode(experiment_pb2.ExperimentArm, **values)
 
 
 # --- where a string is enough ---------------------------------------------------------------------

@@ -19,6 +19,7 @@ from backscroll_sidecar.cli import (
     demo,
     doctor,
     events,
+    experiments,
     export,
     feedback,
     import_,
@@ -101,6 +102,7 @@ for _name, (_command, _epilog) in COMMANDS.items():
 GROUPS: dict[str, tuple[str, dict[str, tuple[Callable[..., Any], str]]]] = {
     "records": (records.HELP, records.COMMANDS),
     "labels": (labels.HELP, labels.COMMANDS),
+    "experiments": (experiments.HELP, experiments.COMMANDS),
     "sessions": (sessions.HELP, sessions.COMMANDS),
     "keys": (keys.HELP, keys.COMMANDS),
     "settings": (settings.HELP, settings.COMMANDS),

@@ -26,6 +26,9 @@ ADVICE = {
     "SESSION_CLOSED": "it is sealed or archived: it can be read and exported, or begin another one",
     "UNKNOWN_MODE": "modes are: {known}",
     "NAME_TAKEN": "give one of {participant_id} and {other_id} another name than {name}",
+    "EXPERIMENT_NOT_FOUND": "backscroll experiments list shows those there are",
+    "CHANNELS_WOULD_MOVE": "--move lets them; what was recorded before says little of the arms then",
+    "EXPERIMENTS_OVERLAP": "stop {experiment_id} first, or start when it has stopped",
     "STORE_READ_ONLY": "free disk space or make the database writable; contexts are still built",
 }
 NOBODY = ("Connection refused", "No such file")

@@ -308,6 +308,11 @@ class Settings(_Section):
         description="Modes of sessions of your own, each named module:Class, several with commas. One that has the "
         "name of a built-in mode takes its place.",
     )
+    experiment_resolver: StrategyName | None = Field(
+        default=None,
+        description="A class of your own, named module:Class, that says in which arm of an experiment a channel is, "
+        "for experiments that a resolver assigns. Unset: there is none.",
+    )
     strategies: Annotated[tuple[StrategyName, ...], Words] = Field(
         default=(),
         description="Candidate sources of your own, each named module:Class, several with commas. They run after "

@@ -19,6 +19,7 @@ from backscroll_sidecar.adapters import (
 )
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
+from backscroll_sidecar.context.arms import laid_out, takes_part, trial_of
 from backscroll_sidecar.context.assembly import assemble, payload_messages, with_parts
 from backscroll_sidecar.context.budget import Fitted, frame_of
 from backscroll_sidecar.context.compress import Limits
@@ -54,6 +55,7 @@ from backscroll_sidecar.context.response import (
     reason_of,
     span_of,
 )
+from backscroll_sidecar.context.shadows import Shadows
 from backscroll_sidecar.context.stable_prefix import (
     PrefixLog,
     stable_prefix,
@@ -75,7 +77,13 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.learning.recorder import NoUsage
 from backscroll_sidecar.lines.line_source import Wanted
 from backscroll_sidecar.lines.rendering import AnswerCodec, RenderStyle
-from backscroll_sidecar.ports import Clock, EventSink, UsageSink
+from backscroll_sidecar.ports import (
+    Clock,
+    EventSink,
+    Placement,
+    Trial,
+    UsageSink,
+)
 from backscroll_sidecar.strategies import Strategy, StrategyQuery
 from backscroll_sidecar.telemetry.build_numbers import BuildNumbers
 from backscroll_sidecar.telemetry.build_telemetry import NO_TELEMETRY, BuildTelemetry
@@ -119,6 +127,15 @@ class _Begun(NamedTuple):
     watch: Stopwatch
     erasures_seen: int
     collects_usage: bool
+    placement: Placement
+    trial: Trial
+
+
+class _Behind(NamedTuple):
+    """Of a build behind an answer: by which arm, and the context id of the answer's build."""
+
+    placement: Placement
+    context_id: str
 
 
 class ContextBuilder:
@@ -173,6 +190,11 @@ class ContextBuilder:
         self._routes = Routes(settings, dims_of)
         self._prefixes = PrefixLog()
         self._calibration, self._spans = telemetry
+        self._shadows: Shadows | None = None
+
+    def make_behind(self, shadows: Shadows) -> None:
+        """Have these make builds behind the answers; without them nobody does."""
+        self._shadows = shadows
 
     async def build(self, request: BuildRequest, *, as_values: bool = False) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades.
@@ -180,25 +202,55 @@ class ContextBuilder:
         `as_values`: its payload's messages as values, too, for who calls a model.
         """
         began_s = self._clock.monotonic_s() if self._spans else 0.0
+        self.build_count += 1
+        if self._shadows is not None:
+            self._shadows.begins()
         try:
             begun = await self._begin(request)
-            return await self._written(begun, as_values=as_values)
+            built = await self._written(begun, as_values=as_values)
+            if begun.placement.shadow is not None and begun.collects_usage:
+                self._offer_shadow(request, begun, begun.placement.shadow)
+            return built
         except Exception as error:
             reason, now_s = reason_of(error), self._clock.monotonic_s()
             self.numbers.fail(reason, now_s)
             if self._spans:
                 self._spans.build_failed(request.key.channel, reason, now_s - began_s)
             raise
+        finally:
+            if self._shadows is not None:
+                self._shadows.ends()
 
-    async def _begin(self, request: BuildRequest) -> _Begun:
+    def _offer_shadow(self, request: BuildRequest, begun: _Begun, shadow: Placement) -> None:
+        """Have the same asked again behind the answer, by other settings and of what this build could see."""
+        if self._shadows is None or not takes_part(request, shadow):
+            return
+        newest = int(begun.opened.view.seq.max(initial=0))
+        seen = newest if request.seen_until_seq is None else min(newest, request.seen_until_seq)
+        same = replace(
+            request, asked_at_ms=begun.question.asked_at_ms, seen_until_seq=seen, explain=False, time_left_s=None
+        )  # fmt: skip
+        behind = _Behind(shadow, begun.context_id)
+        self._shadows.offer(partial(self._build_behind, same, behind))
+
+    async def _build_behind(self, request: BuildRequest, behind: _Behind) -> None:
+        """Build and record what nobody gets."""
+        await self._written(await self._begin(request, behind), as_values=False)
+
+    async def _begin(self, request: BuildRequest, behind: _Behind | None = None) -> _Begun:
         """Route, open, question, pick: all that does not depend on how the answer is written."""
-        self.build_count += 1
         watch = Stopwatch(self._clock)
         erasures_seen = self._usage.erasures_seen
         deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
         request = await self.opening.seen_by_viewer(request, deadline)
         channel, unset = await self.opening.settings_of(request.key, deadline)
-        route = self._routes.of(request, channel)
+        if behind is None:
+            placement, request = await self.opening.placed(request, deadline)
+            trial = trial_of(placement)
+        else:
+            placement, request = behind.placement, laid_out(request, behind.placement)
+            trial = trial_of(placement, behind.context_id)
+        route = self._routes.of(request, channel, placement.settings)
         if self._calibration is not None:
             factor = self._calibration.factor(Counted(route.model, request.tokenizer))
             request = replace(request, calibration=factor or 1.0)
@@ -234,8 +286,8 @@ class ContextBuilder:
             )  # fmt: skip
         watch.lap("pick")
         return _Begun(
-            request, beside, (*unset, *lost, *unread, *missing), route, opened, question, picked, deadline,
-            context_id, watch, erasures_seen, channel.collects_usage,
+            request, beside, (*unset, *placement.lost, *lost, *unread, *missing), route, opened, question, picked,
+            deadline, context_id, watch, erasures_seen, channel.collects_usage, placement, trial,
         )  # fmt: skip
 
     def _beside(
@@ -292,7 +344,8 @@ class ContextBuilder:
         prefix = stable_prefix(
             fitted.parts, frame, fitted.tokens, stable_system, is_steady=is_steady
         )
-        if is_steady and frame.layout is Layout.TURNS:
+        is_shadow = bool(begun.trial.shadow_of)
+        if is_steady and frame.layout is Layout.TURNS and not is_shadow:
             asked = (
                 request.key,
                 question.narrow_thread_id,
@@ -327,11 +380,16 @@ class ContextBuilder:
             *lost,
             *not_adapted,
         )
-        events = self._record(request, context_id, fitted, picked.profile, watch)
+        events = (
+            () if is_shadow else self._record(request, context_id, fitted, picked.profile, watch)
+        )
         built = built_context(
             request, route.model, context_id, opened, question, picked, fitted, content, events, degradations,
             prefix, watch,
         )  # fmt: skip
+        if begun.placement.experiment_id:
+            there = begun.placement
+            built = replace(built, experiment_id=there.experiment_id, arm=there.arm)
         if as_values:
             messages = with_cache_marks(payload_messages(fitted, frame), marked_count)
             built = replace(built, payload_messages=messages)
@@ -340,8 +398,14 @@ class ContextBuilder:
 
     def _finish(self, built: BuiltContext, begun: _Begun, fitted: Fitted) -> None:
         """Count it, and have it recorded behind the answer."""
+        begun.watch.lap("record")
+        if not begun.trial.shadow_of:
+            self._count(built, begun, fitted)
+        if begun.collects_usage:
+            self._note(built, begun, fitted)
+
+    def _count(self, built: BuiltContext, begun: _Begun, fitted: Fitted) -> None:
         opened, watch = begun.opened, begun.watch
-        watch.lap("record")
         tally = self.numbers.add(
             begun.request.key,
             built.profile,
@@ -357,11 +421,12 @@ class ContextBuilder:
         if self._spans is not None:
             self._spans.built(span_of(built, watch))
         log_built(built)
-        if not begun.collects_usage:
-            return
+
+    def _note(self, built: BuiltContext, begun: _Begun, fitted: Fitted) -> None:
+        opened, watch = begun.opened, begun.watch
         make = partial(
             usage_record, begun.request, built.context_id, opened.view, begun.question, begun.picked, fitted,
-            built.rung, built.degradations, self._clock.now_ms(), int(watch.total_s * 1e6),
+            built.rung, built.degradations, self._clock.now_ms(), int(watch.total_s * 1e6), begun.trial,
         )  # fmt: skip
         self._usage.note(begun.request.key, built.context_id, make, begun.erasures_seen)
 

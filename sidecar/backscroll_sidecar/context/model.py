@@ -57,7 +57,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     OpenAI Chat Completions. `viewer` is what the builder makes of `viewer_id`, the session and the authors allowed.
     `calibration` is what it knows of the model's vendor: its tokens for one of ours. `token_budget` is in the vendor's.
     What arrived behind `seen_until_seq` is not seen. Of other channels only those `allowed` are; None: all.
-    `exploration_seed`: what a draw goes by; None: one is made.
+    `exploration_seed`: what a draw goes by; None: one is made. `names_layout`: the layout is not only the usual one.
     """
 
     key: ChannelKey
@@ -75,6 +75,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     profile: str = ""
     overrides: Overrides = Overrides()
     layout: Layout = Layout.TURNS
+    names_layout: bool = False
     speaker_style: SpeakerStyle | None = None
     time_style: TimeStyle | None = None
     time_zone: str = "UTC"
@@ -298,5 +299,7 @@ class BuiltContext(msgspec.Struct, frozen=True, eq=False):
     model: str = ""
     payload_messages: tuple[NeutralMessage, ...] = ()
     language: Language = Language.EN
+    experiment_id: str = ""
+    arm: str = ""
     omit: frozenset[ResponsePart] = frozenset()
     draw: Draw | None = None

@@ -16,6 +16,7 @@ from backscroll_sidecar.analyze import Analyzer, DateStyle
 from backscroll_sidecar.channels import HIDDEN, WITHHELD, ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
 from backscroll_sidecar.concurrency.offload import INLINE_US, run
+from backscroll_sidecar.context.arms import laid_out, takes_part
 from backscroll_sidecar.context.candidates import SOURCE_SHARE
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.moment import moment_of, now_or_newest
@@ -43,7 +44,14 @@ from backscroll_sidecar.errors import (
     StoreUnavailable,
     unknown_channel,
 )
-from backscroll_sidecar.ports import Clock, HistoryReader, StoredChannelSettings
+from backscroll_sidecar.ports import (
+    NOWHERE,
+    Clock,
+    HistoryReader,
+    Placement,
+    StoredChannelSettings,
+    StoredExperiments,
+)
 from backscroll_sidecar.sessions.session import Session
 from backscroll_sidecar.strategies import StrategyQuery
 from backscroll_sidecar.summaries.compaction import Conversation
@@ -140,6 +148,7 @@ class Opening:
         summaries: StoredSummaries | None = None,
         sessions: StoredSessions | None = None,
         channel_settings: StoredChannelSettings | None = None,
+        experiments: StoredExperiments | None = None,
     ) -> None:
         self.views = views
         self._store = store
@@ -151,6 +160,7 @@ class Opening:
         self._sessions = sessions
         self._channel_settings = channel_settings
         self.shared = SharedChannels(views, store, channel_settings)
+        self._experiments = experiments
 
     async def settings_of(
         self, key: ChannelKey, deadline: Deadline
@@ -166,6 +176,29 @@ class Opening:
             return await deadline.bound(stored.read(key)), ()
         except (TimeoutError, BackscrollError) as error:
             return USUAL_CHANNEL, (Degradation("route", reason_of(error), "channel_settings"),)
+
+    async def placed(
+        self, request: BuildRequest, deadline: Deadline
+    ) -> tuple[Placement, BuildRequest]:
+        """Where the channel is among the arms of an experiment, and the request as that arm has it.
+
+        Nowhere, and why, where that cannot be known now; and where the request itself says what the arms set.
+        """
+        experiments, key = self._experiments, request.key
+        if experiments is None or not key.channel:
+            return NOWHERE, request
+        placement = experiments.known(key)
+        if placement is None:
+            try:
+                placement = await deadline.bound(experiments.read(key))
+            except (TimeoutError, BackscrollError) as error:
+                lost = (Degradation("route", reason_of(error), "experiments"),)
+                return Placement(lost=lost), request
+        if not placement.experiment_id:
+            return placement, request
+        is_part = takes_part(request, placement)
+        experiments.count(key, placement, takes_part=is_part)
+        return (placement, laid_out(request, placement)) if is_part else (NOWHERE, request)
 
     async def seen_by_viewer(self, request: BuildRequest, deadline: Deadline) -> BuildRequest:
         """The request with whose eyes it is for, and in the channel of its session.

@@ -25,6 +25,7 @@ from backscroll_sidecar.context.moment import PartialReplies
 from backscroll_sidecar.context.tool_exchanges import OrphanCalls
 from backscroll_sidecar.domain import ChannelSettings, Embedding, Overrides, StoredSystemRows
 from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.ports import ArmSettings
 from backscroll_sidecar.texts import ENGLISH, NEUTRAL, Texts, Wordings
 from backscroll_sidecar.tool_outputs import WHOLE, ToolOutputs
 
@@ -44,7 +45,7 @@ EXPLORATION_TEMPERATURE = 0.1
 PREFERENCES, RECENT = "preferences", "recent"
 KEPT_ROUTES = 256
 """Combinations of profile, overrides, time zone and model that are kept; a bot uses one or two."""
-USUAL_CHANNEL = ChannelSettings()
+USUAL_CHANNEL, USUAL_ARM = ChannelSettings(), ArmSettings()
 S = TypeVar("S", bound=msgspec.Struct)
 SHOWN_CHARS = 40
 """Of an unknown name so many printable ASCII characters are repeated: enough to see the slip."""
@@ -324,10 +325,16 @@ class Routes:
         self._dims_of = dims_of
         self._known = lru_cache(maxsize=KEPT_ROUTES)(self._resolved)
 
-    def of(self, request: BuildRequest, channel: ChannelSettings = USUAL_CHANNEL) -> Route:
-        """Profile: the request's, else the bot's, else the channel's, else the server's; then overrides, switches.
+    def of(
+        self,
+        request: BuildRequest,
+        channel: ChannelSettings = USUAL_CHANNEL,
+        arm: ArmSettings = USUAL_ARM,
+    ) -> Route:
+        """Profile: the request's, else the arm's, else the bot's, else the channel's, else the server's.
 
-        What is set for a channel while the server runs comes before what its configuration says of it.
+        What is set for a channel while the server runs comes before what its configuration says of it. Overrides are
+        those of all three, one by one: the request's before the arm's before the channel's.
         """
         settings = self._settings
         if request.query_embedding is not None:
@@ -335,12 +342,15 @@ class Routes:
         bot = settings.bots.get(request.self_ids[0]) if request.self_ids else None
         name = (
             request.profile
+            or (arm.profile if arm.profile in settings.profiles else "")
             or (bot.profile if bot else "")
             or (channel.profile if channel.profile in settings.profiles else "")
             or settings.channel_profiles.get(request.key.channel, "")
             or settings.default_profile
         )
         overrides = request.overrides
+        if arm.overrides is not USUAL_ARM.overrides:
+            overrides = both(arm.overrides, overrides)
         if channel.overrides is not USUAL_CHANNEL.overrides:
             overrides = both(channel.overrides, overrides)
         return self._known(

@@ -18,9 +18,11 @@ from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import Degradation, Fate, Rung
 from backscroll_sidecar.ports import (
     FATES,
+    NO_TRIAL,
     Chances,
     Exploration,
     ForeignMessage,
+    Trial,
     UsageRecord,
     pack_candidates,
 )
@@ -41,6 +43,7 @@ def usage_record(
     degradations: tuple[Degradation, ...],
     created_at_ms: int,
     build_us: int,
+    trial: Trial = NO_TRIAL,
 ) -> UsageRecord:
     """The record of a build whose answer is written. Candidates that found no room have that fate."""
     picked.selection.drop(fitted.dropped)
@@ -80,6 +83,8 @@ def usage_record(
         build_us,
         foreign,
         exploration,
+        trial,
+        request.reply is not None or question.explicit_parent_row >= 0,
     )
 
 

@@ -16,7 +16,8 @@ def viewer_of(request: BuildRequest, session: Session | None) -> Viewer:
     Whom the session has forgotten sees nothing of it.
     """
     id_ = request.viewer_id or next(iter(request.self_ids), "")
-    if not id_ and session is None and request.author_visibility is None:
+    is_narrowed = request.author_visibility is not None or request.seen_until_seq is not None
+    if not id_ and session is None and not is_narrowed:
         return EVERYTHING
     policy = _NO_POLICY if session is None else session.effective_policy
     visibility = request.author_visibility or policy.author_visibility or AuthorVisibility.ALL

@@ -111,17 +111,24 @@ _admin = Need(Right.ADMIN)
 _read_session = Need(Right.READ, _names_none)
 _write_session = Need(Right.WRITE, _names_none)
 _chat_session = Need(Right.CHAT, _names_none)
+_admin_of_tenant = Need(Right.ADMIN, _names_none, for_tenant=True)
 
 NEEDS: Mapping[str, Need] = {
     "AdminService/DeleteChannelSettings": _admin,
+    "AdminService/DeleteExperiment": _admin_of_tenant,
     "AdminService/GetChannelSettings": _admin,
-    "AdminService/GetMetrics": Need(Right.ADMIN, _names_none, for_tenant=True),
+    "AdminService/GetExperiment": _admin_of_tenant,
+    "AdminService/GetExperimentReport": _admin_of_tenant,
+    "AdminService/GetMetrics": _admin_of_tenant,
     "AdminService/GetUsageRecord": Need(Right.ADMIN, _names_none),
     "AdminService/ListChannelSettings": Need(Right.ADMIN, _names_none),
     "AdminService/ListEvents": _admin,
+    "AdminService/ListExperiments": _admin_of_tenant,
     "AdminService/ListUsageRecords": _admin,
     "AdminService/ListWeightVersions": _admin,
+    "AdminService/PutExperiment": _admin_of_tenant,
     "AdminService/RollBackWeights": _admin,
+    "AdminService/StopExperiment": _admin_of_tenant,
     "AdminService/TuneChannel": _admin,
     "AdminService/SetChannelSettings": Need(
         Right.ADMIN, lambda request: (("settings.channel", request.settings.channel),)
@@ -155,10 +162,10 @@ NEEDS: Mapping[str, Need] = {
     "HistoryService/WaitForIndex": _read,
     "LearningService/DeleteTopicLabels": _write,
     "LearningService/ExportUsageRecords": _admin,
-    "LearningService/GetUsageConsent": Need(Right.ADMIN, _names_none, for_tenant=True),
+    "LearningService/GetUsageConsent": _admin_of_tenant,
     "LearningService/ListTopicLabels": _read,
     "LearningService/SetTopicLabels": _write,
-    "LearningService/SetUsageConsent": Need(Right.ADMIN, _names_none, for_tenant=True),
+    "LearningService/SetUsageConsent": _admin_of_tenant,
     "PreferenceService/DeletePreference": Need(Right.WRITE, unset_is_all=True),
     "PreferenceService/ListPreferences": _read,
     "PreferenceService/SetPreference": Need(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backscroll_scoring.arrays import Float64, Int64
+from backscroll_scoring.arrays import Bool, Float64, Int64
 from backscroll_sidecar.learning.buckets import SampleRatio, sample_ratio
 from backscroll_sidecar.learning.distributions import Interval, mean_interval, wilson_interval
 from backscroll_sidecar.learning.estimators import standard_error
@@ -44,6 +44,7 @@ class ArmReport:
     name : str
     builds : int
     channels : int
+    response_ms : Measured or None
     response_ms_median, response_ms_p95 : float or None
         Milliseconds, interpolated between the two nearest builds (Hyndman and Fan's definition 7).
     tokens : Measured or None
@@ -52,6 +53,10 @@ class ArmReport:
         Explicit feedback, from 0, no help, to 1: of the builds that got some.
     recall : Measured or None
         Of builds for which it is known what should have been found: the share that was.
+    fallbacks : Measured or None
+        The share of builds on a lower rung.
+    same_messages : Measured or None
+        What a build behind an answer has in common with it.
     """
 
     name: str
@@ -62,6 +67,9 @@ class ArmReport:
     tokens: Measured | None
     accuracy: Measured | None
     recall: Measured | None
+    response_ms: Measured | None = None
+    fallbacks: Measured | None = None
+    same_messages: Measured | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,8 @@ class ExperimentReport:
 
 def report(
     names: Sequence[str], weights: Sequence[float], arm: Int64, channel: Int64, response_ms: Float64,
-    tokens: Float64, accuracy: Float64, recall: Float64,
+    tokens: Float64, accuracy: Float64, recall: Float64, *, fallbacks: Float64 | None = None,
+    same_messages: Float64 | None = None, is_drawn: Bool | None = None,
 ) -> ExperimentReport:  # fmt: skip
     """Sum up the builds of an experiment. Channels of its allow list do not belong in: nobody drew their arm.
 
@@ -91,13 +100,17 @@ def report(
     names : texts
         Of the arms, at least one.
     weights : floats
-        One an arm, positive: what share of the channels each should have.
+        One an arm: what share of the channels each should have. 0: none is drawn into it.
     arm : int64[n]
         The arm of each build, its place among the names.
     channel : int64[n]
         A number of each build's channel.
     response_ms, tokens, accuracy, recall : float64[n]
         Of each build, not negative; NaN where not measured or not given. The last two in [0, 1].
+    fallbacks, same_messages : float64[n], optional
+        In [0, 1], or NaN.
+    is_drawn : bool[n], optional
+        Whose channel was put into its arm by these weights; without it all were.
 
     Raises
     ------
@@ -110,12 +123,14 @@ def report(
         "tokens": tokens,
         "accuracy": accuracy,
         "recall": recall,
+        "fallbacks": np.full(n, math.nan) if fallbacks is None else fallbacks,
+        "same_messages": np.full(n, math.nan) if same_messages is None else same_messages,
     }
     for name, values in (("channel", channel), *measured.items()):
         if values.shape != (n,):
             raise ValueError(f"{name} must have one entry a build, {n}, not {values.shape}")
     for name, values in measured.items():
-        most = 1.0 if name in {"accuracy", "recall"} else math.inf
+        most = math.inf if name in {"response_ms", "tokens"} else 1.0
         if (values < 0.0).any() or (values > most).any() or np.isinf(values).any():
             raise ValueError(f"{name} must be in [0, {most}], or NaN")
     if n and not 0 <= int(arm.min()) <= int(arm.max()) < len(names):
@@ -124,7 +139,19 @@ def report(
         _arm(name, channel[arm == place], {key: values[arm == place] for key, values in measured.items()})
         for place, name in enumerate(names)
     )  # fmt: skip
-    return ExperimentReport(reports, sample_ratio([one.channels for one in reports], weights))
+    drawn = np.ones(n, np.bool_) if is_drawn is None else is_drawn
+    counts = [len(np.unique(channel[drawn & (arm == place)])) for place in range(len(names))]
+    return ExperimentReport(reports, _ratio(counts, weights))
+
+
+def _ratio(counts: Sequence[int], weights: Sequence[float]) -> SampleRatio:
+    """Of the arms that channels are drawn into."""
+    if len(counts) != len(weights):
+        raise ValueError(f"weights must be one an arm, {len(counts)}: {list(weights)}")
+    pairs = [pair for pair in zip(counts, weights, strict=True) if pair[1] != 0.0]
+    if not pairs:
+        return SampleRatio(0.0, 1.0)
+    return sample_ratio([count for count, _ in pairs], [weight for _, weight in pairs])
 
 
 def _arm(name: str, channel: Int64, measured: dict[str, Float64]) -> ArmReport:
@@ -141,6 +168,9 @@ def _arm(name: str, channel: Int64, measured: dict[str, Float64]) -> ArmReport:
         _mean(*of["tokens"]),
         _share(*of["accuracy"]),
         _share(*of["recall"]),
+        _mean(*of["response_ms"]),
+        _share(*of["fallbacks"]),
+        _share(*of["same_messages"]),
     )
 
 

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from backscroll_scoring import CLASSIC_FACTORS
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
 from backscroll_sidecar.learning.consent import UsageConsent
+from backscroll_sidecar.learning.experiment_reads import ExperimentReports
+from backscroll_sidecar.learning.experiments import ExperimentService
 from backscroll_sidecar.learning.feedback import FeedbackService
 from backscroll_sidecar.learning.follow_ups import FollowUps
 from backscroll_sidecar.learning.recorder import NoUsage, UsageRecorder
+from backscroll_sidecar.learning.resolver import ArmResolver, Resolving
 from backscroll_sidecar.learning.topic_labels import TopicLabels
 from backscroll_sidecar.learning.tuner import Tuner
 from backscroll_sidecar.learning.tuning import Weights
@@ -38,6 +41,8 @@ class Learning:
     consent: UsageConsent
     export: UsageExport
     tuner: Tuner
+    experiments: ExperimentService
+    reports: ExperimentReports
 
     @classmethod
     @asynccontextmanager
@@ -52,16 +57,20 @@ class Learning:
         shared: Weights,
         collects: bool,
         keep_ms: int,
+        resolver: ArmResolver | None = None,
     ) -> AsyncIterator[Learning]:
         """Put them together; at the end what waits is handed to the writer. Without `collects` nothing is recorded.
 
-        `shared`: the server's weights of the factors of `classic`.
+        `shared`: the server's weights of the factors of `classic`. `resolver`: the team's own assignment of channels to
+        arms.
         """
         consent = UsageConsent(reader, writer, clock)
         recorder = UsageRecorder(writer, consent, keep_ms) if collects else NoUsage()
         usage = UsageReads(reader, recorder.flush)
         channel_settings = ChannelSettingsService(reader, writer, clock)
         labels = TopicLabels(reader, writer, clock)
+        resolving = None if resolver is None else Resolving(resolver, clock)
+        experiments = ExperimentService(reader, writer, clock, resolving)
         follow_ups = FollowUps(reader, writer, clock)
         tuner = Tuner(
             reader,
@@ -88,7 +97,11 @@ class Learning:
                 consent,
                 UsageExport(usage, reader, labels, channel_settings, consent),
                 tuner,
+                experiments,
+                ExperimentReports(reader, recorder.flush, experiments),
             )
         finally:
             await follow_ups.close()
             await recorder.close()
+            if resolving is not None:
+                resolving.close()

@@ -25,6 +25,15 @@ from backscroll_sidecar.ports.changes import (
     UsageChange,
     VectorsChange,
 )
+from backscroll_sidecar.ports.experiments import (
+    CONTROL,
+    HOLDOUT,
+    NOWHERE,
+    ArmSettings,
+    Placement,
+    ShadowSink,
+    StoredExperiments,
+)
 from backscroll_sidecar.ports.history import (
     ANY_EVENT,
     ChannelInfo,
@@ -80,6 +89,7 @@ from backscroll_sidecar.ports.services import (
 from backscroll_sidecar.ports.usage import (
     ANY_USAGE,
     FATES,
+    NO_TRIAL,
     Chances,
     Exploration,
     ForeignMessage,
@@ -87,6 +97,7 @@ from backscroll_sidecar.ports.usage import (
     Signal,
     SignalKind,
     StoredUsage,
+    Trial,
     UsageQuery,
     UsageRecord,
     pack_candidates,

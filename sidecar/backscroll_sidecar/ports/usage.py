@@ -89,6 +89,25 @@ class Exploration(msgspec.Struct, frozen=True):
     factors: tuple[str, ...]
 
 
+class Trial(msgspec.Struct, frozen=True):
+    """By which arm of which experiment a build was made.
+
+    Attributes
+    ----------
+    experiment_id : empty: of none.
+    is_listed : its channel is in whatever was drawn.
+    shadow_of : the context id of the build that was answered, where this one was made behind it; empty: this one was.
+    """
+
+    experiment_id: str = ""
+    arm: str = ""
+    is_listed: bool = False
+    shadow_of: str = ""
+
+
+NO_TRIAL = Trial()
+
+
 class UsageRecord(msgspec.Struct, frozen=True):
     """A build as it is recorded.
 
@@ -105,6 +124,7 @@ class UsageRecord(msgspec.Struct, frozen=True):
     token_budget : what it could have been.
     build_us : microseconds the build took.
     exploration : how places were drawn; None: nothing was left to chance.
+    knows_parent : what the question answers was known.
     """
 
     context_id: str
@@ -123,6 +143,8 @@ class UsageRecord(msgspec.Struct, frozen=True):
     build_us: int
     foreign: tuple[ForeignMessage, ...] = ()
     exploration: Exploration | None = None
+    trial: Trial = NO_TRIAL
+    knows_parent: bool = True
 
 
 class Chances(NamedTuple):
@@ -217,7 +239,8 @@ class UsageQuery:
     """A page of a tenant's records. All conditions must hold; empty or None means any. A `context_id` names one.
 
     `since_ms` inclusive, `until_ms` exclusive; `before`, `after`: numbers, exclusive. `trigger_message_id` or
-    `reply_seq` are of `channel`: one of them.
+    `reply_seq` are of `channel`: one of them. `arm` is of `experiment_id`. Without `with_shadows` builds that were made
+    behind the answers are left out, but for one that is named.
     """
 
     channel: str = ""
@@ -231,6 +254,9 @@ class UsageQuery:
     newest_first: bool = False
     before: int | None = None
     after: int | None = None
+    experiment_id: str = ""
+    arm: str = ""
+    with_shadows: bool = False
 
 
 ANY_USAGE = UsageQuery()

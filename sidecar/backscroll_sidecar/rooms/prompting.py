@@ -94,6 +94,7 @@ def context_of(
         profile=template.profile or policy.profile or PROFILE,
         overrides=with_window(template.overrides, window_of(policy, play)),
         layout=asking.layout or policy.layout or Layout.SYSTEM_AND_USER,
+        names_layout=True,
         system=SystemPrompt(system_text(session, play, persona)),
         question_label=label,
         model=persona.model or template.model,

@@ -207,6 +207,27 @@ REFUSED_EMBEDDINGS = _gauge(
     "messages",
     "Messages that the embedder refused since the start; the last 100,000.",
 )
+EXPERIMENT_BUILDS = _counter(
+    "experiment_builds",
+    "builds",
+    "Builds of channels in an experiment, by its arm. Without an arm: the request said itself what the arms set. "
+    "Beyond 64 pairs of experiment and arm they are counted without names.",
+    "experiment",
+    "arm",
+)
+SAMPLE_RATIO = _gauge(
+    "experiment_sample_ratio_probability",
+    "1",
+    "Probability that chance alone puts the channels that built since the start so far from the arms' weights. Below "
+    ".001 the assignment is not to be trusted.",
+    "experiment",
+)
+SHADOW_BUILDS = _counter(
+    "experiment_shadow_builds",
+    "builds",
+    "Builds behind the answers: built, dropped because the server was busy, or failed.",
+    "outcome",
+)
 MISSED_DEADLINES = _counter(
     "missed_deadlines", "calls", "Calls that were not answered in their caller's time.", "method"
 )
@@ -221,7 +242,7 @@ CATALOGUE = (
     DEGRADATIONS, BUILD_ERRORS, EXPLORED, TUNINGS,
     CACHE_REQUESTS, FEATURE_REQUESTS, FEATURE_HIT_RATE, TOKEN_RATIO, TOKEN_ERROR, TOKEN_FACTOR, MODEL_TOKENS,
     QUEUE_ITEMS, QUEUE_BYTES, DROPPED_EVENTS, PUBLISH_FAILURES, RECORD_QUEUE, RECORDS, DROPPED_RECORDS,
-    BACKLOG, EMBEDDED, REFUSED_EMBEDDINGS, MISSED_DEADLINES,
+    BACKLOG, EMBEDDED, REFUSED_EMBEDDINGS, EXPERIMENT_BUILDS, SAMPLE_RATIO, SHADOW_BUILDS, MISSED_DEADLINES,
     DAMAGED_SEGMENTS,
 )  # fmt: skip
 """In the order in which they are told."""

@@ -89,6 +89,21 @@ class Embeds(Protocol):
         """Messages that will never have one."""
 
 
+class Arms(Protocol):
+    """What is asked of experiments."""
+
+    @property
+    def builds(self) -> Mapping[tuple[str, str], int]:
+        """By experiment and arm."""
+
+    @property
+    def shadows(self) -> Mapping[str, int]:
+        """Builds behind answers, by what became of them."""
+
+    def ratios(self) -> Mapping[str, float]:
+        """By experiment: the probability of its sample ratio."""
+
+
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """Where metrics come from.
@@ -100,6 +115,7 @@ class Numbers:
     features : the cache of analysed texts.
     clock : what these count by.
     writes, records, embeds : the writer, the recorder of usage, and the backlog of embeddings if there is an embedder.
+    experiments : builds by arm; None: nobody counts them.
     damaged_segments : loads of a channel that met a damaged segment; asked at each scrape.
     """
 
@@ -112,6 +128,7 @@ class Numbers:
     usage: UsageNumbers = field(default_factory=UsageNumbers)
     feedback: FeedbackNumbers = field(default_factory=FeedbackNumbers)
     tunings: TuningNumbers = field(default_factory=TuningNumbers)
+    experiments: Arms | None = None
     damaged_segments: Callable[[], int] = int
 
 
@@ -190,6 +207,7 @@ class Metrics:
         yield from _outcomes(total)
         yield from _usage(numbers.usage, now_s)
         yield from _queues(numbers.writes, numbers.records, numbers.embeds)
+        yield from _experiments(numbers.experiments)
         yield from self._others()
 
     def _others(self) -> Iterator[Reading]:
@@ -361,6 +379,17 @@ def _queues(writes: Writes, records: Records, embeds: Embeds | None) -> Iterator
     yield all_metrics.BACKLOG, [Sample(embeds.due_channels)] if embeds else []
     yield all_metrics.EMBEDDED, [Sample(embeds.embedded)] if embeds else []
     yield all_metrics.REFUSED_EMBEDDINGS, [Sample(len(embeds.refused))] if embeds else []
+
+
+def _experiments(arms: Arms | None) -> Iterator[Reading]:
+    """Who was built by which arm."""
+    builds = {} if arms is None else dict(arms.builds)
+    ratios = {} if arms is None else arms.ratios()
+    shadows = {} if arms is None else dict(arms.shadows)
+    told = [Sample(count, labels) for labels, count in sorted(builds.items())]
+    yield all_metrics.EXPERIMENT_BUILDS, told
+    yield all_metrics.SAMPLE_RATIO, [Sample(p, (name,)) for name, p in sorted(ratios.items())]
+    yield all_metrics.SHADOW_BUILDS, [Sample(n, (name,)) for name, n in sorted(shadows.items())]
 
 
 def _sum(tallies: Iterable[BuildTally]) -> BuildTally:

@@ -8,9 +8,10 @@ from backscroll.v1 import (
     feedback_pb2,
     feedback_pb2_grpc,
 )
+from tests.clients.python.fake_experiments import Experiments
 
 
-class Admin(admin_pb2_grpc.AdminServiceServicer):
+class Admin(Experiments, admin_pb2_grpc.AdminServiceServicer):
     def __init__(self, fake):
         self.fake = fake
 

@@ -77,6 +77,7 @@ class FakeServer:
         self.chat_events = []  # instead of an answer
         self.settings = {}
         self.weight_versions = {}
+        self.experiments = {}
         self.breaks_after = 0  # so many events the server is gone; 0: it stays
         self.tool_exchanges, self.tool_arguments = 1, '{"day": "friday"}'
 

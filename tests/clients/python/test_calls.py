@@ -8,6 +8,7 @@ from backscroll import (
     AppendReport,
     AsyncClient,
     Client,
+    ExperimentArm,
     Member,
     Message,
     NotFound,
@@ -311,6 +312,39 @@ def test_channel_settings(client, room):
     assert len(list(client.list_channel_settings(limit=1))) == 1
     assert client.delete_channel_settings("b") is True
     assert client.delete_channel_settings("b") is False
+
+
+def test_experiments(client, room):
+    arms = [ExperimentArm("new", 2.0, "classic", {"max_context": 5}, "single_user")]
+    put = client.put_experiment(
+        "e", arms, coverage=0.1, holdout=0.05, allowed_channels=["vip"], assigned_by="resolver",
+        shadow=ExperimentArm("next", profile="steady"), starts_at=1_795_176_000_000,
+    )  # fmt: skip
+    kept = put.experiment
+    (arm,) = kept.arms
+    assert (arm.name, arm.weight, arm.profile, arm.overrides.max_context) == (
+        "new",
+        2.0,
+        "classic",
+        5,
+    )
+    assert (kept.coverage, kept.holdout, list(kept.allowed_channels)) == (0.1, 0.05, ["vip"])
+    assert (kept.shadow.profile, kept.assigned_by, kept.HasField("stops_at_ms")) == (
+        "steady",
+        2,
+        False,
+    )
+    for name in ("f", "g"):
+        client.put_experiment(name, [ExperimentArm("a"), ExperimentArm("b")])
+    client.put_experiment("h", [ExperimentArm("a")], validate_only=True, allow_moves=True)
+    assert room.requests("PutExperiment")[-1].allow_moves
+    assert client.get_experiment("e") == kept
+    assert [one.experiment_id for one in client.list_experiments(page_size=2)] == ["g", "f", "e"]
+    assert client.stop_experiment("e").stops_at_ms == 1_795_176_000_000
+    report = client.get_experiment_report("f", since=1_795_176_000_000)
+    assert [one.arm for one in report.arms] == ["a", "b", "control"]
+    assert client.delete_experiment("e") is True
+    assert client.delete_experiment("e") is False
 
 
 def test_feedback(client, room):

@@ -12,6 +12,7 @@ from backscroll import (
     BackscrollError,
     Conflict,
     DeadlineExceeded,
+    ExperimentArm,
     Gone,
     InternalError,
     InvalidRequest,
@@ -57,6 +58,9 @@ BY_REASON = {
     "INTERRUPT_NOT_FOUND": (Code.NOT_FOUND, NotFound),
     "CONTEXT_NOT_FOUND": (Code.NOT_FOUND, NotFound),
     "CHANNEL_SETTINGS_NOT_FOUND": (Code.NOT_FOUND, NotFound),
+    "EXPERIMENT_NOT_FOUND": (Code.NOT_FOUND, NotFound),
+    "CHANNELS_WOULD_MOVE": (Code.FAILED_PRECONDITION, Refused),
+    "EXPERIMENTS_OVERLAP": (Code.FAILED_PRECONDITION, Refused),
     "UNKNOWN_MODE": (Code.INVALID_ARGUMENT, InvalidRequest),
     "NAME_TAKEN": (Code.INVALID_ARGUMENT, InvalidRequest),
     "ACTION_REFUSED": (Code.FAILED_PRECONDITION, Refused),
@@ -227,6 +231,12 @@ CALLS = {
     "SetChannelSettings": lambda client: client.set_channel_settings("room"),
     "ListChannelSettings": lambda client: list(client.list_channel_settings()),
     "DeleteChannelSettings": lambda client: client.delete_channel_settings("room"),
+    "PutExperiment": lambda client: client.put_experiment("e", [ExperimentArm("new")]),
+    "GetExperiment": lambda client: client.get_experiment("e"),
+    "ListExperiments": lambda client: list(client.list_experiments()),
+    "StopExperiment": lambda client: client.stop_experiment("e"),
+    "DeleteExperiment": lambda client: client.delete_experiment("e"),
+    "GetExperimentReport": lambda client: client.get_experiment_report("e"),
     "GetUsageRecord": lambda client: client.get_usage_record("c1"),
     "ListEvents": lambda client: list(client.list_events("room")),
     "ListUsageRecords": lambda client: list(client.list_usage_records("room")),
@@ -279,6 +289,7 @@ CALLS = {
 }
 ONCE = {"DeleteChannelSettings", "DeletePreference", "Erase", "ImportMessages", "DeleteTopicLabels"}
 ONCE |= {"RollBackWeights", "TuneChannel"}
+ONCE |= {"DeleteExperiment"}
 ONCE |= {"ImportSession", "UpdateSession", "DeleteSession"}
 
 

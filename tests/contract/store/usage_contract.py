@@ -15,6 +15,7 @@ from backscroll_sidecar.ports import (
     SignalChange,
     SignalKind,
     StoredUsage,
+    Trial,
     UsageChange,
     UsageQuery,
     UsageRecord,
@@ -114,6 +115,35 @@ class UsageContract:
         assert await ids(store, channel=OTHER_ROOM.channel, user_id="u-bob") == ["x"]
         assert await ids(store, context_id="c3", newest_first=True) == ["c3"]
         assert await ids(store, context_id="y") == []
+
+    async def test_builds_say_their_arm(self, store: HistoryStore) -> None:
+        await put(store, message("q"))
+        new, old = Trial("e", "new", is_listed=True), Trial("e", "control")
+        behind = Trial("e", "next", shadow_of="c1")
+        await store.apply([usage("c1", "q", trial=new, knows_parent=False)])
+        await store.apply([usage("c2", trial=old, key=OTHER_ROOM), usage("c3")])
+        await store.apply([usage("c4", "q", trial=behind), usage("c5", trial=Trial("f", "new"))])
+        await store.apply([usage("c6", trial=new, key=ChannelKey("other", "room"))])
+        (one,) = await found(store, context_id="c1")
+        assert (one.record.trial, one.record.knows_parent) == (new, False)
+        assert await ids(store, experiment_id="e") == ["c1", "c2"]
+        assert await ids(store, experiment_id="e", newest_first=True, limit=1) == ["c2"]
+        assert await ids(store, experiment_id="e", arm="new") == ["c1"]
+        assert await ids(store, experiment_id="e", channel=OTHER_ROOM.channel) == ["c2"]
+        assert await ids(store, experiment_id="e", with_shadows=True) == ["c1", "c2", "c4"]
+        assert await ids(store) == ["c1", "c2", "c3", "c5"]
+        assert await ids(store, context_id="c4") == ["c4"]
+
+    async def test_what_is_built_behind_an_answer_gets_none(self, store: HistoryStore) -> None:
+        await put(store, message("q"))
+        behind = Trial("e", "next", shadow_of="c1")
+        await store.apply([usage("c1", "q"), usage("c2", "q", trial=behind)])
+        await store.apply([reply("a", "q")])
+        assert (await reply_of(store, "c1"), await reply_of(store, "c2")) == (2, None)
+        await store.apply([usage("c3", "q", trial=behind)])
+        assert await reply_of(store, "c3") is None
+        await store.apply([EraseChange(ROOM, ("q",), "", NOON_MS)])
+        assert await ids(store, with_shadows=True) == []
 
     async def test_a_reply_is_joined_by_its_edge(self, store: HistoryStore) -> None:
         await put(store, message("q"))

@@ -119,4 +119,7 @@ async def test_settings_that_cannot_be_read_cost_only_themselves(monkeypatch):
         context = await client.build_context("room", "alpha?", asker=ANN, asked_at=NOON)
         assert context.profile == "balanced"
         lost = [(one.stage, one.source, one.reason) for one in context.raw.degradations]
-        assert lost == [("route", "channel_settings", "STORE_UNAVAILABLE")]
+        assert lost == [
+            ("route", "channel_settings", "STORE_UNAVAILABLE"),
+            ("route", "experiments", "STORE_UNAVAILABLE"),
+        ]

@@ -135,6 +135,7 @@ async def test_the_table_is_the_designs(tmp_path):
     assert set(row.keys()) == {
         "id", "tenant", "context_id", "group_id", "user_id", "trigger_message_id", "context_message_ids",
         "llm_response", "user_feedback", "success_indicator", "relevance_scores", "created_at",
+        "experiment_id", "arm",
     }  # fmt: skip
     assert (row["context_id"], row["group_id"], row["user_id"]) == (context.id, "room", "u1")
     assert json.loads(row["context_message_ids"]) == [one.message.id for one in context.items]
@@ -148,6 +149,7 @@ async def test_the_table_is_the_designs(tmp_path):
     optional = {name for name, one in columns.items() if not one["notnull"]}
     assert optional == {
         "number", "candidates", "reply_seq", "user_feedback", "success_indicator", "other_channels",
+        "experiment_id", "arm", "shadow_of",
     }  # fmt: skip
     before = columns["created_at_ms"]["dflt_value"]
     (now_ms,) = database.execute(f"SELECT {before}").fetchone()

@@ -115,6 +115,8 @@ BUILT = BuiltContext(
         scored_by=["link", "score"],
         elsewhere=[OfOtherChannel("another", VisibilityRule.SHARING, "guild")],
     ),
+    experiment_id="e",
+    arm="a",
 )
 
 

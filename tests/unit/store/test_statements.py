@@ -34,6 +34,8 @@ WITHOUT_CHANNEL = {
     "RECORD_OF_CONTEXT": "a build of the tenant, whatever its channel",
     "RECORDS_OF_TENANT_OLDEST_FIRST": "the builds of a tenant, in whatever channel; what is returned says which",
     "RECORDS_OF_TENANT_NEWEST_FIRST": "the same",
+    "RECORDS_OF_EXPERIMENT_OLDEST_FIRST": "those of an experiment, in whatever channel; what is returned says which",
+    "RECORDS_OF_EXPERIMENT_NEWEST_FIRST": "the same",
     "OVER": "the oldest builds of a tenant, in whatever channel; what is returned says which",
     "SIGNALS": "of builds of the tenant, whatever their channels",
 }
@@ -42,6 +44,7 @@ KEYED_WITHOUT_CHANNEL = {
     ("tenant", "expires_at_ms", "number"): "the records of a tenant by the end of their time",
     ("tenant", "context_id"): "a build of the tenant, whatever its channel",
     ("tenant", "number"): "the builds of a tenant in order of recording",
+    ("tenant", "experiment_id", "number"): "the builds of an experiment in order of recording",
     ("tenant", "created_at_ms", "number"): "the builds of a tenant by their time",
 }
 WALKS_A_CHANNEL = {

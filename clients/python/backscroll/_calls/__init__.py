@@ -17,6 +17,14 @@ from backscroll._calls.channel_settings import (
 )
 from backscroll._calls.chat import chat, stream_chat
 from backscroll._calls.context import build_context
+from backscroll._calls.experiments import (
+    delete_experiment,
+    get_experiment,
+    get_experiment_report,
+    list_experiments,
+    put_experiment,
+    stop_experiment,
+)
 from backscroll._calls.feedback import get_usage_record, list_usage_records, record_feedback
 from backscroll._calls.learning import (
     delete_topic_labels,
@@ -110,6 +118,7 @@ __all__ = [
     "deadline_s",
     "delete",
     "delete_channel_settings",
+    "delete_experiment",
     "delete_preference",
     "delete_space",
     "delete_topic_labels",
@@ -121,6 +130,8 @@ __all__ = [
     "fork",
     "get_channel",
     "get_channel_settings",
+    "get_experiment",
+    "get_experiment_report",
     "get_metric_minutes",
     "get_metrics",
     "get_space",
@@ -133,6 +144,7 @@ __all__ = [
     "list_channel_settings",
     "list_channels",
     "list_events",
+    "list_experiments",
     "list_members",
     "list_messages",
     "list_pinned_messages",
@@ -148,6 +160,7 @@ __all__ = [
     "prepare",
     "present",
     "present_waited",
+    "put_experiment",
     "put_space",
     "recall_message",
     "record_feedback",
@@ -164,6 +177,7 @@ __all__ = [
     "set_topic_labels",
     "set_usage_consent",
     "states",
+    "stop_experiment",
     "stream_chat",
     "tune_channel",
     "unpin_message",

@@ -98,6 +98,9 @@ def list_usage_records(
     since: When | None = None,
     until: When | None = None,
     with_candidates: bool = False,
+    experiment_id: str = "",
+    arm: str = "",
+    with_shadows: bool = False,
     newest_first: bool = False,
     limit: int | None = None,
     page_size: int | None = None,
@@ -117,6 +120,10 @@ def list_usage_records(
         Only those from then on, and before then.
     with_candidates
         With all messages that were scored.
+    experiment_id, arm
+        Only those that were part of this experiment, or built by this arm of it.
+    with_shadows
+        With those that were built behind the answers.
     newest_first
         Begin at the end.
     limit
@@ -137,6 +144,9 @@ def list_usage_records(
         channel=channel,
         user_id=user_id,
         trigger_message_id=trigger_message_id,
+        experiment_id=experiment_id,
+        arm=arm,
+        with_shadows=with_shadows,
         since_ms=since,
         until_ms=until,
         with_candidates=with_candidates,

@@ -1,4 +1,5 @@
 from backscroll.v1 import context_pb2 as _context_pb2
+from backscroll.v1 import experiment_pb2 as _experiment_pb2
 from backscroll.v1 import feedback_pb2 as _feedback_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -157,7 +158,7 @@ class DeleteChannelSettingsResponse(_message.Message):
     def __init__(self, was_set: bool = ...) -> None: ...
 
 class UsageRecord(_message.Message):
-    __slots__ = ("context_id", "channel", "user_id", "trigger_message_id", "context_message_ids", "reply_message_id", "llm_response", "user_feedback", "success_indicator", "candidates", "signals", "created_at_ms", "asked_at_ms", "profile", "policy_id", "rung", "degradations", "token_count", "token_budget", "build_microseconds", "exploration", "factors")
+    __slots__ = ("context_id", "channel", "user_id", "trigger_message_id", "context_message_ids", "reply_message_id", "llm_response", "user_feedback", "success_indicator", "candidates", "signals", "created_at_ms", "asked_at_ms", "profile", "policy_id", "rung", "degradations", "token_count", "token_budget", "build_microseconds", "exploration", "factors", "experiment_id", "arm", "is_listed", "shadow_of")
     CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -180,6 +181,10 @@ class UsageRecord(_message.Message):
     BUILD_MICROSECONDS_FIELD_NUMBER: _ClassVar[int]
     EXPLORATION_FIELD_NUMBER: _ClassVar[int]
     FACTORS_FIELD_NUMBER: _ClassVar[int]
+    EXPERIMENT_ID_FIELD_NUMBER: _ClassVar[int]
+    ARM_FIELD_NUMBER: _ClassVar[int]
+    IS_LISTED_FIELD_NUMBER: _ClassVar[int]
+    SHADOW_OF_FIELD_NUMBER: _ClassVar[int]
     context_id: str
     channel: str
     user_id: str
@@ -202,7 +207,11 @@ class UsageRecord(_message.Message):
     build_microseconds: int
     exploration: _context_pb2.Exploration
     factors: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, context_id: _Optional[str] = ..., channel: _Optional[str] = ..., user_id: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., context_message_ids: _Optional[_Iterable[str]] = ..., reply_message_id: _Optional[str] = ..., llm_response: _Optional[str] = ..., user_feedback: _Optional[str] = ..., success_indicator: _Optional[float] = ..., candidates: _Optional[_Iterable[_Union[RecordedCandidate, _Mapping]]] = ..., signals: _Optional[_Iterable[_Union[_feedback_pb2.Signal, _Mapping]]] = ..., created_at_ms: _Optional[int] = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., policy_id: _Optional[str] = ..., rung: _Optional[_Union[_context_pb2.Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[_context_pb2.Degradation, _Mapping]]] = ..., token_count: _Optional[int] = ..., token_budget: _Optional[int] = ..., build_microseconds: _Optional[int] = ..., exploration: _Optional[_Union[_context_pb2.Exploration, _Mapping]] = ..., factors: _Optional[_Iterable[str]] = ...) -> None: ...
+    experiment_id: str
+    arm: str
+    is_listed: bool
+    shadow_of: str
+    def __init__(self, context_id: _Optional[str] = ..., channel: _Optional[str] = ..., user_id: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., context_message_ids: _Optional[_Iterable[str]] = ..., reply_message_id: _Optional[str] = ..., llm_response: _Optional[str] = ..., user_feedback: _Optional[str] = ..., success_indicator: _Optional[float] = ..., candidates: _Optional[_Iterable[_Union[RecordedCandidate, _Mapping]]] = ..., signals: _Optional[_Iterable[_Union[_feedback_pb2.Signal, _Mapping]]] = ..., created_at_ms: _Optional[int] = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., policy_id: _Optional[str] = ..., rung: _Optional[_Union[_context_pb2.Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[_context_pb2.Degradation, _Mapping]]] = ..., token_count: _Optional[int] = ..., token_budget: _Optional[int] = ..., build_microseconds: _Optional[int] = ..., exploration: _Optional[_Union[_context_pb2.Exploration, _Mapping]] = ..., factors: _Optional[_Iterable[str]] = ..., experiment_id: _Optional[str] = ..., arm: _Optional[str] = ..., is_listed: bool = ..., shadow_of: _Optional[str] = ...) -> None: ...
 
 class RecordedCandidate(_message.Message):
     __slots__ = ("message_id", "channel", "score", "fate", "features", "inclusion_probability", "drawn")
@@ -235,7 +244,7 @@ class GetUsageRecordResponse(_message.Message):
     def __init__(self, record: _Optional[_Union[UsageRecord, _Mapping]] = ...) -> None: ...
 
 class ListUsageRecordsRequest(_message.Message):
-    __slots__ = ("channel", "user_id", "trigger_message_id", "since_ms", "until_ms", "with_candidates", "newest_first", "limit", "page_token")
+    __slots__ = ("channel", "user_id", "trigger_message_id", "since_ms", "until_ms", "with_candidates", "newest_first", "limit", "page_token", "experiment_id", "arm", "with_shadows")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     TRIGGER_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
@@ -245,6 +254,9 @@ class ListUsageRecordsRequest(_message.Message):
     NEWEST_FIRST_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    EXPERIMENT_ID_FIELD_NUMBER: _ClassVar[int]
+    ARM_FIELD_NUMBER: _ClassVar[int]
+    WITH_SHADOWS_FIELD_NUMBER: _ClassVar[int]
     channel: str
     user_id: str
     trigger_message_id: str
@@ -254,7 +266,10 @@ class ListUsageRecordsRequest(_message.Message):
     newest_first: bool
     limit: int
     page_token: str
-    def __init__(self, channel: _Optional[str] = ..., user_id: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., since_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., with_candidates: bool = ..., newest_first: bool = ..., limit: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    experiment_id: str
+    arm: str
+    with_shadows: bool
+    def __init__(self, channel: _Optional[str] = ..., user_id: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., since_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., with_candidates: bool = ..., newest_first: bool = ..., limit: _Optional[int] = ..., page_token: _Optional[str] = ..., experiment_id: _Optional[str] = ..., arm: _Optional[str] = ..., with_shadows: bool = ...) -> None: ...
 
 class ListUsageRecordsResponse(_message.Message):
     __slots__ = ("records", "next_page_token")

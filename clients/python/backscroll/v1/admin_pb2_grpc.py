@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from backscroll.v1 import admin_pb2 as backscroll_dot_v1_dot_admin__pb2
+from backscroll.v1 import experiment_pb2 as backscroll_dot_v1_dot_experiment__pb2
 
 GRPC_GENERATED_VERSION = '1.72.1'
 GRPC_VERSION = grpc.__version__
@@ -89,6 +90,36 @@ class AdminServiceStub(object):
                 '/backscroll.v1.AdminService/GetMetrics',
                 request_serializer=backscroll_dot_v1_dot_admin__pb2.GetMetricsRequest.SerializeToString,
                 response_deserializer=backscroll_dot_v1_dot_admin__pb2.GetMetricsResponse.FromString,
+                _registered_method=True)
+        self.PutExperiment = channel.unary_unary(
+                '/backscroll.v1.AdminService/PutExperiment',
+                request_serializer=backscroll_dot_v1_dot_experiment__pb2.PutExperimentRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_experiment__pb2.PutExperimentResponse.FromString,
+                _registered_method=True)
+        self.GetExperiment = channel.unary_unary(
+                '/backscroll.v1.AdminService/GetExperiment',
+                request_serializer=backscroll_dot_v1_dot_experiment__pb2.GetExperimentRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_experiment__pb2.GetExperimentResponse.FromString,
+                _registered_method=True)
+        self.ListExperiments = channel.unary_unary(
+                '/backscroll.v1.AdminService/ListExperiments',
+                request_serializer=backscroll_dot_v1_dot_experiment__pb2.ListExperimentsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_experiment__pb2.ListExperimentsResponse.FromString,
+                _registered_method=True)
+        self.StopExperiment = channel.unary_unary(
+                '/backscroll.v1.AdminService/StopExperiment',
+                request_serializer=backscroll_dot_v1_dot_experiment__pb2.StopExperimentRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_experiment__pb2.StopExperimentResponse.FromString,
+                _registered_method=True)
+        self.DeleteExperiment = channel.unary_unary(
+                '/backscroll.v1.AdminService/DeleteExperiment',
+                request_serializer=backscroll_dot_v1_dot_experiment__pb2.DeleteExperimentRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_experiment__pb2.DeleteExperimentResponse.FromString,
+                _registered_method=True)
+        self.GetExperimentReport = channel.unary_unary(
+                '/backscroll.v1.AdminService/GetExperimentReport',
+                request_serializer=backscroll_dot_v1_dot_experiment__pb2.GetExperimentReportRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_experiment__pb2.GetExperimentReportResponse.FromString,
                 _registered_method=True)
 
 
@@ -182,6 +213,52 @@ class AdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PutExperiment(self, request, context):
+        """PutExperiment keeps an experiment or a rollout; builds that begin later go by it. Safe to retry. Fails with MISSING_FIELD,
+        INVALID_FIELD, UNKNOWN_PROFILE; CHANNELS_WOULD_MOVE where allow_moves is not set; EXPERIMENTS_OVERLAP where another one
+        of the tenant runs at the same time: a channel is in one experiment at a time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetExperiment(self, request, context):
+        """GetExperiment returns an experiment. Fails with EXPERIMENT_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListExperiments(self, request, context):
+        """ListExperiments pages through the experiments, what was put last first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StopExperiment(self, request, context):
+        """StopExperiment ends it now; one that is over stays as it is. Put it without stops_at_ms to go on. Safe to retry. Fails
+        with EXPERIMENT_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteExperiment(self, request, context):
+        """DeleteExperiment ends and forgets it; what is recorded of its builds stays. Where there is none is no error.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetExperimentReport(self, request, context):
+        """GetExperimentReport compares what the arms came to, by the records of their builds, the newest 100,000 at most. Fails
+        with EXPERIMENT_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -239,6 +316,36 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.GetMetrics,
                     request_deserializer=backscroll_dot_v1_dot_admin__pb2.GetMetricsRequest.FromString,
                     response_serializer=backscroll_dot_v1_dot_admin__pb2.GetMetricsResponse.SerializeToString,
+            ),
+            'PutExperiment': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutExperiment,
+                    request_deserializer=backscroll_dot_v1_dot_experiment__pb2.PutExperimentRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_experiment__pb2.PutExperimentResponse.SerializeToString,
+            ),
+            'GetExperiment': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetExperiment,
+                    request_deserializer=backscroll_dot_v1_dot_experiment__pb2.GetExperimentRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_experiment__pb2.GetExperimentResponse.SerializeToString,
+            ),
+            'ListExperiments': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListExperiments,
+                    request_deserializer=backscroll_dot_v1_dot_experiment__pb2.ListExperimentsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_experiment__pb2.ListExperimentsResponse.SerializeToString,
+            ),
+            'StopExperiment': grpc.unary_unary_rpc_method_handler(
+                    servicer.StopExperiment,
+                    request_deserializer=backscroll_dot_v1_dot_experiment__pb2.StopExperimentRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_experiment__pb2.StopExperimentResponse.SerializeToString,
+            ),
+            'DeleteExperiment': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteExperiment,
+                    request_deserializer=backscroll_dot_v1_dot_experiment__pb2.DeleteExperimentRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_experiment__pb2.DeleteExperimentResponse.SerializeToString,
+            ),
+            'GetExperimentReport': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetExperimentReport,
+                    request_deserializer=backscroll_dot_v1_dot_experiment__pb2.GetExperimentReportRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_experiment__pb2.GetExperimentReportResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -539,6 +646,168 @@ class AdminService(object):
             '/backscroll.v1.AdminService/GetMetrics',
             backscroll_dot_v1_dot_admin__pb2.GetMetricsRequest.SerializeToString,
             backscroll_dot_v1_dot_admin__pb2.GetMetricsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutExperiment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/PutExperiment',
+            backscroll_dot_v1_dot_experiment__pb2.PutExperimentRequest.SerializeToString,
+            backscroll_dot_v1_dot_experiment__pb2.PutExperimentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetExperiment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/GetExperiment',
+            backscroll_dot_v1_dot_experiment__pb2.GetExperimentRequest.SerializeToString,
+            backscroll_dot_v1_dot_experiment__pb2.GetExperimentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListExperiments(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/ListExperiments',
+            backscroll_dot_v1_dot_experiment__pb2.ListExperimentsRequest.SerializeToString,
+            backscroll_dot_v1_dot_experiment__pb2.ListExperimentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StopExperiment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/StopExperiment',
+            backscroll_dot_v1_dot_experiment__pb2.StopExperimentRequest.SerializeToString,
+            backscroll_dot_v1_dot_experiment__pb2.StopExperimentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteExperiment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/DeleteExperiment',
+            backscroll_dot_v1_dot_experiment__pb2.DeleteExperimentRequest.SerializeToString,
+            backscroll_dot_v1_dot_experiment__pb2.DeleteExperimentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetExperimentReport(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.AdminService/GetExperimentReport',
+            backscroll_dot_v1_dot_experiment__pb2.GetExperimentReportRequest.SerializeToString,
+            backscroll_dot_v1_dot_experiment__pb2.GetExperimentReportResponse.FromString,
             options,
             channel_credentials,
             insecure,

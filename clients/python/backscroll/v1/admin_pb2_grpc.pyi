@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from backscroll.v1 import admin_pb2 as _admin_pb2
+from backscroll.v1 import experiment_pb2 as _experiment_pb2
 from collections import abc as _abc
 from grpc import aio as _aio
 import abc as _abc_1
@@ -71,6 +72,25 @@ class AdminServiceStub:
     """GetMetrics tells what a scrape would: how long builds take, what they save, how they end. The numbers are those of
     the whole server, so where it has several tenants nobody may read them here. Fails with NOT_ALLOWED.
     """
+    PutExperiment: _grpc.UnaryUnaryMultiCallable[_experiment_pb2.PutExperimentRequest, _experiment_pb2.PutExperimentResponse]
+    """PutExperiment keeps an experiment or a rollout; builds that begin later go by it. Safe to retry. Fails with MISSING_FIELD,
+    INVALID_FIELD, UNKNOWN_PROFILE; CHANNELS_WOULD_MOVE where allow_moves is not set; EXPERIMENTS_OVERLAP where another one
+    of the tenant runs at the same time: a channel is in one experiment at a time.
+    """
+    GetExperiment: _grpc.UnaryUnaryMultiCallable[_experiment_pb2.GetExperimentRequest, _experiment_pb2.GetExperimentResponse]
+    """GetExperiment returns an experiment. Fails with EXPERIMENT_NOT_FOUND."""
+    ListExperiments: _grpc.UnaryUnaryMultiCallable[_experiment_pb2.ListExperimentsRequest, _experiment_pb2.ListExperimentsResponse]
+    """ListExperiments pages through the experiments, what was put last first."""
+    StopExperiment: _grpc.UnaryUnaryMultiCallable[_experiment_pb2.StopExperimentRequest, _experiment_pb2.StopExperimentResponse]
+    """StopExperiment ends it now; one that is over stays as it is. Put it without stops_at_ms to go on. Safe to retry. Fails
+    with EXPERIMENT_NOT_FOUND.
+    """
+    DeleteExperiment: _grpc.UnaryUnaryMultiCallable[_experiment_pb2.DeleteExperimentRequest, _experiment_pb2.DeleteExperimentResponse]
+    """DeleteExperiment ends and forgets it; what is recorded of its builds stays. Where there is none is no error."""
+    GetExperimentReport: _grpc.UnaryUnaryMultiCallable[_experiment_pb2.GetExperimentReportRequest, _experiment_pb2.GetExperimentReportResponse]
+    """GetExperimentReport compares what the arms came to, by the records of their builds, the newest 100,000 at most. Fails
+    with EXPERIMENT_NOT_FOUND.
+    """
 
 @_typing.type_check_only
 class AdminServiceAsyncStub(AdminServiceStub):
@@ -114,6 +134,25 @@ class AdminServiceAsyncStub(AdminServiceStub):
     GetMetrics: _aio.UnaryUnaryMultiCallable[_admin_pb2.GetMetricsRequest, _admin_pb2.GetMetricsResponse]  # type: ignore[assignment]
     """GetMetrics tells what a scrape would: how long builds take, what they save, how they end. The numbers are those of
     the whole server, so where it has several tenants nobody may read them here. Fails with NOT_ALLOWED.
+    """
+    PutExperiment: _aio.UnaryUnaryMultiCallable[_experiment_pb2.PutExperimentRequest, _experiment_pb2.PutExperimentResponse]  # type: ignore[assignment]
+    """PutExperiment keeps an experiment or a rollout; builds that begin later go by it. Safe to retry. Fails with MISSING_FIELD,
+    INVALID_FIELD, UNKNOWN_PROFILE; CHANNELS_WOULD_MOVE where allow_moves is not set; EXPERIMENTS_OVERLAP where another one
+    of the tenant runs at the same time: a channel is in one experiment at a time.
+    """
+    GetExperiment: _aio.UnaryUnaryMultiCallable[_experiment_pb2.GetExperimentRequest, _experiment_pb2.GetExperimentResponse]  # type: ignore[assignment]
+    """GetExperiment returns an experiment. Fails with EXPERIMENT_NOT_FOUND."""
+    ListExperiments: _aio.UnaryUnaryMultiCallable[_experiment_pb2.ListExperimentsRequest, _experiment_pb2.ListExperimentsResponse]  # type: ignore[assignment]
+    """ListExperiments pages through the experiments, what was put last first."""
+    StopExperiment: _aio.UnaryUnaryMultiCallable[_experiment_pb2.StopExperimentRequest, _experiment_pb2.StopExperimentResponse]  # type: ignore[assignment]
+    """StopExperiment ends it now; one that is over stays as it is. Put it without stops_at_ms to go on. Safe to retry. Fails
+    with EXPERIMENT_NOT_FOUND.
+    """
+    DeleteExperiment: _aio.UnaryUnaryMultiCallable[_experiment_pb2.DeleteExperimentRequest, _experiment_pb2.DeleteExperimentResponse]  # type: ignore[assignment]
+    """DeleteExperiment ends and forgets it; what is recorded of its builds stays. Where there is none is no error."""
+    GetExperimentReport: _aio.UnaryUnaryMultiCallable[_experiment_pb2.GetExperimentReportRequest, _experiment_pb2.GetExperimentReportResponse]  # type: ignore[assignment]
+    """GetExperimentReport compares what the arms came to, by the records of their builds, the newest 100,000 at most. Fails
+    with EXPERIMENT_NOT_FOUND.
     """
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -221,6 +260,61 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_admin_pb2.GetMetricsResponse, _abc.Awaitable[_admin_pb2.GetMetricsResponse]]:
         """GetMetrics tells what a scrape would: how long builds take, what they save, how they end. The numbers are those of
         the whole server, so where it has several tenants nobody may read them here. Fails with NOT_ALLOWED.
+        """
+
+    @_abc_1.abstractmethod
+    def PutExperiment(
+        self,
+        request: _experiment_pb2.PutExperimentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_experiment_pb2.PutExperimentResponse, _abc.Awaitable[_experiment_pb2.PutExperimentResponse]]:
+        """PutExperiment keeps an experiment or a rollout; builds that begin later go by it. Safe to retry. Fails with MISSING_FIELD,
+        INVALID_FIELD, UNKNOWN_PROFILE; CHANNELS_WOULD_MOVE where allow_moves is not set; EXPERIMENTS_OVERLAP where another one
+        of the tenant runs at the same time: a channel is in one experiment at a time.
+        """
+
+    @_abc_1.abstractmethod
+    def GetExperiment(
+        self,
+        request: _experiment_pb2.GetExperimentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_experiment_pb2.GetExperimentResponse, _abc.Awaitable[_experiment_pb2.GetExperimentResponse]]:
+        """GetExperiment returns an experiment. Fails with EXPERIMENT_NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def ListExperiments(
+        self,
+        request: _experiment_pb2.ListExperimentsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_experiment_pb2.ListExperimentsResponse, _abc.Awaitable[_experiment_pb2.ListExperimentsResponse]]:
+        """ListExperiments pages through the experiments, what was put last first."""
+
+    @_abc_1.abstractmethod
+    def StopExperiment(
+        self,
+        request: _experiment_pb2.StopExperimentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_experiment_pb2.StopExperimentResponse, _abc.Awaitable[_experiment_pb2.StopExperimentResponse]]:
+        """StopExperiment ends it now; one that is over stays as it is. Put it without stops_at_ms to go on. Safe to retry. Fails
+        with EXPERIMENT_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteExperiment(
+        self,
+        request: _experiment_pb2.DeleteExperimentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_experiment_pb2.DeleteExperimentResponse, _abc.Awaitable[_experiment_pb2.DeleteExperimentResponse]]:
+        """DeleteExperiment ends and forgets it; what is recorded of its builds stays. Where there is none is no error."""
+
+    @_abc_1.abstractmethod
+    def GetExperimentReport(
+        self,
+        request: _experiment_pb2.GetExperimentReportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_experiment_pb2.GetExperimentReportResponse, _abc.Awaitable[_experiment_pb2.GetExperimentReportResponse]]:
+        """GetExperimentReport compares what the arms came to, by the records of their builds, the newest 100,000 at most. Fails
+        with EXPERIMENT_NOT_FOUND.
         """
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -215,9 +215,11 @@ def _settled(
 def _seldom(built: BuiltContext) -> pb.BuildContextResponse:
     """What most answers have not."""
     is_told = built.degradations or built.events or built.summary is not None
-    if not (is_told or built.draw is not None):
+    if not (is_told or built.draw is not None or built.experiment_id):
         return pb.BuildContextResponse()
+    used = pb.ExperimentUse(experiment_id=built.experiment_id, arm=built.arm)
     return pb.BuildContextResponse(
+        experiment=used if built.experiment_id else None,
         degradations=map(_degradation, built.degradations),
         summary=built.summary,
         events=map(recorded_event, built.events),

@@ -101,11 +101,12 @@ def settings_to_proto(one: SetChannel) -> admin_pb2.ChannelSettings:
         sharing = msgspec.structs.asdict(settings.sharing)
         told.sharing.CopyFrom(admin_pb2.Sharing(**sharing))
     if settings.overrides != Overrides():
-        told.overrides.CopyFrom(_overrides_to_proto(settings.overrides))
+        told.overrides.CopyFrom(overrides_to_proto(settings.overrides))
     return told
 
 
-def _overrides_to_proto(overrides: Overrides) -> context_pb2.Overrides:
+def overrides_to_proto(overrides: Overrides) -> context_pb2.Overrides:
+    """Overrides as callers read them."""
     given = _set_fields(msgspec.structs.asdict(overrides))
     weights = _set_fields(msgspec.structs.asdict(given.pop("weights")))
     told = context_pb2.Overrides(**given)

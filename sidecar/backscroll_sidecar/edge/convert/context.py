@@ -117,6 +117,8 @@ def _frame(tenant: str, rest: bytes) -> tuple[ChannelKey, Mapping[str, Any]]:
     for field, value in pb.BuildContextRequest.FromString(rest).ListFields():
         name = field.name
         given[name] = _READERS[name](value, name)
+    if "layout" in given:
+        given["names_layout"] = True
     return ChannelKey(tenant, given.pop("channel", "")), given
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import repeat
 
-from backscroll.v1 import admin_pb2, learning_pb2, session_pb2
+from backscroll.v1 import admin_pb2, experiment_pb2, learning_pb2, session_pb2
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
@@ -185,6 +185,7 @@ PagedRequest = (
     | admin_pb2.ListChannelSettingsRequest
     | learning_pb2.ListTopicLabelsRequest
     | admin_pb2.ListWeightVersionsRequest
+    | experiment_pb2.ListExperimentsRequest
     | session_pb2.ListSpacesRequest
     | session_pb2.ListSessionsRequest
     | session_pb2.ListStatesRequest
@@ -222,6 +223,12 @@ def page_name(request: PagedRequest) -> str | None:
     """The same where pages are told by names."""
     place = _place(request)
     return None if place is None else place.decode()
+
+
+def place_of(name: str) -> tuple[int, int]:
+    """The time and the number that a name holds."""
+    at_ms, number = name.split()
+    return int(at_ms), int(number)
 
 
 def _place(request: PagedRequest) -> bytes | None:

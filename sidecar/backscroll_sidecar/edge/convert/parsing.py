@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError, Message
 from backscroll.v1 import (
     admin_pb2,
     context_pb2,
+    experiment_pb2,
     feedback_pb2,
     history_pb2,
     learning_pb2,
@@ -135,7 +136,8 @@ def _shadow() -> tuple[descriptor_pool.DescriptorPool, frozenset[str]]:
     pool = descriptor_pool.DescriptorPool()
     strings: set[str] = set()
     for module in (
-        message_pb2, history_pb2, context_pb2, preference_pb2, feedback_pb2, admin_pb2, session_pb2, learning_pb2,
+        message_pb2, history_pb2, context_pb2, preference_pb2, feedback_pb2, experiment_pb2, admin_pb2, session_pb2,
+        learning_pb2,
     ):  # fmt: skip
         file = descriptor_pb2.FileDescriptorProto()
         module.DESCRIPTOR.CopyToProto(file)

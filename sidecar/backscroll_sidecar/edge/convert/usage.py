@@ -22,7 +22,7 @@ from backscroll_sidecar.learning.feedback import MAX_RATING, Feedback
 from backscroll_sidecar.learning.usage import Usage
 from backscroll_sidecar.ports import Signal, SignalKind, UsageQuery
 
-_KINDS = numbers_of(SignalKind, feedback_pb2.SignalKind, "SIGNAL_KIND")
+SIGNAL_KINDS = numbers_of(SignalKind, feedback_pb2.SignalKind, "SIGNAL_KIND")
 
 
 def usage_query(request: admin_pb2.ListUsageRecordsRequest, limit: int) -> UsageQuery:
@@ -31,6 +31,10 @@ def usage_query(request: admin_pb2.ListUsageRecordsRequest, limit: int) -> Usage
     trigger = check_id(request.trigger_message_id, "trigger_message_id")
     if trigger and not channel:
         raise missing("channel")
+    experiment = check_id(request.experiment_id, "experiment_id")
+    arm = check_id(request.arm, "arm")
+    if arm and not experiment:
+        raise missing("experiment_id")
     since = request.since_ms if request.HasField("since_ms") else None
     until = request.until_ms if request.HasField("until_ms") else None
     position = page_position(request)
@@ -42,6 +46,9 @@ def usage_query(request: admin_pb2.ListUsageRecordsRequest, limit: int) -> Usage
         until_ms=None if until is None else check_time(until, "until_ms"),
         limit=limit,
         newest_first=request.newest_first,
+        experiment_id=experiment,
+        arm=arm,
+        with_shadows=request.with_shadows,
         before=position if request.newest_first else None,
         after=None if request.newest_first else position,
     )
@@ -73,6 +80,10 @@ def usage_to_proto(one: Usage) -> admin_pb2.UsageRecord:
         token_count=record.tokens,
         token_budget=record.token_budget,
         build_microseconds=record.build_us,
+        experiment_id=record.trial.experiment_id,
+        arm=record.trial.arm,
+        is_listed=record.trial.is_listed,
+        shadow_of=record.trial.shadow_of,
     )
     if record.exploration is not None:
         told.exploration.CopyFrom(exploration_to_proto(record.exploration))
@@ -92,7 +103,7 @@ def usage_to_proto(one: Usage) -> admin_pb2.UsageRecord:
 
 def _signal_to_proto(one: Signal) -> feedback_pb2.Signal:
     return feedback_pb2.Signal(
-        kind=_KINDS[one.kind],
+        kind=SIGNAL_KINDS[one.kind],
         user_id=one.user_id,
         message_id=one.message_id,
         value=one.value,

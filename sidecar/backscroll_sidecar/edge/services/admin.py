@@ -24,7 +24,7 @@ from backscroll_sidecar.edge.convert.fields import (
 )
 from backscroll_sidecar.edge.convert.history import limit_of
 from backscroll_sidecar.edge.convert.metrics import metrics_response
-from backscroll_sidecar.edge.convert.pages import page_name, page_position, page_token
+from backscroll_sidecar.edge.convert.pages import page_name, page_position, page_token, place_of
 from backscroll_sidecar.edge.convert.tuning import report_to_proto, version_to_proto
 from backscroll_sidecar.edge.convert.usage import usage_query, usage_to_proto
 from backscroll_sidecar.edge.limits import (
@@ -33,9 +33,12 @@ from backscroll_sidecar.edge.limits import (
     MAX_METRIC_NAMES,
     MAX_REQUESTED_BY_BYTES,
 )
+from backscroll_sidecar.edge.services.experiments import ExperimentCalls
 from backscroll_sidecar.errors import NotAllowed
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
+from backscroll_sidecar.learning.experiment_reads import ExperimentReports
+from backscroll_sidecar.learning.experiments import ExperimentService
 from backscroll_sidecar.learning.tuner import Tuner
 from backscroll_sidecar.learning.usage import UsageReads
 from backscroll_sidecar.ports import EventQuery, RecordedEvent
@@ -47,7 +50,7 @@ USAGE_US = 20
 CANDIDATE_US = 1
 
 
-class AdminServicer:
+class AdminServicer(ExperimentCalls):
     """Answers AdminService. Safe for any number of calls at once on one event loop."""
 
     SERVICE = pb.DESCRIPTOR.services_by_name["AdminService"]
@@ -60,14 +63,16 @@ class AdminServicer:
         tuner: Tuner,
         profiles: Mapping[str, Profile],
         metrics: Metrics,
+        experiments: ExperimentService,
+        reports: ExperimentReports,
         *,
         tenants: Callable[[], Collection[str]],
     ) -> None:
+        super().__init__(experiments, reports, profiles)
         self._history = history
         self._usage = usage
         self._channel_settings = channel_settings
         self._tuner = tuner
-        self._profiles = profiles
         self._metrics = metrics
         self._tenants = tenants
 
@@ -149,7 +154,7 @@ class AdminServicer:
         """Page through what is set, the newest first."""
         limit = limit_of(request)
         place = page_name(request)
-        before = None if place is None else _place(place)
+        before = None if place is None else place_of(place)
         found = await self._channel_settings.list(call.tenant, limit + 1, before, call.allowed)
         answer = pb.ListChannelSettingsResponse(settings=map(settings_to_proto, found[:limit]))
         if len(found) > limit:
@@ -211,11 +216,6 @@ class AdminServicer:
 
 def _key(channel: str, call: Call) -> ChannelKey:
     return ChannelKey(call.tenant, required_id(channel, "channel"))
-
-
-def _place(name: str) -> tuple[int, int]:
-    at_ms, number = name.split()
-    return int(at_ms), int(number)
 
 
 def _query(request: pb.ListEventsRequest, limit: int) -> EventQuery:

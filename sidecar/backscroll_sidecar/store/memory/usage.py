@@ -171,6 +171,7 @@ def _answers(row: MessageRow, change: UsageChange) -> bool:
     message, asked = row.stored.message, change.record.trigger_message_id
     return (
         bool(asked)
+        and not change.record.trial.shadow_of
         and message.reply is not None
         and message.reply.message_id == asked
         and message.role is Role.ASSISTANT
@@ -181,7 +182,7 @@ def _answers(row: MessageRow, change: UsageChange) -> bool:
 
 def _matches(one: StoredUsage, query: UsageQuery) -> bool:
     record, number = one.record, one.number
-    return (
+    return bool(
         query.channel in ("", one.channel)
         and query.user_id in ("", record.user_id)
         and query.context_id in ("", record.context_id)
@@ -189,6 +190,9 @@ def _matches(one: StoredUsage, query: UsageQuery) -> bool:
         and query.reply_seq in (None, one.reply_seq)
         and (query.since_ms is None or record.created_at_ms >= query.since_ms)
         and (query.until_ms is None or record.created_at_ms < query.until_ms)
+        and query.experiment_id in ("", record.trial.experiment_id)
+        and query.arm in ("", record.trial.arm)
+        and (query.with_shadows or query.context_id or not record.trial.shadow_of)
         and (query.after is None or number > query.after)
         and (query.before is None or number < query.before)
     )

@@ -12,6 +12,7 @@ import orjson
 from backscroll_sidecar.domain import ChannelKey, Degradation, Rung
 from backscroll_sidecar.ports import (
     ANY_USAGE,
+    NO_TRIAL,
     EraseChange,
     Exploration,
     ForeignMessage,
@@ -19,6 +20,7 @@ from backscroll_sidecar.ports import (
     SignalChange,
     SignalKind,
     StoredUsage,
+    Trial,
     UsageChange,
     UsageQuery,
     UsageRecord,
@@ -43,6 +45,8 @@ class _Details(msgspec.Struct, frozen=True, omit_defaults=True):
     degradations: tuple[tuple[str, str, str], ...] = ()
     foreign: tuple[ForeignMessage, ...] = ()
     exploration: Exploration | None = None
+    is_listed: bool = False
+    knows_parent: bool = True
 
 
 _details = msgspec.json.Decoder(_Details)
@@ -94,6 +98,8 @@ def _encode_record(change: UsageChange) -> Row:
         tuple((lost.stage, lost.reason, lost.source) for lost in one.degradations),
         one.foreign,
         one.exploration,
+        one.trial.is_listed,
+        one.knows_parent,
     )
     elsewhere = sorted({message.channel for message in one.foreign})
     return (
@@ -106,6 +112,9 @@ def _encode_record(change: UsageChange) -> Row:
         msgspec.json.encode(details).decode(),
         orjson.dumps(elsewhere).decode() if elsewhere else None,
         one.created_at_ms,
+        one.trial.experiment_id or None,
+        one.trial.arm or None,
+        one.trial.shadow_of or None,
     )
 
 
@@ -203,7 +212,9 @@ def usage_records(
 def _statement(query: UsageQuery) -> str:
     if query.context_id:
         return sql.RECORD_OF_CONTEXT
-    if not query.channel:
+    if query.experiment_id and not query.channel:
+        both = (sql.RECORDS_OF_EXPERIMENT_OLDEST_FIRST, sql.RECORDS_OF_EXPERIMENT_NEWEST_FIRST)
+    elif not query.channel:
         both = (sql.RECORDS_OF_TENANT_OLDEST_FIRST, sql.RECORDS_OF_TENANT_NEWEST_FIRST)
     elif query.trigger_message_id:
         both = (sql.RECORDS_OF_TRIGGER_OLDEST_FIRST, sql.RECORDS_OF_TRIGGER_NEWEST_FIRST)
@@ -219,7 +230,7 @@ def _statement(query: UsageQuery) -> str:
 def _decode(row: Row) -> StoredUsage:
     (
         number, channel, context_id, user_id, trigger_message_id, context, candidates, encoded, _, created_at_ms,
-        reply_seq, user_feedback, success_indicator,
+        experiment_id, arm, shadow_of, reply_seq, user_feedback, success_indicator,
     ) = row  # fmt: skip
     details = _details.decode(encoded)
     record = UsageRecord(
@@ -239,6 +250,10 @@ def _decode(row: Row) -> StoredUsage:
         details.build_us,
         details.foreign,
         details.exploration,
+        Trial(experiment_id, arm or "", details.is_listed, shadow_of or "")
+        if experiment_id
+        else NO_TRIAL,
+        details.knows_parent,
     )
     return StoredUsage(number, channel, record, reply_seq, user_feedback, success_indicator)
 

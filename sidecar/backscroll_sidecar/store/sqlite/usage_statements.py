@@ -8,16 +8,17 @@ from backscroll_sidecar.domain import MessageState, Role
 from backscroll_sidecar.store.sqlite.statements import WANTED
 
 _COLUMNS = """
-context_id, user_id, trigger_message_id, context, candidates, details, other_channels, created_at_ms
+context_id, user_id, trigger_message_id, context, candidates, details, other_channels, created_at_ms,
+experiment_id, arm, shadow_of
 """
 
-# An answer may have been stored before the record of its build.
+# An answer may have been stored before the record of its build. A build behind the answers has none.
 PUT_RECORD = f"""
 INSERT INTO usage_records (tenant, channel, {_COLUMNS}, reply_seq)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, (
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, (
     SELECT max(seq) FROM messages INDEXED BY messages_by_parent
     WHERE tenant = ?1 AND channel = ?2 AND reply_to = ?5 AND ?5 <> ''
-        AND role = {int(Role.ASSISTANT)} AND state = {int(MessageState.LIVE)} AND received_at_ms >= ?10
+        AND role = {int(Role.ASSISTANT)} AND state = {int(MessageState.LIVE)} AND received_at_ms >= ?10 AND ?13 IS NULL
 )
 ON CONFLICT (tenant, context_id) DO NOTHING
 """
@@ -29,7 +30,7 @@ WHERE tenant = ?1 AND channel = ?2 AND context_id = ?3
 JOIN_REPLY = """
 UPDATE usage_records SET reply_seq = ?4 WHERE tenant = ?1 AND channel = ?2 AND reply_seq IS NULL AND number = (
     SELECT max(number) FROM usage_records INDEXED BY usage_records_by_trigger
-    WHERE tenant = ?1 AND channel = ?2 AND trigger_message_id = ?3
+    WHERE tenant = ?1 AND channel = ?2 AND trigger_message_id = ?3 AND shadow_of IS NULL
 )
 """
 
@@ -107,7 +108,8 @@ def _page(index: str, condition: str, order: str) -> str:
 SELECT {_READ} FROM usage_records INDEXED BY {index}
 WHERE tenant = :tenant AND {condition} AND (:user_id = '' OR user_id = :user_id)
     AND (:since_ms IS NULL OR created_at_ms >= :since_ms) AND (:until_ms IS NULL OR created_at_ms < :until_ms)
-    AND number > :after AND number < :before
+    AND (:experiment_id = '' OR experiment_id = :experiment_id) AND (:arm = '' OR arm = :arm)
+    AND (:with_shadows OR shadow_of IS NULL) AND number > :after AND number < :before
 ORDER BY number {order} LIMIT :limit
 """
 
@@ -119,6 +121,10 @@ _TRIGGER = (
 _REPLY = ("usage_records_by_reply", "channel = :channel AND reply_seq = :reply_seq")
 _USER = ("usage_records_by_user", "channel = :channel AND user_id = :user_id")
 _CHANNEL = ("usage_records_by_number", "channel = :channel")
+_EXPERIMENT = (
+    "usage_records_by_experiment",
+    "experiment_id = :experiment_id AND experiment_id IS NOT NULL",
+)
 RECORD_OF_CONTEXT = f"""
 SELECT {_READ} FROM usage_records INDEXED BY usage_records_by_context
 WHERE tenant = :tenant AND context_id = :context_id
@@ -133,6 +139,8 @@ RECORDS_OF_CHANNEL_OLDEST_FIRST = _page(*_CHANNEL, "ASC")
 RECORDS_OF_CHANNEL_NEWEST_FIRST = _page(*_CHANNEL, "DESC")
 RECORDS_OF_TENANT_OLDEST_FIRST = _page("usage_records_by_tenant", "TRUE", "ASC")
 RECORDS_OF_TENANT_NEWEST_FIRST = _page("usage_records_by_tenant", "TRUE", "DESC")
+RECORDS_OF_EXPERIMENT_OLDEST_FIRST = _page(*_EXPERIMENT, "ASC")
+RECORDS_OF_EXPERIMENT_NEWEST_FIRST = _page(*_EXPERIMENT, "DESC")
 SIGNALS = """
 SELECT context_id, kind, signals.user_id, message_id, value, confidence, at_ms, rating, text
 FROM usage_records INDEXED BY usage_records_by_context CROSS JOIN signals USING (tenant, channel, context_id)

@@ -16,6 +16,7 @@ from google.protobuf import message_factory
 from backscroll.v1 import (
     admin_pb2,
     context_pb2,
+    experiment_pb2,
     feedback_pb2,
     history_pb2,
     learning_pb2,
@@ -154,12 +155,25 @@ def _named(kind: Any, place: Place) -> Any:
 
 
 h, a, s, c = history_pb2, admin_pb2, session_pb2, context_pb2
-le = learning_pb2
+le, ex = learning_pb2, experiment_pb2
 REQUESTS: Mapping[str, Callable[[Place], list[Any]]] = {
     "AdminService/DeleteChannelSettings": lambda p: [
         a.DeleteChannelSettingsRequest(channel=p.channel)
     ],
     "AdminService/GetChannelSettings": lambda p: [a.GetChannelSettingsRequest(channel=p.channel)],
+    "AdminService/DeleteExperiment": lambda _: [ex.DeleteExperimentRequest(experiment_id="e")],
+    "AdminService/GetExperiment": lambda _: [ex.GetExperimentRequest(experiment_id="e")],
+    "AdminService/GetExperimentReport": lambda _: [
+        ex.GetExperimentReportRequest(experiment_id="e")
+    ],
+    "AdminService/ListExperiments": lambda _: [ex.ListExperimentsRequest()],
+    "AdminService/PutExperiment": lambda _: [
+        ex.PutExperimentRequest(
+            experiment=ex.Experiment(experiment_id="e", arms=[ex.ExperimentArm(name="a")]),
+            validate_only=True,
+        )
+    ],
+    "AdminService/StopExperiment": lambda _: [ex.StopExperimentRequest(experiment_id="e")],
     "AdminService/GetMetrics": lambda _: [a.GetMetricsRequest()],
     "AdminService/GetUsageRecord": lambda p: [a.GetUsageRecordRequest(context_id=p.context_id)],
     "AdminService/ListChannelSettings": lambda _: [a.ListChannelSettingsRequest()],
