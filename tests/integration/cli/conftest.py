@@ -1,5 +1,7 @@
 """Real processes: the command as a user runs it, and servers on free ports."""
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -11,8 +13,12 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+
+from backscroll_sidecar.cli import main
+from tests.kit import surface
 
 COMMAND = (sys.executable, "-m", "backscroll._cli_entry")
 OURS = ("BACKSCROLL_", "MEMORY_", "MAX_CHARS_PER_MESSAGE", "TG_HISTORY_WINDOW")
@@ -96,6 +102,34 @@ class Shell:
                 popen.stdout.close()
 
 
+@dataclass
+class InProcess(Shell):
+    """The same, with commands inside the test's process, by the entry of the real one: no start of Python a call.
+
+    For what is not about the process itself. Servers are processes all the same.
+    """
+
+    def run(
+        self, *arguments: str, stdin: str = "", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(3)]
+        streams[0].write(stdin)
+        streams[0].seek(0)
+        kept = sys.stdin, sys.stdout, sys.stderr
+        with (
+            mock.patch.dict(os.environ, self.variables(environment), clear=True),
+            contextlib.chdir(self.directory),
+        ):
+            sys.stdin, sys.stdout, sys.stderr = streams
+            surface.CALLS["command line"] += 1
+            try:
+                code = main(list(arguments))
+            finally:
+                sys.stdin, sys.stdout, sys.stderr = kept
+        said = [one.buffer.getvalue().decode() for one in streams[1:]]
+        return subprocess.CompletedProcess(arguments, code, *said)
+
+
 @pytest.fixture(scope="session")
 def kernels(pytestconfig) -> Path:
     """Compiled kernels outlive the test run: compiling takes longer than all else here."""
@@ -107,10 +141,16 @@ def shell(tmp_path, kernels) -> Shell:
     return Shell(tmp_path, kernels)
 
 
+@pytest.fixture
+def inside(tmp_path, kernels) -> InProcess:
+    """A shell for commands that need no process of their own."""
+    return InProcess(tmp_path, kernels)
+
+
 @pytest.fixture(scope="module")
-def chat(tmp_path_factory, kernels) -> Iterator[Shell]:
+def chat(tmp_path_factory, kernels) -> Iterator[InProcess]:
     """A server with the demo chat; the shell's commands talk to it. For tests that only read."""
-    shell = Shell(tmp_path_factory.mktemp("chat"), kernels)
+    shell = InProcess(tmp_path_factory.mktemp("chat"), kernels)
     with shell.serving() as process:
         shell.environment["BACKSCROLL_SERVER"] = process.address
         shell.json("import", str(CHAT))

@@ -34,18 +34,18 @@ def test_doctor_finds_a_running_server_and_its_database(chat):
     assert "rjieba" in found["chinese"]["detail"]
 
 
-def test_doctor_without_anything_yet_is_well_and_says_what_to_do(shell):
-    code, found = checks(shell, "--server", "127.0.0.1:9")
+def test_doctor_without_anything_yet_is_well_and_says_what_to_do(inside):
+    code, found = checks(inside, "--server", "127.0.0.1:9")
     assert code == 0
     assert found["server"]["status"] == "warn"
     assert "backscroll serve" in found["server"]["advice"]
     assert "serve makes it" in found["database"]["detail"]
-    assert not list(shell.directory.rglob("*.db"))
+    assert not list(inside.directory.rglob("*.db"))
 
 
-def test_doctor_fails_on_a_database_that_is_none(shell):
-    (shell.directory / "other.db").write_bytes(b"this is no database, whatever it is called" * 40)
-    code, found = checks(shell, BACKSCROLL_DATABASE=str(shell.directory / "other.db"))
+def test_doctor_fails_on_a_database_that_is_none(inside):
+    (inside.directory / "other.db").write_bytes(b"this is no database, whatever it is called" * 40)
+    code, found = checks(inside, BACKSCROLL_DATABASE=str(inside.directory / "other.db"))
     assert code == 1
     assert found["database"]["status"] == "fail"
     assert "backup" in found["database"]["advice"]
@@ -124,17 +124,17 @@ def test_doctor_fails_where_nothing_can_be_written(shell):
     assert found["kernels"]["status"] == "fail"
 
 
-def test_doctor_prints_a_line_a_check(shell):
-    done = shell.run("doctor", "--server", "127.0.0.1:9")
+def test_doctor_prints_a_line_a_check(inside):
+    done = inside.run("doctor", "--server", "127.0.0.1:9")
     assert done.returncode == 0
     words = [line.split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
     assert set(words) <= {"ok", "warn"}
     assert re.search(r"warn +server", done.stdout)
 
 
-def test_check_config_prints_every_setting_with_its_origin(shell):
-    (shell.directory / "backscroll.toml").write_text('default_profile = "classic"\n')
-    done = shell.json("check-config", MEMORY_TIME_WINDOW_HOURS="7")
+def test_check_config_prints_every_setting_with_its_origin(inside):
+    (inside.directory / "backscroll.toml").write_text('default_profile = "classic"\n')
+    done = inside.json("check-config", MEMORY_TIME_WINDOW_HOURS="7")
     assert done["ok"]
     settings = done["settings"]
     assert settings["default_profile"] == {
@@ -149,17 +149,17 @@ def test_check_config_prints_every_setting_with_its_origin(shell):
     assert done["problems"] == []
 
 
-def test_check_config_prints_no_secret(shell):
+def test_check_config_prints_no_secret(inside):
     secrets = {
         "BACKSCROLL_MODEL_API_KEY": "sk-secret",
         "BACKSCROLL_MODEL_HEADERS": '{"api-key": "sk-secret"}',
         "BACKSCROLL_MODEL_EXTRA_BODY": '{"enable_thinking": false}',
     }
-    settings = shell.json("check-config", **secrets)["settings"]
+    settings = inside.json("check-config", **secrets)["settings"]
     assert "sk-secret" not in str(settings)
     assert settings["model_api_key"]["value"] == settings["model_headers"]["value"]["api-key"]
     assert settings["model_extra_body"]["value"] == {"enable_thinking": False}
-    assert "sk-secret" not in shell.run("check-config", **secrets).stdout
+    assert "sk-secret" not in inside.run("check-config", **secrets).stdout
 
 
 @pytest.mark.row("S5-27", "S5-28")
@@ -179,17 +179,17 @@ def test_check_config_prints_no_secret(shell):
         ({"BACKSCROLL_CONFIG": "none.toml"}, 2, "none.toml"),
     ],
 )
-def test_check_config_fails_on_what_serve_forgives(shell, environment, code, says):
+def test_check_config_fails_on_what_serve_forgives(inside, environment, code, says):
     """S5-28: wrong values and misspelt names; S5-27: what has no effect is a warning."""
-    done = shell.run("check-config", **environment)
+    done = inside.run("check-config", **environment)
     assert done.returncode == code
     assert says in done.stderr
 
 
-def test_version_is_that_of_the_package(shell):
+def test_version_is_that_of_the_package(inside):
     from importlib.metadata import version
 
-    assert shell.json("version")["backscroll"] == version("backscroll")
+    assert inside.json("version")["backscroll"] == version("backscroll")
 
 
 @pytest.mark.row("P-18")
@@ -219,8 +219,8 @@ def test_the_demo_shows_tables_and_bodies(shell):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example_and_json(shell, command):
-    done = shell.run(command, "--help", COLUMNS="200")
+def test_every_command_has_help_with_an_example_and_json(inside, command):
+    done = inside.run(command, "--help", COLUMNS="200")
     assert done.returncode == 0
     assert f"Example: backscroll {command}" in done.stdout
     assert "--json" in done.stdout
@@ -241,26 +241,26 @@ def test_a_missing_package_gives_the_line_that_installs_it(tmp_path):
     assert 'pip install ".[server]"' in done.stderr
 
 
-def test_the_demo_refuses_an_unknown_profile_before_it_starts_anything(shell):
-    done = shell.run("demo", "--profile", "nope")
+def test_the_demo_refuses_an_unknown_profile_before_it_starts_anything(inside):
+    done = inside.run("demo", "--profile", "nope")
     assert (done.returncode, done.stdout) == (2, "")
     assert "no profile nope" in done.stderr
 
 
-def test_version_is_also_an_option(shell):
-    assert shell.run("--version").stdout.startswith("backscroll ")
+def test_version_is_also_an_option(inside):
+    assert inside.run("--version").stdout.startswith("backscroll ")
 
 
-def test_every_command_asks_the_same_server(shell):
+def test_every_command_asks_the_same_server(inside):
     """What `.env` names is asked; without that the address `serve` would take here."""
     for line in ("BACKSCROLL_SERVER=127.0.0.1:9", "BACKSCROLL_LISTEN=127.0.0.1:9"):
-        (shell.directory / ".env").write_text(line + "\n")
+        (inside.directory / ".env").write_text(line + "\n")
         for command in (["context", "c", "hi"], ["call", "--list"], ["doctor"]):
-            done = shell.run(*command)
+            done = inside.run(*command)
             assert "127.0.0.1:9" in done.stdout + done.stderr, command
 
 
-def test_a_wrong_call_is_a_usage_error(shell):
-    assert shell.run("nonsense").returncode == 2
-    assert shell.run("serve", "--nonsense").returncode == 2
-    assert shell.run("context").returncode == 2
+def test_a_wrong_call_is_a_usage_error(inside):
+    assert inside.run("nonsense").returncode == 2
+    assert inside.run("serve", "--nonsense").returncode == 2
+    assert inside.run("context").returncode == 2
