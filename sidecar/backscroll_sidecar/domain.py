@@ -534,6 +534,14 @@ class Readable(NamedTuple):
     is_whole: bool = True
 
 
+class PreferenceExtraction(StrEnum):
+    """What reads preferences from what people say of themselves. MODEL: the rules, and a model where there is one."""
+
+    OFF = "off"
+    RULES = "rules"
+    MODEL = "model"
+
+
 class ChannelSettings(msgspec.Struct, frozen=True):
     """What is set for one channel.
 
@@ -544,6 +552,7 @@ class ChannelSettings(msgspec.Struct, frozen=True):
     collects_usage : whether its builds are recorded.
     redaction : what is kept out of its stored messages; None: what the server's configuration says.
     sharing : None: with nobody.
+    preference_extraction : what reads preferences from its messages; None: what the server's configuration says.
     """
 
     profile: str = ""
@@ -551,6 +560,7 @@ class ChannelSettings(msgspec.Struct, frozen=True):
     collects_usage: bool = True
     redaction: tuple[RedactionKind, ...] | None = None
     sharing: Sharing | None = None
+    preference_extraction: PreferenceExtraction | None = None
 
 
 class NeutralMessage(msgspec.Struct, frozen=True):

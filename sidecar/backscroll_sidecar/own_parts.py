@@ -1,4 +1,4 @@
-"""The operator's own classes, named module:Class: sources, and the stages of the profile `naive`."""
+"""The operator's own parts: classes named module:Class, and topics of preferences in a file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 import inspect
 import logging
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ from backscroll_sidecar.context.own_stages import CheckedAssembler, CheckedCompr
 from backscroll_sidecar.domain import Layout
 from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.learning.resolver import ArmResolver
+from backscroll_sidecar.preferences.own_topics import topics_of
+from backscroll_sidecar.preferences.topics import Topic
 from backscroll_sidecar.sessions.modes.base import Mode
 from backscroll_sidecar.strategies import Strategy
 
@@ -92,6 +95,21 @@ def _resolver(resolver: Any) -> ArmResolver:  # noqa: ANN401
     _has_method(resolver, "arm", "tenant", "experiment_id", "channel", "arms")
     made_by_them: ArmResolver = resolver
     return made_by_them
+
+
+def own_topics(settings: Settings) -> tuple[Topic, ...]:
+    """The operator's topics of preferences. Raises `StartRefused` for a file that cannot be used."""
+    path = settings.preference_topics
+    if path is None:
+        return ()
+    try:
+        return topics_of(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise StartRefused("preference_topics", f"is {path}: {error.strerror}") from error
+    except ValueError as error:  # no UTF-8, no TOML, or no topics
+        raise StartRefused(
+            "preference_topics", f"is {path}, which cannot be used: {error}"
+        ) from error
 
 
 def own_stages(settings: Settings) -> OwnStages:

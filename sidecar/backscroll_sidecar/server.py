@@ -30,9 +30,9 @@ from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.services.sessions import SessionServicer
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
 from backscroll_sidecar.errors import StartRefused
-from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.learning.learning import Learning
+from backscroll_sidecar.preferences.service import PreferenceService
 from backscroll_sidecar.rooms.rooms import Rooms
 from backscroll_sidecar.telemetry.metrics import Metrics, Numbers
 from backscroll_sidecar.telemetry.scrapes import MetricsServer

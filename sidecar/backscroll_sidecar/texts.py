@@ -135,6 +135,46 @@ REDACTED: Mapping[str, tuple[str, str]] = {
 }
 """What stands in a stored text where something may not be stored, by its kind; in English and in Chinese."""
 
+PREFERENCE_SENTENCES: Mapping[str, tuple[str, str]] = {
+    "name": ("The user wants to be called {value}.", "用户希望被称呼为{value}。"),
+    "not_called": ("The user does not want to be called {value}.", "用户不希望被叫作{value}。"),
+    "language": ("The user wants answers in {value}.", "用户希望用{value}回答。"),
+    "tone": ("The user likes a {value} tone.", "用户喜欢{value}的语气。"),
+    "length": ("The user likes {value} answers.", "用户喜欢{value}的回答。"),
+    "time_zone": ("The user's time zone is {value}.", "用户的时区是{value}。"),
+    "place": ("The user lives in {value}.", "用户住在{value}。"),
+    "work": ("The user's work: {value}.", "用户的工作：{value}。"),
+    "project": ("The user's project: {value}.", "用户的项目：{value}。"),
+    "birthday": ("The user's birthday is {value}.", "用户的生日是{value}。"),
+    "diet": ("The user's diet: {value}.", "用户的饮食：{value}。"),
+    "likes": ("The user likes {value}.", "用户偏好{value}。"),
+    "dislikes": ("The user does not like {value}.", "用户不喜欢{value}。"),
+    "": ("The user's {topic}: {value}.", "用户的{topic}：{value}。"),
+}
+"""How a preference without a text of its own is told, by topic; in English and in Chinese."""
+
+PREFERENCE_VALUES: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("tone", "formal"): ("formal", "正式"),
+    ("tone", "casual"): ("casual", "轻松随意"),
+    ("tone", "direct"): ("direct", "直接"),
+    ("tone", "friendly"): ("friendly", "亲切友好"),
+    ("tone", "humorous"): ("humorous", "幽默"),
+    ("length", "short"): ("short", "简短"),
+    ("length", "detailed"): ("detailed", "详细"),
+    ("language", "en"): ("English", "英文"),
+    ("language", "zh"): ("Chinese", "中文"),
+    ("language", "yue"): ("Cantonese", "粤语"),
+    ("language", "ja"): ("Japanese", "日语"),
+    ("language", "ko"): ("Korean", "韩语"),
+    ("language", "de"): ("German", "德语"),
+    ("language", "fr"): ("French", "法语"),
+    ("language", "es"): ("Spanish", "西班牙语"),
+    ("language", "pt"): ("Portuguese", "葡萄牙语"),
+    ("language", "it"): ("Italian", "意大利语"),
+    ("language", "ru"): ("Russian", "俄语"),
+}
+"""What values that have one form are called in a sentence, by topic and value; others are told as they are."""
+
 ENGLISH = Texts(
     language=Language.EN,
     recent_title="Conversation (recent):",

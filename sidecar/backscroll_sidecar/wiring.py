@@ -38,7 +38,6 @@ from backscroll_sidecar.edge.convert.built import AnswerFields
 from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
-from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.history.redaction_policy import Redaction
 from backscroll_sidecar.history.rosters import Rosters
@@ -55,6 +54,7 @@ from backscroll_sidecar.own_parts import (
     own_resolver,
     own_stages,
     own_strategies,
+    own_topics,
 )
 from backscroll_sidecar.ports import (
     ChatModel,
@@ -65,6 +65,11 @@ from backscroll_sidecar.ports import (
     Maintenance,
 )
 from backscroll_sidecar.precompute import Precompute
+from backscroll_sidecar.preferences.extractor import Extractor
+from backscroll_sidecar.preferences.model_reader import ModelReader
+from backscroll_sidecar.preferences.remembered import RememberedPreferences
+from backscroll_sidecar.preferences.service import PreferenceService
+from backscroll_sidecar.preferences.topics import Topics
 from backscroll_sidecar.recording import Recorder
 from backscroll_sidecar.rooms.rooms import Rooms
 from backscroll_sidecar.sessions.directory import SessionDirectory
@@ -119,6 +124,7 @@ class App:
     writer: Writer
     history: HistoryService
     preferences: PreferenceService
+    remembered: RememberedPreferences
     builder: ContextBuilder
     chat: ChatService
     summaries: Summaries
@@ -167,7 +173,7 @@ class App:
                     async with aclosing(self.channels.lately_kept()) as loaded:
                         views = [view async for view in loaded]
                     for tenant in {view.key.tenant for view in views}:
-                        await self.preferences.prepare(tenant)
+                        await self.remembered.prepare(tenant)
                     for view in views:
                         await self.precompute.make_ready(view)
         except BackscrollError as error:
@@ -223,8 +229,8 @@ async def _assemble(
     rosters = Rosters(store)
     publishers = FanOut(channels, rosters)
     writer = Writer(store, publishers)
-    preferences = PreferenceService(store, writer, clock)
-    publishers.add(preferences)
+    preferences, remembered = _preferences(settings, store, writer, clock)
+    publishers.add(remembered)
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
@@ -264,6 +270,7 @@ async def _assemble(
     model = model or chat_model(settings, pacer)
     model = model if recorder is None else recorder.model(model)
     stack.push_async_callback(model.close)
+    publishers.add(await _extractor(settings, store, preferences, learning, model, stack))
     summaries = _summaries(settings, store, writer, events, clock, model)
     stack.push_async_callback(summaries.close)
     directory = SessionDirectory(store, clock)
@@ -276,7 +283,7 @@ async def _assemble(
         directory,
     )
     opening = Opening(
-        channels, store, analyzer, building, clock, preferences, summaries, directory,
+        channels, store, analyzer, building, clock, remembered, summaries, directory,
         learning.channel_settings, learning.experiments,
     )  # fmt: skip
     builder = ContextBuilder(
@@ -308,8 +315,8 @@ async def _assemble(
         summaries,
     )
     return App(
-        settings, clock, store, channels, precompute, writer, history, preferences, builder, chat, summaries, rooms,
-        learning, embedding,
+        settings, clock, store, channels, precompute, writer, history, preferences, remembered, builder, chat,
+        summaries, rooms, learning, embedding,
         Numbers(
             builder.numbers, analyzer, writer, learning.recorder, clock,
             None if embedding is None else embedding.backlog, usage, feedback, tunings, learning.experiments.numbers,
@@ -397,6 +404,46 @@ def _summariser(settings: Settings, model: ChatModel) -> Summariser | None:
     if settings.summary_model == "none" or isinstance(model, EchoModel):
         return None
     return Summariser(model, settings.summary_model or settings.default_model, settings.model_api)
+
+
+def _preferences(
+    settings: Settings, store: HistoryStore, writer: Writer, clock: Clock
+) -> tuple[PreferenceService, RememberedPreferences]:
+    """What is known of people, and what builds are told of it."""
+    topics = Topics(own_topics(settings))
+    return (
+        PreferenceService(store, writer, clock, topics),
+        RememberedPreferences(store, clock, topics, settings.preferences_shown),
+    )
+
+
+async def _extractor(
+    settings: Settings,
+    store: HistoryStore,
+    preferences: PreferenceService,
+    learning: Learning,
+    model: ChatModel,
+    stack: AsyncExitStack,
+) -> Extractor:
+    """What reads messages for preferences, started."""
+    extractor = Extractor(
+        store,
+        preferences,
+        learning.channel_settings,
+        settings.preference_extraction,
+        _model_reader(settings, model, preferences.topics),
+    )
+    await extractor.start()
+    stack.push_async_callback(extractor.close)
+    return extractor
+
+
+def _model_reader(settings: Settings, model: ChatModel, topics: Topics) -> ModelReader | None:
+    """Who reads messages for preferences beside the rules; nobody where no model is configured."""
+    if settings.preference_model == "none" or isinstance(model, EchoModel):
+        return None
+    name = settings.preference_model or settings.default_model
+    return ModelReader(model, name, topics, settings.model_api)
 
 
 def _permitted(settings: Settings) -> dict[str, SearchScope]:

@@ -178,6 +178,7 @@ class AsyncClient:
     list_members = _awaiting(_calls.list_members)
     list_messages = _listing(_calls.list_messages)
     list_preferences = _awaiting(_calls.list_preferences)
+    list_preference_topics = _awaiting(_calls.list_preference_topics)
     list_pinned_messages = _awaiting(_calls.list_pinned_messages)
     near_channels = _awaiting(_calls.near_channels)
     pin_message = _awaiting(_calls.pin_message)

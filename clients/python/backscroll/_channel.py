@@ -79,7 +79,11 @@ RETRIED: Mapping[str, tuple[str, ...]] = {
         "SetTopicLabels",
         "SetUsageConsent",
     ),
-    "backscroll.v1.PreferenceService": ("ListPreferences", "SetPreference"),
+    "backscroll.v1.PreferenceService": (
+        "ListPreferences",
+        "ListPreferenceTopics",
+        "SetPreference",
+    ),
     "backscroll.v1.SessionService": (
         "Act",
         "CreateSession",

@@ -165,6 +165,7 @@ class Client:
     list_members = _blocking(_calls.list_members)
     list_messages = _listing(_calls.list_messages)
     list_preferences = _blocking(_calls.list_preferences)
+    list_preference_topics = _blocking(_calls.list_preference_topics)
     list_pinned_messages = _blocking(_calls.list_pinned_messages)
     near_channels = _blocking(_calls.near_channels)
     pin_message = _blocking(_calls.pin_message)

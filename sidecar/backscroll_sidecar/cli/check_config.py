@@ -122,6 +122,14 @@ def _at_start(settings: Settings) -> Iterator[Problem]:
             ),
         )
         yield from broken
+    if settings.preference_topics is not None:
+        prepare_process(settings)
+        from backscroll_sidecar.own_parts import own_topics
+
+        try:
+            own_topics(settings)
+        except StartRefused as error:
+            yield Problem("wrong value", error.setting, "start", str(error), fatal=True)
     if any(":" in (getattr(settings, name) or "") for name in STAGES):
         prepare_process(settings)
         from backscroll_sidecar.own_parts import own_stages

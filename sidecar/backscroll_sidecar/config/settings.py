@@ -32,7 +32,7 @@ from backscroll_sidecar.config.types import (
     UserPath,
     Words,
 )
-from backscroll_sidecar.domain import RedactionKind
+from backscroll_sidecar.domain import PreferenceExtraction, RedactionKind
 from backscroll_sidecar.kernel_cache import KernelCache, kernel_cache
 from backscroll_sidecar.texts import Language, Wording, Wordings, wordings_of
 
@@ -293,6 +293,25 @@ class Settings(_Section):
         default=(),
         description="What is kept out of stored messages, with commas between: `email`, `phone`, `card`, `id_number`, "
         "`secret`.",
+    )
+    preference_extraction: PreferenceExtraction = Field(
+        default=PreferenceExtraction.OFF,
+        description="What reads preferences from what people say of themselves, behind the answers. `rules`: rules for "
+        "English and Chinese. `model`: these, and a model. Channels may have another one.",
+    )
+    preference_model: str = Field(
+        default="",
+        description="Model that reads preferences, at the address of the others. Unset: default_model. `none`, or no "
+        "model at all: the rules alone read.",
+    )
+    preferences_shown: int = Field(
+        default=20, ge=1, le=400,
+        description="A build shows so many of the stored preferences of its asker. Of more it shows those that always "
+        "matter, then those that the question speaks of.",
+    )  # fmt: skip
+    preference_topics: UserPath | None = Field(
+        default=None,
+        description="TOML file of your own topics of preferences, a table [topics.NAME] each.",
     )
     usage_days: int = Field(
         default=90, ge=0, le=36_500,

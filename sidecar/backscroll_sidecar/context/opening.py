@@ -111,10 +111,16 @@ class Views(Protocol):
 class StoredPreferences(Protocol):
     """Where a build gets preferences from."""
 
-    def known(self, key: ChannelKey, user_id: str) -> tuple[str, ...] | None:
-        """The lines about a user that hold in a channel; None: they must be read."""
+    def known(
+        self, key: ChannelKey, user_id: str, question: str, at_ms: int
+    ) -> tuple[str, ...] | None:
+        """The lines about a user that hold in a channel at a moment, of too many those that matter for the question;
+        None: they must be read.
+        """
 
-    async def read(self, key: ChannelKey, user_id: str) -> tuple[str, ...]:
+    async def read(
+        self, key: ChannelKey, user_id: str, question: str, at_ms: int
+    ) -> tuple[str, ...]:
         """The same, read. Raises `StoreUnavailable`."""
 
 
@@ -317,9 +323,10 @@ class Opening:
         preferences, make_eligible = request.preferences, question.eligible
         if stored is not None and asker is not None and PREFERENCES in profile.sources:
             try:
-                lines = stored.known(request.key, asker.id)
+                asked = (request.key, asker.id, question.text, question.asked_at_ms)
+                lines = stored.known(*asked)
                 if lines is None:
-                    lines = await deadline.bound(stored.read(request.key, asker.id), SOURCE_SHARE)
+                    lines = await deadline.bound(stored.read(*asked), SOURCE_SHARE)
                 if lines:
                     preferences = tuple(dict.fromkeys(map(str.strip, (*lines, *preferences))))
             except Exception as error:  # it costs only itself

@@ -32,8 +32,8 @@ from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServi
 from backscroll_sidecar.edge.services.history import HistoryServicer
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.tenants import OneTenant
-from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.preferences.service import PreferenceService
 
 log = logging.getLogger(__name__)
 

@@ -42,7 +42,7 @@ from backscroll_sidecar.summaries.compaction import (
 from backscroll_sidecar.summaries.cut_points import Cut, entry_of, find_cut
 from backscroll_sidecar.summaries.key_lines import ChatLine, key_lines
 from backscroll_sidecar.summaries.progress import most_after
-from backscroll_sidecar.summaries.summariser import NotesFailed, Summariser
+from backscroll_sidecar.summaries.summariser import Summariser
 from backscroll_sidecar.summaries.summary import (
     GENERATIONS,
     SUMMARY,
@@ -54,6 +54,7 @@ from backscroll_sidecar.summaries.summary import (
     text_of,
 )
 from backscroll_sidecar.summaries.transcript import speakers_of, transcript_line
+from backscroll_sidecar.whole_answers import NoAnswer
 
 log = structlog.get_logger(__name__)
 
@@ -267,7 +268,7 @@ class Compactor:
         notes = previous.notes if previous else ""
         try:
             return await summariser.notes(before, split, notes, focus), ""
-        except NotesFailed as failed:
+        except NoAnswer as failed:
             log.warning("a summary by the model failed", reason=failed.word)
             return "", failed.word
 

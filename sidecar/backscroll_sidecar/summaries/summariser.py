@@ -2,40 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backscroll_sidecar.ports import (
-    ChatModel,
-    Finished,
-    FinishReason,
-    ModelError,
-    ModelRequest,
-    TextDelta,
-    TextTakenBack,
-    ToolCallDelta,
-)
+from backscroll_sidecar.ports import ChatModel, ModelRequest
 from backscroll_sidecar.summaries.prompts import SPLIT_TITLE, summary_messages
 from backscroll_sidecar.summaries.transcript import count_fitting, fenced
+from backscroll_sidecar.whole_answers import NoAnswer, whole_answer
 
 MAX_HALVINGS = 3
 """So often a piece is halved that is larger than the model's window."""
-_WHOLE = {FinishReason.STOP, FinishReason.UNKNOWN}
-_WORDS = {
-    FinishReason.LENGTH: "length",
-    FinishReason.CONTENT_FILTER: "content_filter",
-    FinishReason.TOOL_CALLS: "tool_call",
-}
-
-
-class NotesFailed(Exception):
-    """A model gave no notes that may be kept. `word` says why: a fault, or how its answer ended."""
-
-    def __init__(self, word: str, *, is_overflow: bool = False) -> None:
-        super().__init__(word)
-        self.word = word
-        self.is_overflow = is_overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +39,7 @@ class Summariser:
 
         Raises
         ------
-        NotesFailed
+        NoAnswer
             No answer, or one that may not be kept: cut off, empty, with a call of a tool.
         """
         notes = previous
@@ -85,39 +61,13 @@ class Summariser:
             messages = summary_messages(
                 piece, previous=fenced(notes), focus=fenced(focus), is_split=is_split
             )
+            request = ModelRequest(tuple(messages), self.name, api=self.api)
             try:
-                notes = await self._ask(ModelRequest(tuple(messages), self.name, api=self.api))
-            except NotesFailed as failed:
+                notes = await whole_answer(self.model, request, self.timeout_s)
+            except NoAnswer as failed:
                 if not failed.is_overflow or halvings == MAX_HALVINGS:
                     raise
                 halvings, chars = halvings + 1, chars // 2
                 continue
             at += count
-        return notes
-
-    async def _ask(self, request: ModelRequest) -> str:
-        """One answer, if it may be kept."""
-        texts: list[str] = []
-        ending = FinishReason.NONE
-        try:
-            async with asyncio.timeout(self.timeout_s), self.model.stream(request) as events:
-                async for event in events:
-                    match event:
-                        case TextDelta(text):
-                            texts.append(text)
-                        case TextTakenBack():
-                            texts.clear()
-                        case ToolCallDelta():
-                            raise NotesFailed("tool_call")
-                        case Finished(reason):
-                            ending = reason
-        except ModelError as failed:
-            raise NotesFailed(failed.fault.value, is_overflow=failed.is_overflow) from None
-        except TimeoutError:
-            raise NotesFailed("timeout") from None
-        if ending not in _WHOLE:
-            raise NotesFailed(_WORDS.get(ending, "incomplete"))
-        notes = "".join(texts).strip()
-        if not notes:
-            raise NotesFailed("empty")
         return notes

@@ -340,6 +340,8 @@ class Preferences(preference_pb2_grpc.PreferenceServiceServicer):
     def SetPreference(self, request, context):
         self.fake.arrive("SetPreference", request, context)
         one = request.preference
+        if one.value and not one.text:
+            one.text = f"The user {one.topic} {one.value}."
         one.id = one.id or one.text
         self.kept[one.user_id, one.channel, one.id] = one
         return preference_pb2.SetPreferenceResponse(preference=one)
@@ -351,16 +353,24 @@ class Preferences(preference_pb2_grpc.PreferenceServiceServicer):
             for one in self.kept.values()
             if one.user_id == request.user_id
             and (not request.channel or one.channel in {"", request.channel})
+            and request.topic in {"", one.topic}
         ]
         found.sort(key=lambda one: one.channel)
         return preference_pb2.ListPreferencesResponse(preferences=found)
+
+    def ListPreferenceTopics(self, request, context):
+        self.fake.arrive("ListPreferenceTopics", request, context)
+        topics = [preference_pb2.PreferenceTopic(name=name) for name in ("language", "likes")]
+        return preference_pb2.ListPreferenceTopicsResponse(topics=topics)
 
     def DeletePreference(self, request, context):
         self.fake.arrive("DeletePreference", request, context)
         gone = [
             key
             for key in self.kept
-            if key[:2] == (request.user_id, request.channel) and request.id in {"", key[2]}
+            if key[0] == request.user_id
+            and (request.all_channels or key[1] == request.channel)
+            and request.id in {"", key[2]}
         ]
         for key in gone:
             del self.kept[key]

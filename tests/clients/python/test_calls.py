@@ -18,6 +18,8 @@ from backscroll import (
 from backscroll.v1 import history_pb2
 from tests.clients.python.calls_kit import MIB, lines
 
+DAY_MS = 86_400_000
+
 # --- append ---------------------------------------------------------------------------------------
 
 
@@ -390,6 +392,24 @@ def test_set_list_and_delete_preferences(client, room):
     assert client.delete_preference("ann", "p1", channel="room") == 1
     assert client.delete_preference("ann", "") == 1
     assert list(client.list_preferences("ann")) == []
+    made = client.set_preference(
+        "ann",
+        channel="room",
+        topic="likes",
+        value="tea",
+        valid_from=DAY_MS * 20_000,
+        valid_until=DAY_MS * 20_001,
+    )
+    assert (made.value, made.valid_from_ms, made.valid_until_ms) == (
+        "tea",
+        DAY_MS * 20_000,
+        DAY_MS * 20_001,
+    )
+    listed = client.list_preferences("ann", topic="likes", include_past=True, at=DAY_MS * 20_000)
+    assert [one.text for one in listed] == ["The user likes tea."]
+    assert list(client.list_preferences("ann", topic="language")) == []
+    assert client.delete_preference("ann", "", all_channels=True) == 1
+    assert [one.name for one in client.list_preference_topics()] == ["language", "likes"]
 
 
 def test_upsert_members_splits_and_takes_one(client, room):

@@ -252,6 +252,7 @@ CALLS = {
     "ListMembers": lambda client: client.list_members("room"),
     "DeletePreference": lambda client: client.delete_preference("u", "p"),
     "ListPreferences": lambda client: client.list_preferences("u"),
+    "ListPreferenceTopics": lambda client: client.list_preference_topics(),
     "SetPreference": lambda client: client.set_preference("u", "x"),
     "ListMessages": lambda client: client.list_messages("room"),
     "ListPinnedMessages": lambda client: client.list_pinned_messages("room"),

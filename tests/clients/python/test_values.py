@@ -140,8 +140,8 @@ def test_no_text_or_id_of_a_request_breaks_on_a_surrogate():
         _calls.list_pinned_messages(LONE),
         _calls.upsert_members(LONE, [Member(LONE, LONE, [LONE])]),
         _calls.erase(LONE, message_ids=[LONE], user_id=LONE),
-        _calls.set_preference(LONE, LONE, channel=LONE, preference_id=LONE),
-        _calls.list_preferences(LONE, channel=LONE),
+        _calls.set_preference(LONE, LONE, channel=LONE, preference_id=LONE, topic=LONE, value=LONE),
+        _calls.list_preferences(LONE, channel=LONE, topic=LONE),
         _calls.delete_preference(LONE, LONE, channel=LONE),
         _calls.get_channel(LONE),
         _calls.list_messages(

@@ -45,7 +45,12 @@ from backscroll._calls.plan import (
     present,
     present_waited,
 )
-from backscroll._calls.preferences import delete_preference, list_preferences, set_preference
+from backscroll._calls.preferences import (
+    delete_preference,
+    list_preference_topics,
+    list_preferences,
+    set_preference,
+)
 from backscroll._calls.reading import (
     export_messages,
     get_channel,
@@ -148,6 +153,7 @@ __all__ = [
     "list_members",
     "list_messages",
     "list_pinned_messages",
+    "list_preference_topics",
     "list_preferences",
     "list_sessions",
     "list_spaces",

@@ -10,6 +10,7 @@ from backscroll._encode import encode
 from backscroll.v1 import admin_pb2, context_pb2
 from backscroll.values import Overrides
 
+PreferenceExtractionName: TypeAlias = Literal["off", "rules", "model"]
 RedactionName: TypeAlias = Literal["email", "phone", "card", "id_number", "secret"]
 
 
@@ -45,6 +46,7 @@ def set_channel_settings(
     collect_usage: bool | None = None,
     redaction: Sequence[RedactionName] | None = None,
     sharing: Mapping[str, Any] | admin_pb2.Sharing | None = None,
+    preference_extraction: PreferenceExtractionName | None = None,
     timeout_s: float | None = None,
 ) -> Plan[admin_pb2.ChannelSettings]:
     """Set what holds in a channel, in the place of what was set before. Builds that begin later go by it.
@@ -65,6 +67,9 @@ def set_channel_settings(
     sharing
         Whose lines its builds may show, and whose may show its own: a mapping with any of "groups", "shares_with",
         "reads_from" and "max_messages". Both channels must want it. None: nobody's.
+    preference_extraction
+        What reads preferences from messages that come from now on: "off", "rules", or "model" for rules and the
+        configured model. None: what the server's configuration says.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -90,6 +95,7 @@ def set_channel_settings(
             overrides=Overrides(**overrides) if isinstance(overrides, Mapping) else overrides,
             collect_usage=collect_usage,
             redaction=None if redaction is None else encode(admin_pb2.Redaction, kinds=redaction),
+            preference_extraction=preference_extraction,
             sharing=encode(admin_pb2.Sharing, **sharing)
             if isinstance(sharing, Mapping)
             else sharing,

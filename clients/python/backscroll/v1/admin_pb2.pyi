@@ -10,6 +10,13 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class PreferenceExtraction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PREFERENCE_EXTRACTION_UNSPECIFIED: _ClassVar[PreferenceExtraction]
+    PREFERENCE_EXTRACTION_OFF: _ClassVar[PreferenceExtraction]
+    PREFERENCE_EXTRACTION_RULES: _ClassVar[PreferenceExtraction]
+    PREFERENCE_EXTRACTION_MODEL: _ClassVar[PreferenceExtraction]
+
 class RedactionKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     REDACTION_KIND_UNSPECIFIED: _ClassVar[RedactionKind]
@@ -43,6 +50,10 @@ class TuningReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TUNING_REASON_ROLLED_BACK: _ClassVar[TuningReason]
     TUNING_REASON_SET_BY_HAND: _ClassVar[TuningReason]
     TUNING_REASON_NOT_WEIGHTED: _ClassVar[TuningReason]
+PREFERENCE_EXTRACTION_UNSPECIFIED: PreferenceExtraction
+PREFERENCE_EXTRACTION_OFF: PreferenceExtraction
+PREFERENCE_EXTRACTION_RULES: PreferenceExtraction
+PREFERENCE_EXTRACTION_MODEL: PreferenceExtraction
 REDACTION_KIND_UNSPECIFIED: RedactionKind
 REDACTION_KIND_EMAIL: RedactionKind
 REDACTION_KIND_PHONE: RedactionKind
@@ -70,7 +81,7 @@ TUNING_REASON_SET_BY_HAND: TuningReason
 TUNING_REASON_NOT_WEIGHTED: TuningReason
 
 class ChannelSettings(_message.Message):
-    __slots__ = ("channel", "profile", "overrides", "collect_usage", "updated_at_ms", "redaction", "sharing")
+    __slots__ = ("channel", "profile", "overrides", "collect_usage", "updated_at_ms", "redaction", "sharing", "preference_extraction")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     PROFILE_FIELD_NUMBER: _ClassVar[int]
     OVERRIDES_FIELD_NUMBER: _ClassVar[int]
@@ -78,6 +89,7 @@ class ChannelSettings(_message.Message):
     UPDATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     REDACTION_FIELD_NUMBER: _ClassVar[int]
     SHARING_FIELD_NUMBER: _ClassVar[int]
+    PREFERENCE_EXTRACTION_FIELD_NUMBER: _ClassVar[int]
     channel: str
     profile: str
     overrides: _context_pb2.Overrides
@@ -85,7 +97,8 @@ class ChannelSettings(_message.Message):
     updated_at_ms: int
     redaction: Redaction
     sharing: Sharing
-    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., updated_at_ms: _Optional[int] = ..., redaction: _Optional[_Union[Redaction, _Mapping]] = ..., sharing: _Optional[_Union[Sharing, _Mapping]] = ...) -> None: ...
+    preference_extraction: PreferenceExtraction
+    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., updated_at_ms: _Optional[int] = ..., redaction: _Optional[_Union[Redaction, _Mapping]] = ..., sharing: _Optional[_Union[Sharing, _Mapping]] = ..., preference_extraction: _Optional[_Union[PreferenceExtraction, str]] = ...) -> None: ...
 
 class Sharing(_message.Message):
     __slots__ = ("shares_with", "reads_from", "groups", "max_messages")

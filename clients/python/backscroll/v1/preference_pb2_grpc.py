@@ -26,8 +26,9 @@ if _version_not_supported:
 
 
 class PreferenceServiceStub(object):
-    """PreferenceService keeps what is known of how people like to be talked to. The source "preferences" reads those of the
-    asker in every build; those of the request come on top. Every call is bound to the tenant of its credential.
+    """PreferenceService keeps what is known of people and of how they like to be talked to. The source "preferences" reads
+    what holds of the asker in every build; those of the request come on top. Every call is bound to the tenant of its
+    credential.
     """
 
     def __init__(self, channel):
@@ -51,16 +52,23 @@ class PreferenceServiceStub(object):
                 request_serializer=backscroll_dot_v1_dot_preference__pb2.DeletePreferenceRequest.SerializeToString,
                 response_deserializer=backscroll_dot_v1_dot_preference__pb2.DeletePreferenceResponse.FromString,
                 _registered_method=True)
+        self.ListPreferenceTopics = channel.unary_unary(
+                '/backscroll.v1.PreferenceService/ListPreferenceTopics',
+                request_serializer=backscroll_dot_v1_dot_preference__pb2.ListPreferenceTopicsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_preference__pb2.ListPreferenceTopicsResponse.FromString,
+                _registered_method=True)
 
 
 class PreferenceServiceServicer(object):
-    """PreferenceService keeps what is known of how people like to be talked to. The source "preferences" reads those of the
-    asker in every build; those of the request come on top. Every call is bound to the tenant of its credential.
+    """PreferenceService keeps what is known of people and of how they like to be talked to. The source "preferences" reads
+    what holds of the asker in every build; those of the request come on top. Every call is bound to the tenant of its
+    credential.
     """
 
     def SetPreference(self, request, context):
-        """SetPreference stores a preference, or replaces the one of the same user, channel and id. Safe to retry. Fails with
-        MISSING_FIELD, TOO_LARGE, and CONFLICT beyond 100 preferences of one user in one channel.
+        """SetPreference stores a preference, or replaces the one of the same user, channel and id; one that was read from a
+        message becomes one that was set. Safe to retry. Fails with MISSING_FIELD, INVALID_FIELD, TOO_LARGE, and CONFLICT
+        beyond 100 preferences of one user in one channel.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -74,7 +82,15 @@ class PreferenceServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DeletePreference(self, request, context):
-        """DeletePreference deletes for good; what is not there is no error.
+        """DeletePreference deletes for good; what is not there is no error. What was read from a message is not read from it
+        again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPreferenceTopics(self, request, context):
+        """ListPreferenceTopics lists the topics that the server knows, its own and the operator's.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -98,6 +114,11 @@ def add_PreferenceServiceServicer_to_server(servicer, server):
                     request_deserializer=backscroll_dot_v1_dot_preference__pb2.DeletePreferenceRequest.FromString,
                     response_serializer=backscroll_dot_v1_dot_preference__pb2.DeletePreferenceResponse.SerializeToString,
             ),
+            'ListPreferenceTopics': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPreferenceTopics,
+                    request_deserializer=backscroll_dot_v1_dot_preference__pb2.ListPreferenceTopicsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_preference__pb2.ListPreferenceTopicsResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'backscroll.v1.PreferenceService', rpc_method_handlers)
@@ -107,8 +128,9 @@ def add_PreferenceServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PreferenceService(object):
-    """PreferenceService keeps what is known of how people like to be talked to. The source "preferences" reads those of the
-    asker in every build; those of the request come on top. Every call is bound to the tenant of its credential.
+    """PreferenceService keeps what is known of people and of how they like to be talked to. The source "preferences" reads
+    what holds of the asker in every build; those of the request come on top. Every call is bound to the tenant of its
+    credential.
     """
 
     @staticmethod
@@ -182,6 +204,33 @@ class PreferenceService(object):
             '/backscroll.v1.PreferenceService/DeletePreference',
             backscroll_dot_v1_dot_preference__pb2.DeletePreferenceRequest.SerializeToString,
             backscroll_dot_v1_dot_preference__pb2.DeletePreferenceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPreferenceTopics(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.PreferenceService/ListPreferenceTopics',
+            backscroll_dot_v1_dot_preference__pb2.ListPreferenceTopicsRequest.SerializeToString,
+            backscroll_dot_v1_dot_preference__pb2.ListPreferenceTopicsResponse.FromString,
             options,
             channel_credentials,
             insecure,

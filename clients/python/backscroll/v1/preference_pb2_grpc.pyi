@@ -27,8 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class PreferenceServiceStub:
-    """PreferenceService keeps what is known of how people like to be talked to. The source "preferences" reads those of the
-    asker in every build; those of the request come on top. Every call is bound to the tenant of its credential.
+    """PreferenceService keeps what is known of people and of how they like to be talked to. The source "preferences" reads
+    what holds of the asker in every build; those of the request come on top. Every call is bound to the tenant of its
+    credential.
     """
 
     @_typing.overload
@@ -36,33 +37,45 @@ class PreferenceServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> PreferenceServiceAsyncStub: ...
     SetPreference: _grpc.UnaryUnaryMultiCallable[_preference_pb2.SetPreferenceRequest, _preference_pb2.SetPreferenceResponse]
-    """SetPreference stores a preference, or replaces the one of the same user, channel and id. Safe to retry. Fails with
-    MISSING_FIELD, TOO_LARGE, and CONFLICT beyond 100 preferences of one user in one channel.
+    """SetPreference stores a preference, or replaces the one of the same user, channel and id; one that was read from a
+    message becomes one that was set. Safe to retry. Fails with MISSING_FIELD, INVALID_FIELD, TOO_LARGE, and CONFLICT
+    beyond 100 preferences of one user in one channel.
     """
     ListPreferences: _grpc.UnaryUnaryMultiCallable[_preference_pb2.ListPreferencesRequest, _preference_pb2.ListPreferencesResponse]
     """ListPreferences lists what is stored of one user, those that hold everywhere first."""
     DeletePreference: _grpc.UnaryUnaryMultiCallable[_preference_pb2.DeletePreferenceRequest, _preference_pb2.DeletePreferenceResponse]
-    """DeletePreference deletes for good; what is not there is no error."""
+    """DeletePreference deletes for good; what is not there is no error. What was read from a message is not read from it
+    again.
+    """
+    ListPreferenceTopics: _grpc.UnaryUnaryMultiCallable[_preference_pb2.ListPreferenceTopicsRequest, _preference_pb2.ListPreferenceTopicsResponse]
+    """ListPreferenceTopics lists the topics that the server knows, its own and the operator's."""
 
 @_typing.type_check_only
 class PreferenceServiceAsyncStub(PreferenceServiceStub):
-    """PreferenceService keeps what is known of how people like to be talked to. The source "preferences" reads those of the
-    asker in every build; those of the request come on top. Every call is bound to the tenant of its credential.
+    """PreferenceService keeps what is known of people and of how they like to be talked to. The source "preferences" reads
+    what holds of the asker in every build; those of the request come on top. Every call is bound to the tenant of its
+    credential.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     SetPreference: _aio.UnaryUnaryMultiCallable[_preference_pb2.SetPreferenceRequest, _preference_pb2.SetPreferenceResponse]  # type: ignore[assignment]
-    """SetPreference stores a preference, or replaces the one of the same user, channel and id. Safe to retry. Fails with
-    MISSING_FIELD, TOO_LARGE, and CONFLICT beyond 100 preferences of one user in one channel.
+    """SetPreference stores a preference, or replaces the one of the same user, channel and id; one that was read from a
+    message becomes one that was set. Safe to retry. Fails with MISSING_FIELD, INVALID_FIELD, TOO_LARGE, and CONFLICT
+    beyond 100 preferences of one user in one channel.
     """
     ListPreferences: _aio.UnaryUnaryMultiCallable[_preference_pb2.ListPreferencesRequest, _preference_pb2.ListPreferencesResponse]  # type: ignore[assignment]
     """ListPreferences lists what is stored of one user, those that hold everywhere first."""
     DeletePreference: _aio.UnaryUnaryMultiCallable[_preference_pb2.DeletePreferenceRequest, _preference_pb2.DeletePreferenceResponse]  # type: ignore[assignment]
-    """DeletePreference deletes for good; what is not there is no error."""
+    """DeletePreference deletes for good; what is not there is no error. What was read from a message is not read from it
+    again.
+    """
+    ListPreferenceTopics: _aio.UnaryUnaryMultiCallable[_preference_pb2.ListPreferenceTopicsRequest, _preference_pb2.ListPreferenceTopicsResponse]  # type: ignore[assignment]
+    """ListPreferenceTopics lists the topics that the server knows, its own and the operator's."""
 
 class PreferenceServiceServicer(metaclass=_abc_1.ABCMeta):
-    """PreferenceService keeps what is known of how people like to be talked to. The source "preferences" reads those of the
-    asker in every build; those of the request come on top. Every call is bound to the tenant of its credential.
+    """PreferenceService keeps what is known of people and of how they like to be talked to. The source "preferences" reads
+    what holds of the asker in every build; those of the request come on top. Every call is bound to the tenant of its
+    credential.
     """
 
     @_abc_1.abstractmethod
@@ -71,8 +84,9 @@ class PreferenceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _preference_pb2.SetPreferenceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_preference_pb2.SetPreferenceResponse, _abc.Awaitable[_preference_pb2.SetPreferenceResponse]]:
-        """SetPreference stores a preference, or replaces the one of the same user, channel and id. Safe to retry. Fails with
-        MISSING_FIELD, TOO_LARGE, and CONFLICT beyond 100 preferences of one user in one channel.
+        """SetPreference stores a preference, or replaces the one of the same user, channel and id; one that was read from a
+        message becomes one that was set. Safe to retry. Fails with MISSING_FIELD, INVALID_FIELD, TOO_LARGE, and CONFLICT
+        beyond 100 preferences of one user in one channel.
         """
 
     @_abc_1.abstractmethod
@@ -89,6 +103,16 @@ class PreferenceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _preference_pb2.DeletePreferenceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_preference_pb2.DeletePreferenceResponse, _abc.Awaitable[_preference_pb2.DeletePreferenceResponse]]:
-        """DeletePreference deletes for good; what is not there is no error."""
+        """DeletePreference deletes for good; what is not there is no error. What was read from a message is not read from it
+        again.
+        """
+
+    @_abc_1.abstractmethod
+    def ListPreferenceTopics(
+        self,
+        request: _preference_pb2.ListPreferenceTopicsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_preference_pb2.ListPreferenceTopicsResponse, _abc.Awaitable[_preference_pb2.ListPreferenceTopicsResponse]]:
+        """ListPreferenceTopics lists the topics that the server knows, its own and the operator's."""
 
 def add_PreferenceServiceServicer_to_server(servicer: PreferenceServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -9,7 +9,13 @@ import msgspec
 
 from backscroll.v1 import admin_pb2, context_pb2
 from backscroll_sidecar.context.profiles import Profile, find_profile
-from backscroll_sidecar.domain import ChannelSettings, Overrides, RedactionKind, Sharing
+from backscroll_sidecar.domain import (
+    ChannelSettings,
+    Overrides,
+    PreferenceExtraction,
+    RedactionKind,
+    Sharing,
+)
 from backscroll_sidecar.edge.convert.context import overrides_from_proto
 from backscroll_sidecar.edge.convert.fields import (
     check_count,
@@ -27,6 +33,10 @@ MAX_NAMED_CHANNELS = 100
 MAX_GROUPS = 20
 MAX_SHARED_MESSAGES = 20
 _REDACTION_NUMBERS = numbers_of(RedactionKind, admin_pb2.RedactionKind, "REDACTION_KIND")
+_EXTRACTION_NUMBERS = numbers_of(
+    PreferenceExtraction, admin_pb2.PreferenceExtraction, "PREFERENCE_EXTRACTION"
+)
+_EXTRACTIONS = {number: one for one, number in _EXTRACTION_NUMBERS.items()}
 _REDACTIONS = {number: kind for kind, number in _REDACTION_NUMBERS.items()}
 
 
@@ -47,7 +57,15 @@ def settings_from_proto(
         given.collect_usage if given.HasField("collect_usage") else True,
         _redaction(given),
         _sharing(given),
+        _extraction(given),
     )
+
+
+def _extraction(given: admin_pb2.ChannelSettings) -> PreferenceExtraction | None:
+    if not given.HasField("preference_extraction"):
+        return None
+    field = "settings.preference_extraction"
+    return enum_value(_EXTRACTIONS, given.preference_extraction, field)
 
 
 def _redaction(given: admin_pb2.ChannelSettings) -> tuple[RedactionKind, ...] | None:
@@ -94,6 +112,8 @@ def settings_to_proto(one: SetChannel) -> admin_pb2.ChannelSettings:
         collect_usage=settings.collects_usage,
         updated_at_ms=one.updated_at_ms,
     )
+    if settings.preference_extraction is not None:
+        told.preference_extraction = _EXTRACTION_NUMBERS[settings.preference_extraction]
     if settings.redaction is not None:
         kinds = [_REDACTION_NUMBERS[kind] for kind in settings.redaction]
         told.redaction.CopyFrom(admin_pb2.Redaction(kinds=kinds))

@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.history import preferences as module
-from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import EraseChange
+from backscroll_sidecar.preferences import remembered as module
+from backscroll_sidecar.preferences.preference import Kept
+from backscroll_sidecar.preferences.remembered import RememberedPreferences
+from backscroll_sidecar.preferences.service import PreferenceService
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.wiring import SystemClock
 
@@ -41,28 +43,43 @@ async def store() -> SlowStore:
     return SlowStore()
 
 
+class Memory:
+    """What is kept and what is remembered of it, over one writer."""
+
+    def __init__(self, store: SlowStore) -> None:
+        publishers = FanOut()
+        self.writer = Writer(store, publishers)
+        self.service = PreferenceService(store, self.writer, SystemClock())
+        self.remembered = RememberedPreferences(store, SystemClock())
+        publishers.add(self.remembered)
+        self.delete = self.service.delete
+
+    async def set(self, tenant: str, user: str, channel: str, text: str, id: str = "") -> None:
+        await self.service.set(tenant, user, channel, Kept(text), id)
+
+    def known(self, key: ChannelKey, user: str) -> tuple[str, ...] | None:
+        return self.remembered.known(key, user, "", 0)
+
+    async def read(self, key: ChannelKey, user: str) -> tuple[str, ...]:
+        return await self.remembered.read(key, user, "", 0)
+
+
 @pytest.fixture
-async def preferences(store: SlowStore) -> AsyncIterator[PreferenceService]:
-    publishers = FanOut()
-    writer = Writer(store, publishers)
-    made = PreferenceService(store, writer, SystemClock())
-    publishers.add(made)
-    await writer.start()
-    made.writer = writer  # type: ignore[attr-defined]
+async def preferences(store: SlowStore) -> AsyncIterator[Memory]:
+    made = Memory(store)
+    await made.writer.start()
     yield made
-    await writer.close()
+    await made.writer.close()
 
 
-async def lines(
-    preferences: PreferenceService, key: ChannelKey = ROOM, user: str = "u1"
-) -> list[str]:
+async def lines(preferences: Memory, key: ChannelKey = ROOM, user: str = "u1") -> list[str]:
     known = preferences.known(key, user)
     return list(await preferences.read(key, user) if known is None else known)
 
 
 @pytest.mark.parametrize("change", ["set", "delete", "erase"])
 async def test_a_read_under_way_does_not_hide_a_change(
-    store: SlowStore, preferences: PreferenceService, change: str
+    store: SlowStore, preferences: Memory, change: str
 ) -> None:
     """It began before the change and ends after it: the next build reads again."""
     await preferences.set("a", "u1", "", "old", "p")
@@ -75,14 +92,14 @@ async def test_a_read_under_way_does_not_hide_a_change(
     elif change == "delete":
         await preferences.delete("a", "u1")
     else:
-        await preferences.writer.submit(EraseChange(ROOM, (), "u1", 0))  # type: ignore[attr-defined]
+        await preferences.writer.submit(EraseChange(ROOM, (), "u1", 0))
     store.go.set()
     assert await reading == ("old",)
     assert await lines(preferences) == (["new"] if change == "set" else [])
 
 
 async def test_who_gets_a_first_one_while_owners_are_read_is_seen(
-    store: SlowStore, preferences: PreferenceService
+    store: SlowStore, preferences: Memory
 ) -> None:
     """The first build of a tenant reads who has any."""
     store.go.clear()
@@ -94,7 +111,7 @@ async def test_who_gets_a_first_one_while_owners_are_read_is_seen(
     assert await lines(preferences) == ["new"]
 
 
-async def test_tenants_never_meet(preferences: PreferenceService) -> None:
+async def test_tenants_never_meet(preferences: Memory) -> None:
     """Law 6: the same user and channel."""
     await preferences.set("a", "u1", "", "of a", "p")
     await preferences.set("b", "u1", "", "of b", "p")
@@ -107,9 +124,7 @@ async def test_tenants_never_meet(preferences: PreferenceService) -> None:
     assert await lines(preferences, other) == ["of b"]
 
 
-async def test_few_are_remembered(
-    preferences: PreferenceService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_few_are_remembered(preferences: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory is bounded; who asked last stays."""
     monkeypatch.setattr(module, "REMEMBERED_USERS", 2)
     for user in ("u1", "u2", "u3"):
