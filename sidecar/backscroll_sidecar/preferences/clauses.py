@@ -13,6 +13,7 @@ from backscroll_sidecar.texts import REDACTED
 
 MAX_CHARS = 2_000
 """Of a message so much is read."""
+MOST_TITLE_CHARS = 20
 MAX_CLAUSE_CHARS = 80
 """Longer ones say no plain thing."""
 _TO_SIMPLIFIED = str.maketrans(
@@ -28,7 +29,8 @@ _QUOTED_LINE = re.compile(r"^[ \t]*(?:[>＞|]|<[^<>\n]{1,40}>|\[\d{1,2}:\d\d).*$
 _NAME_QUOTED = re.compile(
     r"((?:call(?:ed|ing)?(?: me)?|name is|叫我|叫)\s*)[\"“”「『']([\w ]{1,20})[\"“”」』']"
 )
-_QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|「[^」]*」|『[^』]*』|《[^》]*》|(?<!\w)'[^']{2,}'(?!\w)")
+_QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|「[^」]*」|『[^』]*』|(?<!\w)'[^']{2,}'(?!\w)")
+_TITLE = re.compile("《([^》]*)》")
 _OPEN_QUOTE = re.compile('["“「『].*$', re.DOTALL)
 _ADDRESS = re.compile(r"\A@?[\w\-\[\]|`^{}]{1,30}[:,]\s+(?=[A-Za-z'\u4e00-\u9fff])")
 _SPEAKER = re.compile(r"^\s*[\w\-]{1,20}\s*[:：]\s*\S", re.MULTILINE)
@@ -78,9 +80,15 @@ _CLAUSE = re.compile(
 )
 _REDACTED = re.compile("|".join(re.escape(word) for pair in REDACTED.values() for word in pair))
 _SELF = re.compile(
-    r"\b(?:i|i'm|im|i've|ive|me|my|answer|reply|respond|speak|use|be|keep|talk)\b|[我俺咱]|[用说讲答复]",
+    r"\b(?:i|i'm|im|i've|ive|me|my|we|our|answer|reply|respond|speak|use|be|keep|talk)\b|[我俺咱]|[用说讲答复語语啰說講請]",
     re.IGNORECASE,
 )
+
+
+def _title(title: re.Match[str]) -> str:
+    """A title stands as it is, unless it says something itself."""
+    is_speech = len(title[1]) > MOST_TITLE_CHARS or re.search("[我你，,]", title[1])
+    return " \ufffc " if is_speech else title[1]
 
 
 def may_tell(text: str) -> bool:
@@ -95,6 +103,7 @@ def clauses(text: str) -> Iterator[tuple[str, bool]]:
     if _JOKE.search(said) or len(_SPEAKER.findall(said)) > 1:
         return
     said = _ADDRESS.sub("", said.strip())
+    said = _TITLE.sub(_title, said)
     said = _OPEN_QUOTE.sub(" \ufffc ", _QUOTED.sub(" \ufffc ", _NAME_QUOTED.sub(r"\1\2", said)))
     said = _REDACTED.sub(" \ufffc ", said)
     for sentence in _SENTENCE.findall(said):

@@ -94,6 +94,7 @@ def _place(text: str) -> str:
     words = text.split()
     if words[:1] == ["the"] and len(words) > 1 and words[1][0].isupper():
         words = words[1:]
+        text = " ".join(words)
     if not 0 < len(words) <= 4 or any(one.lower() in english_words.NO_PLACE for one in words):
         return ""
     if any(not re.fullmatch(r"[^\W\d_][\w'.\-]*", one) for one in words):
@@ -102,7 +103,7 @@ def _place(text: str) -> str:
 
 
 def _moved(text: str) -> str:
-    return place if (place := _place(text)) and place.lstrip("the ")[:1].isupper() else ""
+    return place if (place := _place(text)) and place[:1].isupper() else ""
 
 
 _ADJECTIVE = "|".join(sorted(filter(str.isascii, MANNERS), key=len, reverse=True))
@@ -276,12 +277,12 @@ _RULES = (
     _rule(rf"be (?:more |a bit more )(?P<v>{_ADJECTIVE})(?: with me| in your (?:answers|replies))", _manner),
     _rule(rf"(?:please |always |{_STANDING},? )+(?:answer|reply|respond)(?: me)? (?P<v>{_ADJECTIVE})", _manner),
     _rule(
-        rf"(?:i {_ADVERBS}(?:live|reside|am living|am based)|{_I_AM} {_ADVERBS}(?:living|based))"
+        rf"(?:(?:i|we) {_ADVERBS}(?:live|reside|am living|am based)|{_I_AM} {_ADVERBS}(?:living|based))"
         rf" in (?P<v>[^\ufffc]+?)",
         _lives,
     ),
     _rule(
-        rf"(?:i|i've|ive|i have) {_ADVERBS}(?:moved|relocated) (?:(?:from \w+|back|over|here)"
+        rf"(?:i|i've|ive|i have|we|we've|we have) {_ADVERBS}(?:moved|relocated) (?:(?:from \w+|back|over|here)"
         rf" )?to (?P<v>[^\ufffc]+?)",
         _moves,
     ),

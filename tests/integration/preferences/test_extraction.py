@@ -194,7 +194,6 @@ async def test_what_was_set_stands_before_what_was_read():
 async def test_only_what_people_say_to_everybody_is_read():
     """No bot, no assistant, no whisper; redaction comes first."""
     async with served(redaction="email", **RULES) as (client, _):
-
         bot = Author("u1", "Ann", "bot")
         await client.append(
             "room",

@@ -90,7 +90,6 @@ async def test_the_operators_own_topics(tmp_path):
         assert names[-2:] == ["team", "plan"]
 
 
-@pytest.mark.row("P-08")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -117,7 +116,6 @@ async def test_a_file_that_cannot_be_used_stops_the_start(tmp_path, text, said):
             pass
 
 
-@pytest.mark.row("P-08")
 async def test_a_file_that_is_not_there_stops_the_start(tmp_path):
     with pytest.raises(StartRefused, match="No such file"):
         async with served(preference_topics=str(tmp_path / "none.toml")):

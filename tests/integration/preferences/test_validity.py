@@ -54,7 +54,9 @@ async def test_without_a_time_it_wins_from_now_on(client):
     found = await client.list_preferences("u1", include_past=True)
     assert [one.value for one in found] == ["de", "en", "de", "en"]
     assert [one.status for one in found] == [PAST, PAST, PAST, NOW]
-    assert [one.superseded_by for one in found] == [*(one.id for one in found[1:]), ""]
+    assert [one.superseded_by for one in found] == [found[-1].id] * 3 + [""]
+    ends = [one.valid_until_ms for one in found[:-1]]
+    assert ends == [one.valid_from_ms for one in found[1:]]
     assert not found[0].HasField("valid_from_ms")
     starts = [one.valid_from_ms for one in found[1:]]
     assert starts == sorted(starts)
@@ -98,7 +100,7 @@ async def test_in_its_channel_the_nearer_one_wins(client):
     """What is set for a channel stands there before what holds everywhere, and nowhere else."""
     await client.append("room", LINES)
     await client.set_preference("u1", topic="name", value="Alex")
-    await client.set_preference("u1", topic="name", value="Sam", channel="room")
+    await client.set_preference("u1", topic="name", value="Sam", channel="room", valid_from=NOON)
     assert await shown(client) == [SAM]
     assert await shown(client, "other") == [ALEX]
     assert await stored(client) == [("", "name", "Alex", NOW), ("room", "name", "Sam", NOW)]
@@ -109,7 +111,9 @@ async def test_in_its_channel_the_nearer_one_wins(client):
 async def test_a_hundred_values_in_turn_leave_room_for_the_next(client):
     """Of what is over the oldest gives way, so a topic that changes all the time is never refused."""
     for n in range(102):
-        await client.set_preference("u1", topic="mood_of_today", value=f"v{n % 2}", valid_from=n)
+        await client.set_preference(
+            "u1", topic="mood_of_today", value=f"v{n % 2}", valid_from=NOON + n
+        )
     await client.set_preference("u1", topic="place", value="Rome")
     for n in range(110):
         await client.set_preference("u1", topic="place", value=f"p{n}")
