@@ -206,7 +206,7 @@ async def test_a_start_loads_the_channels_used_last(tmp_path, seconds):
     database = tmp_path / "history.db"
     await filled(database)
     async with served(database, preload_seconds=seconds) as (client, app):
-        assert (app.preferences.known(_key("room"), "u1") is not None) == (seconds > 0)
+        assert (app.remembered.known(_key("room"), "u1", "", 0) is not None) == (seconds > 0)
         if seconds:  # and its lines written
             view = app.channels.hot(_key("room")).view()
             assert not len(missing_lately(view, USUAL, view.columns.time_ms.item(-1)))
