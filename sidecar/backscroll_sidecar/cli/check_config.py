@@ -110,6 +110,13 @@ def _at_start(settings: Settings) -> Iterator[Problem]:
             is_pair = settings.embedder == "pair"
             names = "embedder" if is_pair else "embedder_base_url, embedder_api_key"
             yield Problem("wrong value", names, "start", said, fatal=is_pair)
+    yield from _own_parts(settings)
+
+
+def _own_parts(settings: Settings) -> Iterator[Problem]:
+    """Problems of what the operator brought along."""
+    from backscroll_sidecar.errors import StartRefused
+
     if settings.strategies:
         prepare_process(settings)
         from backscroll_sidecar.own_parts import own_strategies

@@ -167,6 +167,7 @@ NEEDS: Mapping[str, Need] = {
     "LearningService/SetTopicLabels": _write,
     "LearningService/SetUsageConsent": _admin_of_tenant,
     "PreferenceService/DeletePreference": Need(Right.WRITE, unset_is_all=True),
+    "PreferenceService/ListPreferenceTopics": Need(Right.READ, _names_none),
     "PreferenceService/ListPreferences": _read,
     "PreferenceService/SetPreference": Need(
         Right.WRITE,

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 import msgspec
 from msgspec.structs import replace
 
+from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import Gone, NotFound
 from backscroll_sidecar.ports import (
@@ -132,8 +133,9 @@ class PreferenceService:
         include_past: bool = False,
         topic: str = "",
         at_ms: int | None = None,
+        allowed: AllowedChannels | None = None,
     ) -> Sequence[Judged]:
-        """Those of a user that hold in a channel, or all; by channel, those that hold everywhere first."""
+        """Those of a user that hold in a channel, or in any allowed one; those that hold everywhere first."""
         by_channel: dict[str, list[Preference]] = defaultdict(list)
         for one in await self._stored(tenant, user_id):
             by_channel[one.channel].append(one)
@@ -142,7 +144,7 @@ class PreferenceService:
         own = by_channel.get(channel, []) if channel else []
         found = Timeline([*everywhere, *own], self.topics).judged(at_ms)
         if not channel:
-            for name in sorted(by_channel):
+            for name in sorted(one for one in by_channel if is_allowed(one, allowed)):
                 judged = Timeline([*everywhere, *by_channel[name]], self.topics).judged(at_ms)
                 found += judged[len(everywhere) :]
         return [

@@ -60,6 +60,7 @@ class PreferenceServicer:
             include_past=request.include_past,
             topic=topic_from_proto(request.topic, "topic"),
             at_ms=check_time(request.at_ms, "at_ms") if request.HasField("at_ms") else None,
+            allowed=call.allowed,
         )
         return pb.ListPreferencesResponse(preferences=map(judged_to_proto, found))
 

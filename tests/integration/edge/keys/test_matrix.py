@@ -41,7 +41,8 @@ READS = [
 """What shows something of a place to who may see it."""
 LISTS = {
     "AdminService/ListChannelSettings", "AdminService/ListUsageRecords", "HistoryService/ListChannels",
-    "LearningService/ExportUsageRecords", "SessionService/ListModes", "SessionService/ListSessions",
+    "LearningService/ExportUsageRecords", "PreferenceService/ListPreferenceTopics", "SessionService/ListModes",
+    "SessionService/ListSessions",
 }  # fmt: skip
 """What answers a limited key, whatever place it asks about: with what it may see."""
 GIVES_NOTHING = {"SessionService/DeleteSession"}

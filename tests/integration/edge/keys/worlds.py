@@ -243,6 +243,9 @@ REQUESTS: Mapping[str, Callable[[Place], list[Any]]] = {
     "PreferenceService/DeletePreference": lambda p: [
         preference_pb2.DeletePreferenceRequest(user_id=ASKER, channel=p.channel, id="none")
     ],
+    "PreferenceService/ListPreferenceTopics": lambda _: [
+        preference_pb2.ListPreferenceTopicsRequest()
+    ],
     "PreferenceService/ListPreferences": lambda p: [
         preference_pb2.ListPreferencesRequest(user_id=ASKER, channel=p.channel)
     ],
