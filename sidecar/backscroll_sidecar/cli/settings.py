@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from google.protobuf import json_format
@@ -17,6 +17,12 @@ from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import out, print_json, usage
 
 HELP = "What is set for single channels while a server runs."
+Extraction = Literal["off", "rules", "model"]
+EXTRACTIONS: dict[Extraction, admin_pb2.PreferenceExtraction] = {
+    "off": admin_pb2.PREFERENCE_EXTRACTION_OFF,
+    "rules": admin_pb2.PREFERENCE_EXTRACTION_RULES,
+    "model": admin_pb2.PREFERENCE_EXTRACTION_MODEL,
+}
 Channel = Annotated[str, typer.Argument(help="The channel.")]
 Names = list[str]
 
@@ -62,6 +68,12 @@ def set_(
     record: Annotated[
         bool | None, typer.Option("--record/--no-record", help="Whether builds are recorded.")
     ] = None,
+    extraction: Annotated[
+        Extraction | None,
+        typer.Option(
+            "--preference-extraction", help="What reads preferences: off, rules or model."
+        ),
+    ] = None,
     share_with: Annotated[
         Names | None,
         typer.Option(metavar="CHANNEL", help="Whose builds may show lines of this one. Repeat it."),
@@ -106,6 +118,8 @@ def set_(
             settings.overrides.CopyFrom(_overrides(overrides))
         if record is not None:
             settings.collect_usage = record
+        if extraction is not None:
+            settings.preference_extraction = EXTRACTIONS[extraction]
         if no_sharing:
             settings.ClearField("sharing")
         for name, value in sharing.items():

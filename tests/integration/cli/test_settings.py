@@ -35,6 +35,10 @@ def test_set_what_is_named_and_nothing_else(chat):
     assert '"groups": ["guild"]' in shown
     assert "lab" in chat.run("settings", "list").stdout
     assert chat.json("settings", "list") == again
+    reading = chat.json("settings", "set", "lab", "--preference-extraction", "rules")
+    assert reading == {**again, "preference_extraction": "PREFERENCE_EXTRACTION_RULES"} | {
+        "updated_at_ms": reading["updated_at_ms"]
+    }
     none = chat.json("settings", "set", "lab", "--no-sharing", "--overrides", "{}")
     assert "sharing" not in none
     assert "overrides" not in none
