@@ -263,6 +263,8 @@ async def _assemble(
             collects=settings.memory.enable_async_data_collection,
             keep_ms=settings.usage_days * DAY_MS,
             resolver=own_resolver(settings),
+            check_hours=settings.tuning_check_hours,
+            tune_hours=settings.tune_hours,
         )
     )
     sources = _sources(own, stages, embedding, recorder)

@@ -55,6 +55,14 @@ def quality(
             dir_okay=False,
         ),
     ] = None,
+    records: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Judge policies by an export of usage records instead: what people said, and what contexts cost.",
+            dir_okay=False,
+        ),
+    ] = None,
     profile: Annotated[
         list[str] | None,
         typer.Option(
@@ -139,6 +147,11 @@ def quality(
     looked up in the whole history. In parentheses: 95 % intervals. The last column: the tokens it takes to find as
     much as the newest 50 messages hold, as a share of theirs, and the number of messages that is.
     """
+    if records is not None:
+        if data or own:
+            usage("--records is judged alone", "Leave out --data and --own.")
+        _tell_records(records, as_json=as_json)
+        return
     try:
         from backscroll_bench import quality as bench
     except ModuleNotFoundError as error:
@@ -169,6 +182,19 @@ def quality(
                 _show(report, markdown)
     if as_json:
         print_json({"sets": [report.as_json() for report in reports]})
+
+
+def _tell_records(path: Path, *, as_json: bool) -> None:
+    from backscroll_sidecar.cli import record_quality  # numpy takes its time
+    from backscroll_sidecar.cli.exported_records import exported_records
+
+    found = record_quality.quality_by_policy(exported_records(path))
+    if as_json:
+        print_json(record_quality.as_json(found))
+    elif found:
+        out().print(record_quality.as_table(found))
+    else:
+        err().print(f"{path} holds no record")
 
 
 def _sets(

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from google.protobuf.json_format import MessageToDict
@@ -19,7 +20,10 @@ from backscroll.v1.admin_pb2 import (
 )
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import out, print_json, usage
+from backscroll_sidecar.cli.console import CommandError, out, print_json, usage
+
+if TYPE_CHECKING:
+    from backscroll_sidecar.learning.rated_builds import RatedBuild
 
 EPILOG = "Example: backscroll tune --channel my-group --dry-run"
 PAGE = 1_000
@@ -45,6 +49,14 @@ def tune(
             min=0,
         ),
     ] = None,
+    records: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Say what would be done by an export of usage records, without a server.",
+            dir_okay=False,
+        ),
+    ] = None,
     by: Annotated[
         str, typer.Option("--by", metavar="NAME", help="Who asks; kept with the version.")
     ] = "",
@@ -55,6 +67,12 @@ def tune(
 
     Needs builds whose last places were drawn (exploration_slots) and that people gave feedback on.
     """
+    if records is not None:
+        if every or history or roll_back:
+            usage("--records only says what would be done", "Give it alone, or with --channel.")
+        for told in _by_records(records, channel):
+            _tell(told, dry_run=True, as_json=as_json)
+        return
     if bool(channel) == every:
         usage("name one channel, or all", "Give --channel NAME or --all.")
     if every and (history or roll_back):
@@ -74,6 +92,27 @@ def tune(
             for name in names:
                 told = client.tune_channel(name, dry_run=dry_run, requested_by=by)
                 _tell(told, dry_run=dry_run, as_json=as_json)
+
+
+def _by_records(path: Path, channel: str) -> Iterator[TuneChannelResponse]:
+    """What tuning by the records of a file alone comes to, channel by channel."""
+    from backscroll_scoring import CLASSIC_FACTORS
+    from backscroll_sidecar.cli.check_config import loaded_or_refuse
+    from backscroll_sidecar.cli.exported_records import exported_records, rated_build
+    from backscroll_sidecar.edge.convert.tuning import report_to_proto
+    from backscroll_sidecar.learning.rated_builds import WEIGHTED_PROFILE
+    from backscroll_sidecar.learning.tuning import report_of
+
+    weights = loaded_or_refuse().settings.memory.weights
+    builds: dict[str, list[RatedBuild]] = {}
+    for record in exported_records(path):
+        if record.profile == WEIGHTED_PROFILE and channel in {"", record.channel}:
+            builds.setdefault(record.channel, []).append(rated_build(record))
+    for name, found in sorted(builds.items()):
+        yield report_to_proto(report_of(name, found, CLASSIC_FACTORS, weights))
+    if not builds:
+        words = f"{path} holds no build of {WEIGHTED_PROFILE}"
+        raise CommandError(words + (f" in {channel}" if channel else ""))
 
 
 def _channels(client: Client) -> Iterator[str]:

@@ -87,19 +87,12 @@ def _derived_profiles(settings: Settings, stages: OwnStages) -> Mapping[str, Pro
     window = settings.tg_history_window
     if classic.parameters is None:
         raise AssertionError("classic has a scorer")
-    weights = (
-        memory.reply_chain_weight,
-        memory.user_continuity_weight,
-        memory.time_decay_weight,
-        memory.mention_relation_weight,
-        memory.keyword_overlap_weight,
-    )
     return {
         **PROFILES,
         "classic": replace(
             classic,
             parameters=replace(
-                classic.parameters, weights=weights, decay_per_hour=settings.decay_per_hour
+                classic.parameters, weights=memory.weights, decay_per_hour=settings.decay_per_hour
             ),
             threshold=memory.relevance_threshold,
             window_hours=memory.time_window_hours,

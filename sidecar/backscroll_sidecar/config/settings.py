@@ -112,6 +112,17 @@ class MemorySettings(_Section):
         description="Record events, such as what was cut from a context, behind the answer.",
     )
 
+    @property
+    def weights(self) -> tuple[float, float, float, float, float]:
+        """Those of the factors of `classic`, in their order."""
+        return (
+            self.reply_chain_weight,
+            self.user_continuity_weight,
+            self.time_decay_weight,
+            self.mention_relation_weight,
+            self.keyword_overlap_weight,
+        )
+
 
 class BotTable(BaseModel):
     """What is set for one bot, by the bot's user id."""
@@ -420,6 +431,15 @@ class Settings(_Section):
         le=100,
         description="How fast `classic` lets a message fade: exp(-decay_per_hour x hours).",
     )
+    tune_hours: float = Field(
+        default=0.0, ge=0, le=8_760,
+        description="Tune the weights of all channels every so many hours, as `backscroll tune --all` does. 0: never.",
+    )  # fmt: skip
+    tuning_check_hours: float = Field(
+        default=1.0, ge=0, le=8_760,
+        description="Judge adopted weights every so many hours by what was said since, and take them back where the "
+        "gain is not there. 0: only when somebody tunes.",
+    )  # fmt: skip
     exploration_slots: int = Field(
         default=0, ge=0, le=3,
         description="How many of the last places of a context `classic` draws instead of taking the next best, so that "

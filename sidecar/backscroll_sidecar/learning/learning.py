@@ -18,6 +18,7 @@ from backscroll_sidecar.learning.resolver import ArmResolver, Resolving
 from backscroll_sidecar.learning.topic_labels import TopicLabels
 from backscroll_sidecar.learning.tuner import Tuner
 from backscroll_sidecar.learning.tuning import Weights
+from backscroll_sidecar.learning.tuning_schedule import TuningSchedule
 from backscroll_sidecar.learning.usage import UsageReads
 from backscroll_sidecar.learning.usage_export import UsageExport
 from backscroll_sidecar.learning.weight_versions import WeightVersions
@@ -57,12 +58,14 @@ class Learning:
         shared: Weights,
         collects: bool,
         keep_ms: int,
+        check_hours: float,
+        tune_hours: float,
         resolver: ArmResolver | None = None,
     ) -> AsyncIterator[Learning]:
         """Put them together; at the end what waits is handed to the writer. Without `collects` nothing is recorded.
 
-        `shared`: the server's weights of the factors of `classic`. `resolver`: the team's own assignment of channels to
-        arms.
+        `shared`: the server's weights of the factors of `classic`. `check_hours`, `tune_hours`: see `TuningSchedule`.
+        `resolver`: the team's own assignment of channels to arms.
         """
         consent = UsageConsent(reader, writer, clock)
         recorder = UsageRecorder(writer, consent, keep_ms) if collects else NoUsage()
@@ -83,7 +86,9 @@ class Learning:
             factors=CLASSIC_FACTORS,
             shared=shared,
         )
+        schedule = TuningSchedule(tuner, reader, check_hours=check_hours, tune_hours=tune_hours)
         await recorder.start()
+        await schedule.start()
         if collects:
             await follow_ups.start()
         try:
@@ -101,6 +106,7 @@ class Learning:
                 ExperimentReports(reader, recorder.flush, experiments),
             )
         finally:
+            await schedule.close()
             await follow_ups.close()
             await recorder.close()
             if resolving is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -17,7 +16,6 @@ from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.learning.adoption import AdoptionDecision, Reason
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
 from backscroll_sidecar.learning.consent import UsageConsent
-from backscroll_sidecar.learning.exploration import seed_of
 from backscroll_sidecar.learning.rated_builds import (
     WEIGHTED_PROFILE,
     RatedBuild,
@@ -25,7 +23,15 @@ from backscroll_sidecar.learning.rated_builds import (
     rated,
 )
 from backscroll_sidecar.learning.rewards import reward_of
-from backscroll_sidecar.learning.tuning import Evidence, Outcome, Weights, judged, tuned
+from backscroll_sidecar.learning.tuning import (
+    Evidence,
+    Outcome,
+    TuningReport,
+    Weights,
+    fold_seed,
+    judged,
+    tuned,
+)
 from backscroll_sidecar.learning.weight_versions import (
     KeptState,
     TuningState,
@@ -47,27 +53,6 @@ PAGE = 500
 MOST_BUILDS = 50_000
 """The newest so many builds of a channel are looked at."""
 DRAW_US = 150
-
-
-@dataclass(frozen=True, slots=True)
-class TuningReport:
-    """What was decided of one channel.
-
-    Attributes
-    ----------
-    outcome : with `changed` false in a dry run, too, where `outcome.decision.changes`.
-    version : that holds now; 0: the server's weights.
-    current : the weights that held before.
-    builds, rated_builds : how many of the profile are recorded; how many of those can teach something.
-    """
-
-    channel: str
-    outcome: Outcome
-    version: int
-    factors: tuple[str, ...]
-    current: Weights
-    builds: int
-    rated_builds: int
 
 
 class Tuner:
@@ -104,9 +89,17 @@ class Tuner:
         self._locks: WeakValueDictionary[ChannelKey, asyncio.Lock] = WeakValueDictionary()
 
     async def tune(
-        self, key: ChannelKey, *, dry_run: bool = False, requested_by: str = ""
+        self,
+        key: ChannelKey,
+        *,
+        dry_run: bool = False,
+        requested_by: str = "",
+        proposes: bool = True,
     ) -> TuningReport:
-        """Tune one channel. Raises `StoreUnavailable`, `Conflict`."""
+        """Tune one channel. Raises `StoreUnavailable`, `Conflict`.
+
+        Without `proposes` weights on trial are judged, and no new ones looked for.
+        """
         async with self._lock(key):
             kept = await self.versions.state(key)
             current = kept.state.weights or self._shared
@@ -117,12 +110,13 @@ class Tuner:
                 outcome = await self._judged(key, kept.state, builds)
                 if outcome.decision.reason is Reason.KEPT:
                     kept = await self._confirmed(key, kept, dry_run=dry_run)
-                    outcome = None
+                    outcome = None if proposes else outcome
             if outcome is None:
                 outcome = await self._tuned(key, kept.state, builds)
             version = kept.state.version
             if not dry_run:
-                self._numbers.add(outcome.decision.reason)
+                if outcome.decision.reason is not Reason.KEPT:  # that is counted already
+                    self._numbers.add(outcome.decision.reason)
                 version = await self._carried_out(key, kept, outcome, requested_by)
             return TuningReport(
                 key.channel, outcome, version, self.factors, current, len(builds), len(rated(builds))
@@ -195,8 +189,7 @@ class Tuner:
     async def _tuned(
         self, key: ChannelKey, state: TuningState, builds: Sequence[RatedBuild]
     ) -> Outcome:
-        seed = seed_of("tuning", f"{len(key.tenant)}:{key.tenant}{key.channel}", "")
-        work = partial(tuned, seed=seed, tests_before=state.tests)
+        work = partial(tuned, seed=fold_seed(key.channel), tests_before=state.tests)
         return await asyncio.to_thread(work, builds, self._shared, state.weights or self._shared)
 
     async def _confirmed(self, key: ChannelKey, kept: KeptState, *, dry_run: bool) -> KeptState:

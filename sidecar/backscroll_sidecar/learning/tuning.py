@@ -27,6 +27,7 @@ from backscroll_sidecar.learning.estimators import (
     Estimate,
     effective_sample_size,
 )
+from backscroll_sidecar.learning.exploration import seed_of
 from backscroll_sidecar.learning.rated_builds import (
     RatedBuild,
     explored,
@@ -89,6 +90,40 @@ class Outcome:
     decision: AdoptionDecision
     proposed: Weights | None
     evidence: Evidence | None
+
+
+@dataclass(frozen=True, slots=True)
+class TuningReport:
+    """What was decided of one channel.
+
+    Attributes
+    ----------
+    outcome : with `changed` false in a dry run, too, where `outcome.decision.changes`.
+    version : that holds now; 0: the server's weights.
+    current : the weights that held before.
+    builds, rated_builds : how many of the profile are recorded; how many of those can teach something.
+    """
+
+    channel: str
+    outcome: Outcome
+    version: int
+    factors: tuple[str, ...]
+    current: Weights
+    builds: int
+    rated_builds: int
+
+
+def fold_seed(channel: str) -> int:
+    """What folds are made by: the same each time for one channel."""
+    return seed_of("tuning", channel, "")
+
+
+def report_of(
+    channel: str, builds: Sequence[RatedBuild], factors: tuple[str, ...], shared: Weights
+) -> TuningReport:
+    """What tuning a channel that has the server's weights comes to by these builds alone."""
+    outcome = tuned(builds, shared, shared, seed=fold_seed(channel), tests_before=0)
+    return TuningReport(channel, outcome, 0, factors, shared, len(builds), len(rated(builds)))
 
 
 def tuned(

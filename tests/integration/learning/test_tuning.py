@@ -1,5 +1,6 @@
 """Weights learnt from feedback, over the wire: real chat, drawn places, simulated people."""
 
+import asyncio
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -27,13 +28,13 @@ ADOPTED = admin_pb2.TUNING_REASON_ADOPTED
 
 
 @asynccontextmanager
-async def a_trial(feedback="honest", planted="mentions", seed=1, path=":memory:"):
+async def a_trial(feedback="honest", planted="mentions", seed=1, path=":memory:", **settings):
     (channel,) = channels_of(
         rows_of(DATA / "irc_channel.messages.jsonl.gz"),
         rows_of(DATA / "irc_channel.queries.jsonl.gz"),
     )
     clock = SteppingClock()
-    async with served(path, clock=clock) as (client, app):
+    async with served(path, clock=clock, **settings) as (client, app):
         trial = Trial(
             client, clock, channel, People(PLANTED[planted], feedback, seed, strength=8.0)
         )
@@ -119,21 +120,6 @@ async def test_what_people_like_is_learnt_and_taken_back(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.row("N-12")
-async def test_adopted_weights_that_do_no_good_are_taken_back():
-    """N-12: people turn round after the adoption; the next window says so, and nobody has to ask for it by name."""
-    async with a_trial() as (trial, client, _, channel):
-        await trial.window(400)
-        assert (await client.tune_channel(channel.name)).reason == ADOPTED
-        trial._people.feedback = "inverted"
-        await trial.window(500)
-        told = await client.tune_channel(channel.name)
-        assert told.reason == admin_pb2.TUNING_REASON_ROLLED_BACK, told.detail
-        assert (told.version, told.changed) == (2, True)
-        assert (await weights_of(client, channel)).tolist() == SHARED.tolist()
-
-
-@pytest.mark.slow
 @pytest.mark.row("S5-41", "N-12")
 @pytest.mark.parametrize("feedback", ["random", "inverted"])
 async def test_what_means_nothing_moves_nothing(feedback):
@@ -208,3 +194,49 @@ async def test_bad_requests_name_the_field():
             await client.tune_channel("room", requested_by="a" * 300)
         assert refused.value.field == "requested_by"
         assert [one async for one in client.list_weight_versions("never heard of")] == []
+
+
+async def until(found, seconds=60):
+    """What `found` returns once it is something."""
+    async with asyncio.timeout(seconds):
+        while not (value := await found()):  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
+        return value
+
+
+async def counted(client, reason):
+    return sum(
+        one.value
+        for one in await client.get_metrics("backscroll_weight_tunings")
+        if one.labels["reason"] == reason
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.row("S5-41", "N-12")
+async def test_the_server_tunes_and_takes_back_by_itself():
+    """N-12: every so many hours; what was adopted is judged by what was said since. Both are counted."""
+    often = {"tune_hours": 1 / 3_600, "tuning_check_hours": 1 / 3_600}
+    async with a_trial(**often) as (trial, client, _, channel):
+        await trial.window(400)
+
+        async def version():
+            listed = client.list_weight_versions(channel.name, limit=1)
+            return [one async for one in listed]
+
+        (first,) = await until(version)
+        assert (first.version, first.requested_by, first.reason) == (1, "", ADOPTED)
+        assert await counted(client, "adopted") == 1
+        trial._people.feedback = "inverted"
+        for _ in range(4):
+            await trial.window(200)
+
+        async def second():
+            return [one for one in await version() if one.version > 1]
+
+        (back,) = await until(second)
+        assert back.reason == admin_pb2.TUNING_REASON_ROLLED_BACK
+        assert (back.parent, list(back.weights)) == (1, [])
+        assert await counted(client, "rolled_back") == 1
+        (drawn,) = await client.get_metrics("backscroll_context_builds_explored_total")
+        assert drawn.value == 1_200

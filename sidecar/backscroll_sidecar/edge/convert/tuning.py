@@ -8,8 +8,7 @@ from backscroll.v1 import admin_pb2
 from backscroll_sidecar.edge.convert.fields import numbers_of
 from backscroll_sidecar.learning.adoption import Reason
 from backscroll_sidecar.learning.rated_builds import WEIGHTED_PROFILE
-from backscroll_sidecar.learning.tuner import TuningReport
-from backscroll_sidecar.learning.tuning import Evidence, GainEstimate
+from backscroll_sidecar.learning.tuning import Evidence, GainEstimate, TuningReport
 from backscroll_sidecar.learning.weight_versions import WeightVersion
 
 _REASONS = numbers_of(Reason, admin_pb2.TuningReason, "TUNING_REASON")
