@@ -13,7 +13,7 @@ HARM = 0.005
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("planted", ["mentions", "named"])
 async def test_planted_preferences_are_recovered(planted):
-    """S5-41: of what people would gain by their own weights four fifths are gained, on questions that were held back."""
+    """S5-41: of what people would gain by their own weights four fifths are gained on held-back questions."""
     async with a_trial(planted=planted) as (trial, _, _, channel):
         before = await trial.worth(trial.weights)
         await trial.live_through(12, 1_000)

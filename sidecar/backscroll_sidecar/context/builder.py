@@ -277,13 +277,13 @@ class ContextBuilder:
             query, question, route, deadline, has_history=not opened.degradations
         )
         context_id = self._ids.next()
-        if picked.profile.explores:
-            picked = explored(picked, request, question.asked_at_ms, context_id)
         if looks_elsewhere:
             picked = await with_elsewhere(
                 picked, request, query, self._semantic, self.opening, channel.sharing, deadline,
                 skips_system=question.skips_system,
             )  # fmt: skip
+        elif picked.profile.explores:
+            picked = explored(picked, request, question.asked_at_ms, context_id)
         watch.lap("pick")
         return _Begun(
             request, beside, (*unset, *placement.lost, *lost, *unread, *missing), route, opened, question, picked,

@@ -16,7 +16,7 @@ from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.model import BuildRequest, Draw
 from backscroll_sidecar.context.selection import BY_EXPLORATION, Selection
 from backscroll_sidecar.context.usage import policy_id
-from backscroll_sidecar.domain import Degradation, Rung, SearchScope
+from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.learning.exploration import SlotDraw, draw_slots, seed_of
 from backscroll_sidecar.times import day_of
 
@@ -27,11 +27,11 @@ POOL = 16
 
 
 def explored(picked: Picked, request: BuildRequest, asked_at_ms: int, context_id: str) -> Picked:
-    """What was picked with its last places drawn, where its profile says so. Raises nothing.
+    """What was picked in one channel with its last places drawn, where its profile says so. Raises nothing.
 
-    Neither a fallback is drawn, nor what other channels belong to.
+    A fallback is never drawn.
     """
-    is_own = request.key.channel and request.semantic_scope is SearchScope.CHANNEL
+    is_own = bool(request.key.channel)
     if picked.rung is not Rung.RANKED or picked.ranked.features is None or not is_own:
         return picked
     try:
