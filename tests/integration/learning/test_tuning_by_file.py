@@ -53,7 +53,7 @@ def test_a_file_that_is_none_is_told_with_its_line(tmp_path):
         ('{"version": 2}\n', "x.jsonl:1: has version 2, not 1"),
         ("\n{}\n", "x.jsonl:2: is no usage record"),
         ("[1]\n", "x.jsonl:1: is no usage record"),
-        ('{"version": 1, "rung": "NO"}\n', "x.jsonl:1: is no usage record"),
+        ('{"version": 1, "candidates": 3}\n', "x.jsonl:1: is no usage record"),
     ):
         path.write_text(text)
         for command in ("tune", "quality"):
