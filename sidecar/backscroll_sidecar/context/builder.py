@@ -282,7 +282,7 @@ class ContextBuilder:
                 picked, request, query, self._semantic, self.opening, channel.sharing, deadline,
                 skips_system=question.skips_system,
             )  # fmt: skip
-        elif picked.profile.explores:
+        elif picked.profile.explores and behind is None:
             picked = explored(picked, request, question.asked_at_ms, context_id)
         watch.lap("pick")
         return _Begun(
