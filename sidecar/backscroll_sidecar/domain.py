@@ -553,6 +553,7 @@ class ChannelSettings(msgspec.Struct, frozen=True):
     redaction : what is kept out of its stored messages; None: what the server's configuration says.
     sharing : None: with nobody.
     preference_extraction : what reads preferences from its messages; None: what the server's configuration says.
+    summary_hours : of periods that are summarised; 0: none, None: what the server's configuration says.
     """
 
     profile: str = ""
@@ -561,6 +562,7 @@ class ChannelSettings(msgspec.Struct, frozen=True):
     redaction: tuple[RedactionKind, ...] | None = None
     sharing: Sharing | None = None
     preference_extraction: PreferenceExtraction | None = None
+    summary_hours: int | None = None
 
 
 class NeutralMessage(msgspec.Struct, frozen=True):

@@ -22,7 +22,13 @@ from backscroll_sidecar.edge.keys import Table
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
 from backscroll_sidecar.edge.services import Servicer, methods_of
 from backscroll_sidecar.edge.services.admin import AdminServicer
-from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer, Summaries
+from backscroll_sidecar.edge.services.context import (
+    Builder,
+    Chat,
+    ContextServicer,
+    Periods,
+    Summaries,
+)
 from backscroll_sidecar.edge.services.feedback import FeedbackServicer
 from backscroll_sidecar.edge.services.history import HistoryServicer
 from backscroll_sidecar.edge.services.learning import LearningServicer
@@ -63,6 +69,10 @@ class App(Protocol):
     @property
     def summaries(self) -> Summaries:
         """Summarises conversations."""
+
+    @property
+    def periods(self) -> Periods:
+        """Keeps summaries of past periods."""
 
     @property
     def rooms(self) -> Rooms:
@@ -177,7 +187,7 @@ async def start_server(
     pipeline = CallPipeline(tenants, observe, begun=None if app.spans is None else app.spans.called)
     metrics = Metrics(app.numbers, lambda: pipeline.missed_deadlines)
     servicers: tuple[Servicer, ...] = (
-        ContextServicer(app.builder, app.chat, app.summaries, version("backscroll")),
+        ContextServicer(app.builder, app.chat, app.summaries, app.periods, version("backscroll")),
         HistoryServicer(app.history),
         AdminServicer(
             app.history,

@@ -77,6 +77,7 @@ from backscroll_sidecar.sessions.modes.registry import Modes
 from backscroll_sidecar.store.opening import open_store
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
 from backscroll_sidecar.summaries.compactor import Compactor
+from backscroll_sidecar.summaries.period_service import PeriodSummaries
 from backscroll_sidecar.summaries.service import Summaries
 from backscroll_sidecar.summaries.summariser import Summariser
 from backscroll_sidecar.telemetry.build_telemetry import BuildTelemetry
@@ -128,6 +129,7 @@ class App:
     builder: ContextBuilder
     chat: ChatService
     summaries: Summaries
+    periods: PeriodSummaries
     rooms: Rooms
     learning: Learning
     embedding: SemanticParts | None
@@ -153,7 +155,14 @@ class App:
         async with open_app(usual, self.clock, EchoModel()) as app:
             edge = "grpc" if self.settings.tls_cert else self.settings.edge  # what will answer
             await self_warmup.warm_up(
-                app.history, app.preferences, app.builder, app.chat, app.summaries, PROFILES, edge
+                app.history,
+                app.preferences,
+                app.builder,
+                app.chat,
+                app.summaries,
+                app.periods,
+                PROFILES,
+                edge,
             )
         log.info("warmed up in %.2f s", time.perf_counter() - started)
         await self._preload()
@@ -273,11 +282,12 @@ async def _assemble(
     model = model if recorder is None else recorder.model(model)
     stack.push_async_callback(model.close)
     publishers.add(await _extractor(settings, store, preferences, learning, model, stack))
-    summaries = _summaries(settings, store, writer, events, clock, model)
-    stack.push_async_callback(summaries.close)
+    summaries = _summaries(settings, store, writer, events, clock, model, stack)
+    periods = await _periods(settings, channels, store, writer, clock, learning, model, stack)
     directory = SessionDirectory(store, clock)
     publishers.add(
         summaries,
+        periods,
         learning.channel_settings,
         learning.follow_ups,
         learning.consent,
@@ -286,7 +296,7 @@ async def _assemble(
     )
     opening = Opening(
         channels, store, analyzer, building, clock, remembered, summaries, directory,
-        learning.channel_settings, learning.experiments,
+        learning.channel_settings, learning.experiments, periods,
     )  # fmt: skip
     builder = ContextBuilder(
         opening, sources, building, clock, events, codec,
@@ -318,11 +328,11 @@ async def _assemble(
     )
     return App(
         settings, clock, store, channels, precompute, writer, history, preferences, remembered, builder, chat,
-        summaries, rooms, learning, embedding,
+        summaries, periods, rooms, learning, embedding,
         Numbers(
             builder.numbers, analyzer, writer, learning.recorder, clock,
             None if embedding is None else embedding.backlog, usage, feedback, tunings, learning.experiments.numbers,
-            damaged_segments=lambda: channels.damaged_segments,
+            damaged_segments=lambda: channels.damaged_segments, period_summaries=periods.made,
         ),
         spans,
     )  # fmt: skip
@@ -379,11 +389,34 @@ def _summaries(
     events: EventSink,
     clock: Clock,
     model: ChatModel,
+    stack: AsyncExitStack,
 ) -> Summaries:
     """What summarises conversations, by a model where one is configured."""
     compaction = compaction_settings(settings)
     compactor = Compactor(store, writer, events, clock, compaction, _summariser(settings, model))
-    return Summaries(compactor, compaction)
+    summaries = Summaries(compactor, compaction)
+    stack.push_async_callback(summaries.close)
+    return summaries
+
+
+async def _periods(
+    settings: Settings,
+    channels: Channels,
+    store: HistoryStore,
+    writer: Writer,
+    clock: Clock,
+    learning: Learning,
+    model: ChatModel,
+    stack: AsyncExitStack,
+) -> PeriodSummaries:
+    """What summarises past periods behind everything else."""
+    periods = PeriodSummaries(
+        channels, store, writer, clock, learning.channel_settings, settings.summary_hours,
+        _summariser(settings, model),
+    )  # fmt: skip
+    await periods.start()
+    stack.push_async_callback(periods.close)
+    return periods
 
 
 def _sources(

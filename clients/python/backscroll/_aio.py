@@ -188,6 +188,8 @@ class AsyncClient:
     search = _awaiting(_calls.search)
     set_preference = _awaiting(_calls.set_preference)
     compact = _awaiting(_calls.compact)
+    list_period_summaries = _listing(_calls.list_period_summaries)
+    delete_period_summary = _awaiting(_calls.delete_period_summary)
     stream_chat = _conversing(_calls.stream_chat)
     unpin_message = _awaiting(_calls.unpin_message)
     upsert_members = _awaiting(_calls.upsert_members)

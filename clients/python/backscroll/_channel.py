@@ -29,10 +29,11 @@ _RECEIVE_LIMIT_BYTES = 16 * 2**20
 # Attempts of a call together hold at most this much for the next attempt: a whole append fits.
 _RETRY_BUFFER_BYTES = 4 * 2**20
 
-# What is safe to repeat. Left out: Erase, DeletePreference, DeleteChannelSettings, DeleteExperiment and
-# DeleteTopicLabels (a repetition would say that nothing was there), ImportMessages and ImportSession (too much to hold;
-# send it again), StreamChat and Chat (they call a model), DeleteSession (as Erase), UpdateSession (a mode would begin
-# twice). Rooms name sessions, rounds and moves by ids of their own, so that a repetition is known for one.
+# What is safe to repeat. Left out: Erase, DeletePreference, DeleteChannelSettings, DeleteExperiment,
+# DeletePeriodSummary and DeleteTopicLabels (a repetition would say that nothing was there), ImportMessages and
+# ImportSession (too much to hold; send it again), StreamChat and Chat (they call a model), DeleteSession (as Erase),
+# UpdateSession (a mode would begin twice). Rooms name sessions, rounds and moves by ids of their own, so that a
+# repetition is known for one.
 RETRIED: Mapping[str, tuple[str, ...]] = {
     "backscroll.v1.AdminService": (
         "GetChannelSettings",
@@ -52,6 +53,7 @@ RETRIED: Mapping[str, tuple[str, ...]] = {
     "backscroll.v1.ContextService": (
         "BuildContext",
         "Compact",
+        "ListPeriodSummaries",
     ),
     "backscroll.v1.FeedbackService": ("RecordFeedback",),
     "backscroll.v1.HistoryService": (

@@ -175,6 +175,8 @@ class Client:
     search = _blocking(_calls.search)
     set_preference = _blocking(_calls.set_preference)
     compact = _blocking(_calls.compact)
+    list_period_summaries = _listing(_calls.list_period_summaries)
+    delete_period_summary = _blocking(_calls.delete_period_summary)
     stream_chat = _conversing(_calls.stream_chat)
     unpin_message = _blocking(_calls.unpin_message)
     upsert_members = _blocking(_calls.upsert_members)

@@ -34,6 +34,7 @@ from backscroll_sidecar.cli import (
     serve,
     sessions,
     settings,
+    summaries,
     tune,
     version,
 )
@@ -108,6 +109,7 @@ GROUPS: dict[str, tuple[str, dict[str, tuple[Callable[..., Any], str]]]] = {
     "sessions": (sessions.HELP, sessions.COMMANDS),
     "keys": (keys.HELP, keys.COMMANDS),
     "settings": (settings.HELP, settings.COMMANDS),
+    "summaries": (summaries.HELP, summaries.COMMANDS),
 }
 for _group, (_help, _commands) in GROUPS.items():
     _app = typer.Typer(

@@ -94,6 +94,10 @@ def set_(
     no_sharing: Annotated[
         bool, typer.Option("--no-sharing", help="Share with nobody, read from nobody.")
     ] = False,
+    summary_hours: Annotated[
+        int | None,
+        typer.Option(help="Summarise periods of so many hours, 24 for days; 0: none.", min=0),
+    ] = None,
     target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
 ) -> None:
@@ -120,6 +124,8 @@ def set_(
             settings.collect_usage = record
         if extraction is not None:
             settings.preference_extraction = EXTRACTIONS[extraction]
+        if summary_hours is not None:
+            settings.summary_hours = summary_hours
         if no_sharing:
             settings.ClearField("sharing")
         for name, value in sharing.items():

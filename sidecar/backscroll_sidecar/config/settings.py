@@ -420,6 +420,13 @@ class Settings(_Section):
         description="Model that writes summaries, at the address of the others. Unset: default_model. `none`, or no "
         "model at all: summaries are the lines of people that hold the most facts, word for word.",
     )
+    summary_hours: int = Field(
+        default=0,
+        ge=0,
+        le=8_760,
+        description="Each so many hours of a channel get a summary that builds show: 24 is a day, 168 a week, as UTC "
+        "counts them. 0: none. A channel may have its own (`ChannelSettings.summary_hours`).",
+    )
     search_scopes: Annotated[Mapping[str, Literal["user", "tenant"]], Table] = Field(
         default_factory=dict,
         description="Table by tenant of how far its callers may search by meaning: user (all channels of a user), "

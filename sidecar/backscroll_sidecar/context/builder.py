@@ -261,7 +261,10 @@ class ContextBuilder:
         request = _asked_by(request, question.asker)
         route = route.asked(self._settings.wordings.of(_language(request), question.text))
         lost, query = await self.opening.query_of(request, route.profile, question, deadline)
-        summaries, unread = await self.opening.summaries_of(request, question, deadline)
+        summaries, unread = await self.opening.summaries_of(
+            request, question, deadline,
+            hours=channel.summary_hours, is_steady=route.profile.is_steady,
+        )  # fmt: skip
         if question.view is not opened.view:
             opened = replace(opened, view=question.view)
         looks_elsewhere = (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from datetime import UTC
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import structlog
@@ -44,6 +45,7 @@ from backscroll_sidecar.errors import (
     StoreUnavailable,
     unknown_channel,
 )
+from backscroll_sidecar.lines.line_format import iso_date
 from backscroll_sidecar.ports import (
     NOWHERE,
     Clock,
@@ -72,6 +74,34 @@ class StoredSummary(Protocol):
     def upto_seq(self) -> int: ...
     @property
     def newest_ms(self) -> int: ...
+
+
+class ToldSummary(NamedTuple):
+    """What is told of before."""
+
+    text: str
+    upto_seq: int
+    newest_ms: int
+
+
+class StoredPeriod(StoredSummary, Protocol):
+    """A summary of a past period, as far as builds read it."""
+
+    @property
+    def start_ms(self) -> int: ...
+    @property
+    def end_ms(self) -> int: ...
+
+
+class StoredPeriods(Protocol):
+    """Where a build gets the summaries of past periods from."""
+
+    @property
+    def usual_hours(self) -> int:
+        """The length of a period where none is set for a channel; 0: none are summarised."""
+
+    async def shown(self, key: ChannelKey, hours: int) -> Sequence[StoredPeriod]:
+        """The newest ones, the oldest first; none where none are wanted. Raises `StoreUnavailable`."""
 
 
 class StoredSummaries(Protocol):
@@ -155,6 +185,7 @@ class Opening:
         sessions: StoredSessions | None = None,
         channel_settings: StoredChannelSettings | None = None,
         experiments: StoredExperiments | None = None,
+        periods: StoredPeriods | None = None,
     ) -> None:
         self.views = views
         self._store = store
@@ -165,6 +196,7 @@ class Opening:
         self._summaries = summaries
         self._sessions = sessions
         self._channel_settings = channel_settings
+        self._periods = periods
         self.shared = SharedChannels(views, store, channel_settings)
         self._experiments = experiments
 
@@ -369,11 +401,18 @@ class Opening:
         return lost, query
 
     async def summaries_of(
-        self, request: BuildRequest, question: Question, deadline: Deadline
+        self,
+        request: BuildRequest,
+        question: Question,
+        deadline: Deadline,
+        *,
+        hours: int | None,
+        is_steady: bool,
     ) -> tuple[Sequence[StoredSummary], tuple[Degradation, ...]]:
         """The summaries of the conversation that the question belongs to, the newest first, and what went wrong.
 
-        None of them tells of what was said after the question, or is hidden from the asker.
+        None of them tells of what was said after the question, or is hidden from the asker. `hours`: of past periods
+        whose summaries stand before it, as it is set for the channel; a window that moves in steps has none.
         """
         summaries, thread_id = self._summaries, question.narrow_thread_id
         if summaries is None or request.without_summary or not request.key.channel:
@@ -385,11 +424,20 @@ class Opening:
                 found = summaries.known(conversation)
             else:
                 found = await deadline.bound(summaries.read(conversation), SOURCE_SHARE)
+            periods: Sequence[StoredPeriod] = ()
+            if self._periods is not None and hours is None:
+                hours = self._periods.usual_hours
+            if self._periods is not None and hours and not (is_steady or thread_id):
+                periods = await deadline.bound(
+                    self._periods.shown(request.key, hours), SOURCE_SHARE
+                )
         except Exception as error:  # it costs only itself
             reason = reason_of(error)
             log.warning("a summary is unavailable", reason=reason, exc_info=reason == "ERROR")
             return (), (Degradation("gather", reason, "summary"),)
-        return [one for one in found if _may_be_told(one, question, conversation)], ()
+        told = [one for one in found if _may_be_told(one, question, conversation)]
+        past = [one for one in periods if _may_be_told(one, question, conversation)]
+        return ([_behind(past, told)] if past else told), ()
 
     async def asked_now_ms(self, key: ChannelKey) -> int:
         """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
@@ -413,6 +461,22 @@ class Opening:
             with contextlib.suppress(Exception):
                 view = await deadline.bound(self.views.view(key))
         return view
+
+
+def _behind(past: Sequence[StoredPeriod], told: Sequence[StoredSummary]) -> ToldSummary:
+    """Summaries of periods, each with the days it is of, and behind them that of the conversation."""
+    texts = [f"## {_days(one)}\n{one.text}" for one in past]
+    return ToldSummary(
+        "\n\n".join((*texts, *(one.text for one in told[:1]))),
+        max(one.upto_seq for one in (*past, *told[:1])),
+        max(one.newest_ms for one in (*past, *told[:1])),
+    )
+
+
+def _days(period: StoredPeriod) -> str:
+    """``2026-11-20``, ``2026-11-16 – 2026-11-22``: from the first to the last day, by UTC."""
+    first, last = iso_date(period.start_ms, UTC), iso_date(period.end_ms - 1, UTC)
+    return first if first == last else f"{first} – {last}"
 
 
 def _may_be_told(summary: StoredSummary, question: Question, conversation: Conversation) -> bool:

@@ -138,6 +138,8 @@ NEEDS: Mapping[str, Need] = {
         Right.CHAT, lambda request: (("turn.context.channel", request.turn.context.channel),)
     ),
     "ContextService/Compact": Need(Right.CHAT),
+    "ContextService/DeletePeriodSummary": _write,
+    "ContextService/ListPeriodSummaries": _read,
     "ContextService/StreamChat": Need(
         Right.CHAT, lambda request: (("context.channel", request.context.channel),)
     ),

@@ -28,7 +28,13 @@ from backscroll_sidecar.edge.bind_policy import parse_address
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners
 from backscroll_sidecar.edge.services import Servicer, methods_of
-from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer, Summaries
+from backscroll_sidecar.edge.services.context import (
+    Builder,
+    Chat,
+    ContextServicer,
+    Periods,
+    Summaries,
+)
 from backscroll_sidecar.edge.services.history import HistoryServicer
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.tenants import OneTenant
@@ -58,6 +64,7 @@ async def warm_up(
     builder: Builder,
     chat: Chat,
     summaries: Summaries,
+    periods: Periods,
     profiles: Iterable[str],
     edge: EdgeName = "auto",
 ) -> None:
@@ -82,7 +89,7 @@ async def warm_up(
             asyncio.timeout(PATIENCE_S),
             _served(
                 edge,
-                ContextServicer(builder, chat, summaries, ""),
+                ContextServicer(builder, chat, summaries, periods, ""),
                 HistoryServicer(history),
                 PreferenceServicer(preferences),
             ) as channel,

@@ -263,7 +263,7 @@ class Compactor:
         focus: str,
     ) -> tuple[str, str]:
         """A model's notes, or why there are none."""
-        lines = await asyncio.to_thread(_transcript, rows[: cut.first_kept])
+        lines = await asyncio.to_thread(transcript, rows[: cut.first_kept])
         before, split = lines[: cut.turn_start], lines[cut.turn_start :]
         notes = previous.notes if previous else ""
         try:
@@ -283,7 +283,7 @@ class Compactor:
         """A summary in so many tokens: a model's notes if they fit, else those before; None: nothing fits."""
         count = token_counter().count
         known_notes, known = (previous.notes, previous.words) if previous else ("", "")
-        lines = list(map(_chat_line, replaced, speakers_of(replaced)))
+        lines = list(map(chat_line, replaced, speakers_of(replaced)))
         for notes in dict.fromkeys((made or known_notes, known_notes)):
             left = room - (count(notes) + TITLE_TOKENS if notes else 0)
             most = WORDS_BESIDE_NOTES if notes else WORDS_TOKENS
@@ -368,11 +368,13 @@ def _next_summary(
     )
 
 
-def _transcript(rows: Sequence[StoredMessage]) -> list[str]:
+def transcript(rows: Sequence[StoredMessage]) -> list[str]:
+    """The messages as lines for a model."""
     return list(map(transcript_line, rows, speakers_of(rows)))
 
 
-def _chat_line(stored: StoredMessage, speaker: str) -> ChatLine:
+def chat_line(stored: StoredMessage, speaker: str) -> ChatLine:
+    """A message as it may stand in a summary without a model."""
     analysis = stored.analysis
     is_talk = stored.message.role in {Role.USER, Role.ASSISTANT}
     is_small_talk = analysis.message_type is MessageType.CASUAL

@@ -231,6 +231,9 @@ SHADOW_BUILDS = _counter(
 MISSED_DEADLINES = _counter(
     "missed_deadlines", "calls", "Calls that were not answered in their caller's time.", "method"
 )
+PERIOD_SUMMARIES = _counter(
+    "period_summaries", "summaries", "Summaries of past periods that were made, by kind.", "kind"
+)
 DAMAGED_SEGMENTS = _counter(
     "damaged_segments",
     "loads",
@@ -243,6 +246,6 @@ CATALOGUE = (
     CACHE_REQUESTS, FEATURE_REQUESTS, FEATURE_HIT_RATE, TOKEN_RATIO, TOKEN_ERROR, TOKEN_FACTOR, MODEL_TOKENS,
     QUEUE_ITEMS, QUEUE_BYTES, DROPPED_EVENTS, PUBLISH_FAILURES, RECORD_QUEUE, RECORDS, DROPPED_RECORDS,
     BACKLOG, EMBEDDED, REFUSED_EMBEDDINGS, EXPERIMENT_BUILDS, SAMPLE_RATIO, SHADOW_BUILDS, MISSED_DEADLINES,
-    DAMAGED_SEGMENTS,
+    PERIOD_SUMMARIES, DAMAGED_SEGMENTS,
 )  # fmt: skip
 """In the order in which they are told."""

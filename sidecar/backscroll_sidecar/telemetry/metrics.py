@@ -116,6 +116,7 @@ class Numbers:
     clock : what these count by.
     writes, records, embeds : the writer, the recorder of usage, and the backlog of embeddings if there is an embedder.
     experiments : builds by arm; None: nobody counts them.
+    period_summaries : how many summaries of periods were made, by kind.
     damaged_segments : loads of a channel that met a damaged segment; asked at each scrape.
     """
 
@@ -130,6 +131,7 @@ class Numbers:
     tunings: TuningNumbers = field(default_factory=TuningNumbers)
     experiments: Arms | None = None
     damaged_segments: Callable[[], int] = int
+    period_summaries: Mapping[str, int] = field(default_factory=dict)
 
 
 class Sample(NamedTuple):
@@ -220,6 +222,8 @@ class Metrics:
         yield all_metrics.TUNINGS, [Sample(n, (reason,)) for reason, n in reasons]
         missed = sorted(dict(self._missed_deadlines()).items())
         yield all_metrics.MISSED_DEADLINES, [Sample(n, (method,)) for method, n in missed]
+        made = sorted(dict(self._numbers.period_summaries).items())
+        yield all_metrics.PERIOD_SUMMARIES, [Sample(n, (kind,)) for kind, n in made]
         yield all_metrics.DAMAGED_SEGMENTS, [Sample(self._numbers.damaged_segments())]
 
 

@@ -231,6 +231,21 @@ class Context(context_pb2_grpc.ContextServiceServicer):
         self.fake.arrive("Compact", request, context)
         return context_pb2.CompactResponse(outcome=context_pb2.COMPACT_OUTCOME_NOTHING_TO_DO)
 
+    def ListPeriodSummaries(self, request, context):
+        self.fake.arrive("ListPeriodSummaries", request, context)
+        first = int(request.page_token or 0)
+        end = first + (request.limit or 100)
+        days = [] if request.channel == "room" else range(5)
+        found = [context_pb2.PeriodSummary(id=f"24:{n}", text=f"day {n}") for n in days]
+        return context_pb2.ListPeriodSummariesResponse(
+            summaries=found[first:end], next_page_token=str(end) if end < len(found) else ""
+        )
+
+    def DeletePeriodSummary(self, request, context):
+        self.fake.arrive("DeletePeriodSummary", request, context)
+        was_there = request.channel != "room"
+        return context_pb2.DeletePeriodSummaryResponse(was_there=was_there)
+
     def Chat(self, request, context):
         self.fake.arrive("Chat", request.turn, context)
         answer = context_pb2.ChatResponse()

@@ -297,6 +297,13 @@ def test_tuned_weights(client, room):
     assert listed == [3, 2, 1]
 
 
+def test_period_summaries(client, fake):
+    listed = [one.text for one in client.list_period_summaries("days", page_size=2)]
+    assert listed == [f"day {n}" for n in range(5)]
+    assert client.delete_period_summary("days", "24:0") is True
+    assert client.delete_period_summary("room", "24:0") is False
+
+
 def test_channel_settings(client, room):
     overrides = {"max_context": 5, "weights": {"time_decay": 0.5}}
     stored = client.set_channel_settings(

@@ -220,6 +220,8 @@ CALLS = {
     "AppendMessages": lambda client: client.append("room", Message("m9", "ann", "x")),
     "BuildContext": lambda client: client.build_context("room", "q"),
     "Compact": lambda client: client.compact("room"),
+    "ListPeriodSummaries": lambda client: list(client.list_period_summaries("room")),
+    "DeletePeriodSummary": lambda client: client.delete_period_summary("room", "24:0"),
     "EditMessage": lambda client: client.edit_message("room", "m", "y"),
     "ExportMessages": lambda client: client.export_messages("room"),
     "GetChannel": lambda client: client.get_channel("room"),
@@ -288,7 +290,14 @@ CALLS = {
     "UpdateSession": lambda client: client.room("s").update(title="x"),
     "DeleteSession": lambda client: client.room("s").delete(),
 }
-ONCE = {"DeleteChannelSettings", "DeletePreference", "Erase", "ImportMessages", "DeleteTopicLabels"}
+ONCE = {
+    "DeleteChannelSettings",
+    "DeletePeriodSummary",
+    "DeletePreference",
+    "Erase",
+    "ImportMessages",
+    "DeleteTopicLabels",
+}
 ONCE |= {"RollBackWeights", "TuneChannel"}
 ONCE |= {"DeleteExperiment"}
 ONCE |= {"ImportSession", "UpdateSession", "DeleteSession"}

@@ -63,7 +63,12 @@ SERVICES = [
 ]
 # What may not be repeated by itself; `_channel.py` says why.
 NOT_RETRIED = {"Chat", "StreamChat", "ImportMessages", "Erase", "DeletePreference"}
-NOT_RETRIED |= {"DeleteChannelSettings", "DeleteExperiment", "DeleteTopicLabels"}
+NOT_RETRIED |= {
+    "DeleteChannelSettings",
+    "DeleteExperiment",
+    "DeletePeriodSummary",
+    "DeleteTopicLabels",
+}
 NOT_RETRIED |= {"TuneChannel", "RollBackWeights"}
 NOT_RETRIED |= {"ImportSession", "DeleteSession", "UpdateSession"}
 

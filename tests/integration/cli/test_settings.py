@@ -1,5 +1,8 @@
 """`backscroll settings` against a server."""
 
+import json
+import time
+
 import pytest
 
 from tests.integration.cli.conftest import CHANNEL
@@ -54,3 +57,45 @@ def test_what_cannot_be(chat):
     refused = chat.run("settings", "set", "lab", "--most-shared", "21")
     assert refused.returncode == 1
     assert "max_messages" in refused.stderr
+
+
+@pytest.mark.row("S5-46")
+def test_summaries_of_past_days(chat):
+    """`summaries list` shows them with their days, as lines of JSON with their messages; `delete` empties one."""
+    day, hour = 24 * 3_600_000, 3_600_000
+    start = 1_795_132_800_000
+    text = "the printer is 192.168.7.%d"
+    old = [
+        {
+            "channel": "past",
+            "id": f"o{n}",
+            "author": {"id": "u"},
+            "text": text % n,
+            "sent_at_ms": start + n * hour,
+        }
+        for n in range(3)
+    ]
+    new = [
+        {"channel": "past", "id": f"n{n}", "author": {"id": "u"}, "text": "hi", "sent_at_ms": start + day + n * hour}
+        for n in range(21)
+    ]  # fmt: skip
+    assert (
+        chat.run(
+            "import", "-", "--channel", "past", stdin="\n".join(map(json.dumps, old + new))
+        ).returncode
+        == 0
+    )
+    chat.json("settings", "set", "past", "--summary-hours", "24")
+    for _ in range(100):
+        shown = chat.run("summaries", "list", "past", "--json").stdout
+        if shown:
+            break
+        time.sleep(0.1)
+    one = json.loads(shown)
+    assert one["message_ids"] == ["o0", "o1", "o2"]
+    told = chat.run("summaries", "list", "past")
+    assert "192.168.7.1" in told.stdout
+    assert "3 messages" in told.stderr
+    assert chat.run("summaries", "delete", "past", one["id"]).stdout == "deleted\n"
+    assert chat.json("summaries", "delete", "past", one["id"]) == {"was_there": False}
+    assert chat.run("summaries", "list", "past", "--json").stdout == ""

@@ -88,7 +88,11 @@ from backscroll._calls.sessions import (
     modes,
     put_space,
 )
-from backscroll._calls.summaries import compact
+from backscroll._calls.summaries import (
+    compact,
+    delete_period_summary,
+    list_period_summaries,
+)
 from backscroll._calls.tuning import list_weight_versions, roll_back_weights, tune_channel
 from backscroll._calls.writing import (
     alias_message,
@@ -124,6 +128,7 @@ __all__ = [
     "delete",
     "delete_channel_settings",
     "delete_experiment",
+    "delete_period_summary",
     "delete_preference",
     "delete_space",
     "delete_topic_labels",
@@ -152,6 +157,7 @@ __all__ = [
     "list_experiments",
     "list_members",
     "list_messages",
+    "list_period_summaries",
     "list_pinned_messages",
     "list_preference_topics",
     "list_preferences",

@@ -47,6 +47,7 @@ def set_channel_settings(
     redaction: Sequence[RedactionName] | None = None,
     sharing: Mapping[str, Any] | admin_pb2.Sharing | None = None,
     preference_extraction: PreferenceExtractionName | None = None,
+    summary_hours: int | None = None,
     timeout_s: float | None = None,
 ) -> Plan[admin_pb2.ChannelSettings]:
     """Set what holds in a channel, in the place of what was set before. Builds that begin later go by it.
@@ -70,6 +71,8 @@ def set_channel_settings(
     preference_extraction
         What reads preferences from messages that come from now on: "off", "rules", or "model" for rules and the
         configured model. None: what the server's configuration says.
+    summary_hours
+        Length of periods that are summarised, 24 for days; 0: none. None: what the server's configuration says.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -99,6 +102,7 @@ def set_channel_settings(
             sharing=encode(admin_pb2.Sharing, **sharing)
             if isinstance(sharing, Mapping)
             else sharing,
+            summary_hours=summary_hours,
         )
     )
     response: admin_pb2.SetChannelSettingsResponse = yield Call(

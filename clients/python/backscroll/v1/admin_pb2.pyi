@@ -81,7 +81,7 @@ TUNING_REASON_SET_BY_HAND: TuningReason
 TUNING_REASON_NOT_WEIGHTED: TuningReason
 
 class ChannelSettings(_message.Message):
-    __slots__ = ("channel", "profile", "overrides", "collect_usage", "updated_at_ms", "redaction", "sharing", "preference_extraction")
+    __slots__ = ("channel", "profile", "overrides", "collect_usage", "updated_at_ms", "redaction", "sharing", "preference_extraction", "summary_hours")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     PROFILE_FIELD_NUMBER: _ClassVar[int]
     OVERRIDES_FIELD_NUMBER: _ClassVar[int]
@@ -90,6 +90,7 @@ class ChannelSettings(_message.Message):
     REDACTION_FIELD_NUMBER: _ClassVar[int]
     SHARING_FIELD_NUMBER: _ClassVar[int]
     PREFERENCE_EXTRACTION_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_HOURS_FIELD_NUMBER: _ClassVar[int]
     channel: str
     profile: str
     overrides: _context_pb2.Overrides
@@ -98,7 +99,8 @@ class ChannelSettings(_message.Message):
     redaction: Redaction
     sharing: Sharing
     preference_extraction: PreferenceExtraction
-    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., updated_at_ms: _Optional[int] = ..., redaction: _Optional[_Union[Redaction, _Mapping]] = ..., sharing: _Optional[_Union[Sharing, _Mapping]] = ..., preference_extraction: _Optional[_Union[PreferenceExtraction, str]] = ...) -> None: ...
+    summary_hours: int
+    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., updated_at_ms: _Optional[int] = ..., redaction: _Optional[_Union[Redaction, _Mapping]] = ..., sharing: _Optional[_Union[Sharing, _Mapping]] = ..., preference_extraction: _Optional[_Union[PreferenceExtraction, str]] = ..., summary_hours: _Optional[int] = ...) -> None: ...
 
 class Sharing(_message.Message):
     __slots__ = ("shares_with", "reads_from", "groups", "max_messages")

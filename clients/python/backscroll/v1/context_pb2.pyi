@@ -831,3 +831,57 @@ class CompactResponse(_message.Message):
     largest_message_id: str
     model_failure: str
     def __init__(self, outcome: _Optional[_Union[CompactOutcome, str]] = ..., summary: _Optional[str] = ..., kind: _Optional[_Union[SummaryKind, str]] = ..., message_count: _Optional[int] = ..., first_kept_message_id: _Optional[str] = ..., tokens_before: _Optional[int] = ..., tokens_after: _Optional[int] = ..., largest_message_id: _Optional[str] = ..., model_failure: _Optional[str] = ...) -> None: ...
+
+class PeriodSummary(_message.Message):
+    __slots__ = ("id", "start_ms", "end_ms", "text", "kind", "message_ids", "token_count", "made_at_ms", "model_failure")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    START_MS_FIELD_NUMBER: _ClassVar[int]
+    END_MS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_IDS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    MADE_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FAILURE_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    start_ms: int
+    end_ms: int
+    text: str
+    kind: SummaryKind
+    message_ids: _containers.RepeatedScalarFieldContainer[str]
+    token_count: int
+    made_at_ms: int
+    model_failure: str
+    def __init__(self, id: _Optional[str] = ..., start_ms: _Optional[int] = ..., end_ms: _Optional[int] = ..., text: _Optional[str] = ..., kind: _Optional[_Union[SummaryKind, str]] = ..., message_ids: _Optional[_Iterable[str]] = ..., token_count: _Optional[int] = ..., made_at_ms: _Optional[int] = ..., model_failure: _Optional[str] = ...) -> None: ...
+
+class ListPeriodSummariesRequest(_message.Message):
+    __slots__ = ("channel", "limit", "page_token")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    limit: int
+    page_token: str
+    def __init__(self, channel: _Optional[str] = ..., limit: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListPeriodSummariesResponse(_message.Message):
+    __slots__ = ("summaries", "next_page_token")
+    SUMMARIES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    summaries: _containers.RepeatedCompositeFieldContainer[PeriodSummary]
+    next_page_token: str
+    def __init__(self, summaries: _Optional[_Iterable[_Union[PeriodSummary, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class DeletePeriodSummaryRequest(_message.Message):
+    __slots__ = ("channel", "id")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    id: str
+    def __init__(self, channel: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
+
+class DeletePeriodSummaryResponse(_message.Message):
+    __slots__ = ("was_there",)
+    WAS_THERE_FIELD_NUMBER: _ClassVar[int]
+    was_there: bool
+    def __init__(self, was_there: bool = ...) -> None: ...

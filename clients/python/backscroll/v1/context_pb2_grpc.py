@@ -55,6 +55,16 @@ class ContextServiceStub(object):
                 request_serializer=backscroll_dot_v1_dot_context__pb2.CompactRequest.SerializeToString,
                 response_deserializer=backscroll_dot_v1_dot_context__pb2.CompactResponse.FromString,
                 _registered_method=True)
+        self.ListPeriodSummaries = channel.unary_unary(
+                '/backscroll.v1.ContextService/ListPeriodSummaries',
+                request_serializer=backscroll_dot_v1_dot_context__pb2.ListPeriodSummariesRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_context__pb2.ListPeriodSummariesResponse.FromString,
+                _registered_method=True)
+        self.DeletePeriodSummary = channel.unary_unary(
+                '/backscroll.v1.ContextService/DeletePeriodSummary',
+                request_serializer=backscroll_dot_v1_dot_context__pb2.DeletePeriodSummaryRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_context__pb2.DeletePeriodSummaryResponse.FromString,
+                _registered_method=True)
 
 
 class ContextServiceServicer(object):
@@ -103,6 +113,22 @@ class ContextServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListPeriodSummaries(self, request, context):
+        """ListPeriodSummaries pages through the summaries of a channel's past periods (ChannelSettings.summary_hours), in the
+        order in which they were made.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeletePeriodSummary(self, request, context):
+        """DeletePeriodSummary empties one of them. It is not made again, unless a message of its period changes or comes late.
+        Where there is none is no error.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ContextServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -125,6 +151,16 @@ def add_ContextServiceServicer_to_server(servicer, server):
                     servicer.Compact,
                     request_deserializer=backscroll_dot_v1_dot_context__pb2.CompactRequest.FromString,
                     response_serializer=backscroll_dot_v1_dot_context__pb2.CompactResponse.SerializeToString,
+            ),
+            'ListPeriodSummaries': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPeriodSummaries,
+                    request_deserializer=backscroll_dot_v1_dot_context__pb2.ListPeriodSummariesRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_context__pb2.ListPeriodSummariesResponse.SerializeToString,
+            ),
+            'DeletePeriodSummary': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeletePeriodSummary,
+                    request_deserializer=backscroll_dot_v1_dot_context__pb2.DeletePeriodSummaryRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_context__pb2.DeletePeriodSummaryResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -236,6 +272,60 @@ class ContextService(object):
             '/backscroll.v1.ContextService/Compact',
             backscroll_dot_v1_dot_context__pb2.CompactRequest.SerializeToString,
             backscroll_dot_v1_dot_context__pb2.CompactResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPeriodSummaries(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.ContextService/ListPeriodSummaries',
+            backscroll_dot_v1_dot_context__pb2.ListPeriodSummariesRequest.SerializeToString,
+            backscroll_dot_v1_dot_context__pb2.ListPeriodSummariesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeletePeriodSummary(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.ContextService/DeletePeriodSummary',
+            backscroll_dot_v1_dot_context__pb2.DeletePeriodSummaryRequest.SerializeToString,
+            backscroll_dot_v1_dot_context__pb2.DeletePeriodSummaryResponse.FromString,
             options,
             channel_credentials,
             insecure,

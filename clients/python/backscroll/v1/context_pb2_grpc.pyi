@@ -58,6 +58,14 @@ class ContextServiceStub:
     not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD, and MESSAGE_GONE where messages were taken back while
     it was made, twice.
     """
+    ListPeriodSummaries: _grpc.UnaryUnaryMultiCallable[_context_pb2.ListPeriodSummariesRequest, _context_pb2.ListPeriodSummariesResponse]
+    """ListPeriodSummaries pages through the summaries of a channel's past periods (ChannelSettings.summary_hours), in the
+    order in which they were made.
+    """
+    DeletePeriodSummary: _grpc.UnaryUnaryMultiCallable[_context_pb2.DeletePeriodSummaryRequest, _context_pb2.DeletePeriodSummaryResponse]
+    """DeletePeriodSummary empties one of them. It is not made again, unless a message of its period changes or comes late.
+    Where there is none is no error.
+    """
 
 @_typing.type_check_only
 class ContextServiceAsyncStub(ContextServiceStub):
@@ -88,6 +96,14 @@ class ContextServiceAsyncStub(ContextServiceStub):
     erased, retracted or edited takes the summaries along that stand for it. Safe to retry: what is summarised already is
     not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD, and MESSAGE_GONE where messages were taken back while
     it was made, twice.
+    """
+    ListPeriodSummaries: _aio.UnaryUnaryMultiCallable[_context_pb2.ListPeriodSummariesRequest, _context_pb2.ListPeriodSummariesResponse]  # type: ignore[assignment]
+    """ListPeriodSummaries pages through the summaries of a channel's past periods (ChannelSettings.summary_hours), in the
+    order in which they were made.
+    """
+    DeletePeriodSummary: _aio.UnaryUnaryMultiCallable[_context_pb2.DeletePeriodSummaryRequest, _context_pb2.DeletePeriodSummaryResponse]  # type: ignore[assignment]
+    """DeletePeriodSummary empties one of them. It is not made again, unless a message of its period changes or comes late.
+    Where there is none is no error.
     """
 
 class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -140,6 +156,26 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         erased, retracted or edited takes the summaries along that stand for it. Safe to retry: what is summarised already is
         not summarised again. Fails with CHANNEL_NOT_FOUND, MISSING_FIELD, and MESSAGE_GONE where messages were taken back while
         it was made, twice.
+        """
+
+    @_abc_1.abstractmethod
+    def ListPeriodSummaries(
+        self,
+        request: _context_pb2.ListPeriodSummariesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_context_pb2.ListPeriodSummariesResponse, _abc.Awaitable[_context_pb2.ListPeriodSummariesResponse]]:
+        """ListPeriodSummaries pages through the summaries of a channel's past periods (ChannelSettings.summary_hours), in the
+        order in which they were made.
+        """
+
+    @_abc_1.abstractmethod
+    def DeletePeriodSummary(
+        self,
+        request: _context_pb2.DeletePeriodSummaryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_context_pb2.DeletePeriodSummaryResponse, _abc.Awaitable[_context_pb2.DeletePeriodSummaryResponse]]:
+        """DeletePeriodSummary empties one of them. It is not made again, unless a message of its period changes or comes late.
+        Where there is none is no error.
         """
 
 def add_ContextServiceServicer_to_server(servicer: ContextServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -31,6 +31,7 @@ from backscroll_sidecar.learning.channel_settings import SetChannel
 MAX_REDACTION_KINDS = 20
 MAX_NAMED_CHANNELS = 100
 MAX_GROUPS = 20
+MAX_SUMMARY_HOURS = 8_760
 MAX_SHARED_MESSAGES = 20
 _REDACTION_NUMBERS = numbers_of(RedactionKind, admin_pb2.RedactionKind, "REDACTION_KIND")
 _EXTRACTION_NUMBERS = numbers_of(
@@ -58,6 +59,9 @@ def settings_from_proto(
         _redaction(given),
         _sharing(given),
         _extraction(given),
+        check_range(given.summary_hours, "settings.summary_hours", 0, MAX_SUMMARY_HOURS)
+        if given.HasField("summary_hours")
+        else None,
     )
 
 
@@ -117,6 +121,8 @@ def settings_to_proto(one: SetChannel) -> admin_pb2.ChannelSettings:
     if settings.redaction is not None:
         kinds = [_REDACTION_NUMBERS[kind] for kind in settings.redaction]
         told.redaction.CopyFrom(admin_pb2.Redaction(kinds=kinds))
+    if settings.summary_hours is not None:
+        told.summary_hours = settings.summary_hours
     if settings.sharing is not None:
         sharing = msgspec.structs.asdict(settings.sharing)
         told.sharing.CopyFrom(admin_pb2.Sharing(**sharing))

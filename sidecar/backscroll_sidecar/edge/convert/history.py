@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from backscroll.v1 import admin_pb2, experiment_pb2, learning_pb2, session_pb2
+from backscroll.v1 import admin_pb2, context_pb2, experiment_pb2, learning_pb2, session_pb2
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import (
@@ -58,6 +58,7 @@ LimitedRequest = (
     | admin_pb2.ListEventsRequest
     | admin_pb2.ListUsageRecordsRequest
     | admin_pb2.ListChannelSettingsRequest
+    | context_pb2.ListPeriodSummariesRequest
     | learning_pb2.ListTopicLabelsRequest
     | admin_pb2.ListWeightVersionsRequest
     | experiment_pb2.ListExperimentsRequest

@@ -1,4 +1,4 @@
-"""Compactions to protobuf."""
+"""Compactions and summaries of periods to protobuf."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.summaries.compaction import Compaction
+from backscroll_sidecar.summaries.periods import PeriodSummary
 from backscroll_sidecar.summaries.summary import SummaryKind
 
 KIND_NUMBERS: Mapping[SummaryKind, Any] = {
@@ -29,3 +30,18 @@ def compaction_to_proto(made: Compaction) -> pb.CompactResponse:
         answer.message_count = summary.message_count
         answer.first_kept_message_id = made.first_kept_id
     return answer
+
+
+def period_to_proto(one: PeriodSummary) -> pb.PeriodSummary:
+    """Translate a summary of a period."""
+    return pb.PeriodSummary(
+        id=one.id,
+        start_ms=one.start_ms,
+        end_ms=one.end_ms,
+        text=one.text,
+        kind=KIND_NUMBERS[one.kind],
+        message_ids=one.message_ids,
+        token_count=one.tokens,
+        made_at_ms=one.made_at_ms,
+        model_failure=one.model_failure,
+    )

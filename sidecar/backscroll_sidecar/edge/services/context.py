@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import ClassVar, Protocol
 
@@ -17,10 +17,13 @@ from backscroll_sidecar.edge.convert.built import encode_built
 from backscroll_sidecar.edge.convert.chat import chat_request, event_to_proto, whole_answer
 from backscroll_sidecar.edge.convert.context import build_request
 from backscroll_sidecar.edge.convert.fields import check_id, check_text, required_id
+from backscroll_sidecar.edge.convert.history import limit_of
+from backscroll_sidecar.edge.convert.pages import page_position, page_token
 from backscroll_sidecar.edge.convert.parsing import parse
-from backscroll_sidecar.edge.convert.summaries import compaction_to_proto
-from backscroll_sidecar.edge.limits import MAX_FOCUS_BYTES
+from backscroll_sidecar.edge.convert.summaries import compaction_to_proto, period_to_proto
+from backscroll_sidecar.edge.limits import MAX_ANSWER_BYTES, MAX_FOCUS_BYTES
 from backscroll_sidecar.summaries.compaction import Compaction, Conversation
+from backscroll_sidecar.summaries.periods import PeriodSummary
 
 
 class Builder(Protocol):
@@ -46,6 +49,18 @@ class Summaries(Protocol):
         """Once it is done."""
 
 
+class Periods(Protocol):
+    """Keeps summaries of periods; `summaries.PeriodSummaries` does."""
+
+    async def page(
+        self, key: ChannelKey, limit: int, after: int = 0
+    ) -> Sequence[tuple[int, PeriodSummary]]:
+        """A page, each with its number; `after`: behind that number."""
+
+    async def delete(self, key: ChannelKey, id: str) -> bool:
+        """Empty one; whether there was one."""
+
+
 class ContextServicer:
     """Answers ContextService. Safe for any number of calls at once on one event loop."""
 
@@ -53,11 +68,17 @@ class ContextServicer:
     PARSERS: ClassVar = {"BuildContext": bytes}
 
     def __init__(
-        self, builder: Builder, chat: Chat, summaries: Summaries, server_version: str
+        self,
+        builder: Builder,
+        chat: Chat,
+        summaries: Summaries,
+        periods: Periods,
+        server_version: str,
     ) -> None:
         self._builder = builder
         self._chat = chat
         self._summaries = summaries
+        self._periods = periods
         self._server_version = server_version
 
     async def build_context(self, raw: bytes, call: Call) -> bytes:
@@ -96,3 +117,30 @@ class ContextServicer:
             conversation, focus=focus, with_model=not request.without_model
         )
         return compaction_to_proto(made)
+
+    async def list_period_summaries(
+        self, request: pb.ListPeriodSummariesRequest, call: Call
+    ) -> pb.ListPeriodSummariesResponse:
+        """Page through the summaries of past periods."""
+        key = ChannelKey(call.tenant, required_id(request.channel, "channel"))
+        limit = limit_of(request)
+        found = await self._periods.page(key, limit + 1, page_position(request) or 0)
+        answer = pb.ListPeriodSummariesResponse()
+        size = 0
+        for place, (_, one) in enumerate(found):
+            told = period_to_proto(one)
+            size += told.ByteSize()
+            if place == limit or (place and size > MAX_ANSWER_BYTES):
+                answer.next_page_token = page_token(request, found[place - 1][0])
+                break
+            if one.text:
+                answer.summaries.append(told)
+        return answer
+
+    async def delete_period_summary(
+        self, request: pb.DeletePeriodSummaryRequest, call: Call
+    ) -> pb.DeletePeriodSummaryResponse:
+        """Empty a summary, after its commit."""
+        key = ChannelKey(call.tenant, required_id(request.channel, "channel"))
+        was_there = await self._periods.delete(key, required_id(request.id, "id"))
+        return pb.DeletePeriodSummaryResponse(was_there=was_there)

@@ -189,6 +189,12 @@ REQUESTS: Mapping[str, Callable[[Place], list[Any]]] = {
     "ContextService/Chat": lambda p: [
         c.ChatRequest(turn=c.StreamChatRequest(context=_question(p)))
     ],
+    "ContextService/DeletePeriodSummary": lambda p: [
+        c.DeletePeriodSummaryRequest(channel=p.channel, id="24:0")
+    ],
+    "ContextService/ListPeriodSummaries": lambda p: [
+        c.ListPeriodSummariesRequest(channel=p.channel)
+    ],
     "ContextService/Compact": lambda p: [c.CompactRequest(channel=p.channel, without_model=True)],
     "ContextService/StreamChat": lambda p: [c.StreamChatRequest(context=_question(p))],
     "FeedbackService/RecordFeedback": lambda p: [
