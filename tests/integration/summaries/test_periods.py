@@ -6,6 +6,9 @@ import pytest
 
 from backscroll import Author, Message
 from backscroll.errors import BackscrollError
+from backscroll.v1 import context_pb2 as pb
+from backscroll_sidecar.models.scripted import ScriptedModel
+from backscroll_sidecar.ports import Finished, FinishReason, ModelError, ModelFault, TextDelta
 from tests.kit.served import served
 
 DAY = 24 * 3_600_000
@@ -137,3 +140,26 @@ async def test_what_is_deleted_stays_away():
         with pytest.raises(BackscrollError) as refused:
             await client.set_channel_settings("room", summary_hours=8_761)
         assert refused.value.field == "settings.summary_hours"
+
+
+@pytest.mark.row("S5-46")
+@pytest.mark.parametrize(
+    ("steps", "kind", "failure"),
+    [
+        (
+            [TextDelta("They spoke of the printer."), Finished(FinishReason.STOP)],
+            pb.SUMMARY_KIND_MODEL,
+            "",
+        ),
+        ([ModelError(ModelFault.RATE_LIMITED, "later")], pb.SUMMARY_KIND_KEY_LINES, "rate_limited"),
+    ],
+)
+async def test_by_a_model_or_without_one_where_it_fails(steps, kind, failure):
+    """What it wrote stands before people's own words; where it fails these are all there is, and the reason is told."""
+    async with served(summary_hours=24, model=ScriptedModel(lambda _: steps)) as (client, _):
+        await fill(client)
+        found = await until(client, lambda found: len(found) == 2)
+        for one in found.values():
+            assert (one.kind, one.model_failure) == (kind, failure)
+            assert ("They spoke of the printer." in one.text) == (not failure)
+        assert "192.168.0" in found[0].text
