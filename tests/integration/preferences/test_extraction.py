@@ -209,6 +209,18 @@ async def test_only_what_people_say_to_everybody_is_read():
 
 
 @pytest.mark.row("S1-23")
+async def test_who_does_not_want_to_be_learnt_from_is_not_read():
+    """From then on, in every channel."""
+    async with served(**RULES) as (client, _):
+        await client.append("room", [said("m1", "I like tea")])
+        assert await settled(client) == [("likes", "tea")]
+        await client.set_usage_consent("u1", collect_usage=False)
+        await client.append("room", [said("m2", "I like coffee"), said("m3", "I like jazz", BEN)])
+        assert await settled(client, "u2") == [("likes", "jazz")]
+        assert await values(client) == [("likes", "tea")]
+
+
+@pytest.mark.row("S1-23")
 async def test_a_model_is_believed_as_far_as_it_can_be_checked():
     """No message of that number, no such value, not said there, no topic's name: left out. No JSON: nothing."""
     model = FakeModel(
