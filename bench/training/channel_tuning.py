@@ -257,7 +257,7 @@ class Trial:
             payload_formats=["none"], omit=["messages", "text"],
         )  # fmt: skip
         told = context.explanation
-        if not told.candidates:
+        if not told.candidates or len(told.weights) != len(FACTORS):  # a fallback has no such score
             return None
         shares = np.array([one.shares for one in told.candidates])
         liked = shares @ (self._people.planted / np.array(told.weights))

@@ -25,7 +25,7 @@ from backscroll_sidecar.learning.estimators import (
     self_normalised_doubly_robust,
     snips,
 )
-from backscroll_sidecar.learning.exploration import draw_arm, draw_slots, seed_of
+from backscroll_sidecar.learning.exploration import draw_slots, seed_of
 from backscroll_sidecar.learning.plackett_luce import (
     MOST_SLOTS,
     inclusion_probabilities,
@@ -181,14 +181,6 @@ def test_a_drawn_selection_is_a_selection(scores, size, slots, more, temperature
     assert np.all(one.inclusion[~chosen] < 1.0)
     again = draw_slots(ranking, np.array(scores), **given_, seed=seed)
     assert again.order.tolist() == one.order.tolist()
-
-
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=6), seeds)
-def test_an_arm_that_is_drawn_was_possible(weights, seed):
-    assume(sum(weights))
-    probabilities = [weight / sum(weights) for weight in weights]
-    one = draw_arm(probabilities, seed)
-    assert one.probability == probabilities[one.arm] > 0.0
 
 
 @given(st.tuples(texts, texts, texts, texts), st.tuples(texts, texts, texts, texts))

@@ -1,4 +1,4 @@
-"""Draws that make learning possible: which arm answers, and which candidates get the last slots of a selection.
+"""Draws that make learning possible: which candidates get the last slots of a selection.
 
 What is drawn is a function of a seed alone, so a build replays byte for byte. The probability of what was drawn is
 known exactly and belongs into the record of the build: without it nothing can be learnt from what happened.
@@ -7,7 +7,6 @@ known exactly and belongs into the record of the build: without it nothing can b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -22,25 +21,8 @@ from backscroll_sidecar.learning.plackett_luce import (
     worths,
 )
 
-_TOLERANCE = 1e-9
 _SLOTS_SALT = 1
-"""Draws of slots take another stream than draws of arms, so that one seed serves both."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArmDraw:
-    """An arm, and how probable it was.
-
-    Attributes
-    ----------
-    arm : int
-        Its place among the probabilities.
-    probability : float
-        In (0, 1].
-    """
-
-    arm: int
-    probability: float
+"""The stream of a seed that draws of slots take. It may never change: a seed draws the same for good."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,33 +69,6 @@ def seed_of(experiment: str, channel: str, session_day: str, request: str = "") 
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big") + data)
     return int.from_bytes(digest.digest(), "big") >> 1
-
-
-def draw_arm(probabilities: Sequence[float], seed: int) -> ArmDraw:
-    """Draw one of several arms.
-
-    Parameters
-    ----------
-    probabilities : floats
-        One an arm, not negative; they sum to 1. An arm of probability 0 is never drawn.
-    seed : int
-        Not negative; see `seed_of`.
-
-    Raises
-    ------
-    ValueError
-        No arms, or probabilities that are negative, not finite, or do not sum to 1.
-    """
-    if not probabilities:
-        raise ValueError("probabilities must name at least one arm")
-    if not all(math.isfinite(one) and one >= 0.0 for one in probabilities):
-        raise ValueError(f"probabilities must be finite and not negative: {list(probabilities)}")
-    if abs(math.fsum(probabilities) - 1.0) > _TOLERANCE:
-        raise ValueError(f"probabilities must sum to 1: {list(probabilities)}")
-    ends = np.cumsum(np.asarray(probabilities, np.float64))
-    # Divided by the last end: it is 1 up to rounding only.
-    arm = int(np.searchsorted(ends / ends[-1], _uniforms(seed, 1)[0], side="right"))
-    return ArmDraw(arm, float(probabilities[arm]))
 
 
 def draw_slots(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from backscroll_sidecar.learning.distributions import chi_square_survival
-from backscroll_sidecar.learning.exploration import draw_arm, draw_slots, seed_of
+from backscroll_sidecar.learning.exploration import draw_slots, seed_of
 from backscroll_sidecar.learning.plackett_luce import (
     LEAST_WORTH,
     MOST_SLOTS,
@@ -31,16 +31,6 @@ def fit_of(counts, expected):
     """The probability of counts at least as far from what was expected, by chi-square."""
     statistic = sum((counts[key] - value) ** 2 / value for key, value in expected.items())
     return chi_square_survival(statistic, len(expected) - 1)
-
-
-def test_arms_come_as_often_as_their_probabilities():
-    probabilities = [0.7, 0.2, 0.0, 0.1]
-    drawn = [draw_arm(probabilities, seed_of("e", "c", "d", str(i))) for i in range(20_000)]
-    counts = Counter(one.arm for one in drawn)
-    assert all(one.probability == probabilities[one.arm] for one in drawn)
-    assert counts[2] == 0
-    expected = {arm: 20_000 * probabilities[arm] for arm in (0, 1, 3)}
-    assert fit_of(counts, expected) > 0.001
 
 
 @pytest.mark.slow
@@ -94,8 +84,6 @@ def test_the_same_seed_draws_the_same():
 def test_draws_are_the_same_in_every_release():
     """A replay years later gives the same: these values may never change."""
     assert seed_of("e1", "群聊", "2026-11-28", "r1") == 902446061243814377
-    arms = [draw_arm([0.25] * 4, seed).arm for seed in range(12)]
-    assert arms == [2, 2, 1, 0, 3, 3, 2, 2, 1, 3, 3, 0]
     slots = [draw(seed).order[2:].tolist() for seed in range(6)]
     assert slots == [[2, 3], [4, 2], [2, 4], [4, 2], [2, 4], [2, 5]]
 
@@ -153,18 +141,6 @@ def test_seeds_differ_by_each_part_and_by_where_a_part_ends():
     assert all(0 <= seed < 2**63 for seed in seeds)
 
 
-@pytest.mark.slow
-def test_arm_and_slots_of_one_seed_are_independent():
-    first = Counter()
-    for seed in range(4_000):
-        first[draw_arm([0.5, 0.5], seed).arm, int(draw(seed, slots=1).order[3])] += 1
-    totals = Counter()
-    for (_, candidate), count in first.items():
-        totals[candidate] += count
-    expected = {(arm, one): count / 2 for one, count in totals.items() for arm in (0, 1)}
-    assert fit_of(first, expected) > 0.001
-
-
 @pytest.mark.parametrize("slots", range(1, MOST_SLOTS + 1))
 def test_inclusion_is_the_sum_of_the_orders(slots):
     worth = np.array([[1.0, 0.5, 0.25, 0.125, 1e-6, 0.0]])
@@ -218,14 +194,6 @@ def test_a_pool_without_scores_is_refused():
     scores[5] = math.nan
     with pytest.raises(ValueError, match=r"^scores"):
         draw_slots(RANKING, scores, **DRAWN, seed=1)
-
-
-@pytest.mark.parametrize(
-    "probabilities", [[], [0.5, 0.4], [1.5, -0.5], [math.nan, 1.0], [math.inf]]
-)
-def test_probabilities_of_arms_must_be_some(probabilities):
-    with pytest.raises(ValueError, match=r"^probabilities"):
-        draw_arm(probabilities, 1)
 
 
 def test_pools_must_leave_a_choice():
