@@ -542,6 +542,13 @@ class PreferenceExtraction(StrEnum):
     MODEL = "model"
 
 
+class Retention(msgspec.Struct, frozen=True):
+    """How long messages stay: so many days, and so many of the newest. 0: for good, any number; None: as elsewhere."""
+
+    days: int | None = None
+    messages: int | None = None
+
+
 class ChannelSettings(msgspec.Struct, frozen=True):
     """What is set for one channel.
 
@@ -554,6 +561,7 @@ class ChannelSettings(msgspec.Struct, frozen=True):
     sharing : None: with nobody.
     preference_extraction : what reads preferences from its messages; None: what the server's configuration says.
     summary_hours : of periods that are summarised; 0: none, None: what the server's configuration says.
+    retention : how long its messages stay; what is None in it: what the server's configuration says.
     """
 
     profile: str = ""
@@ -563,6 +571,7 @@ class ChannelSettings(msgspec.Struct, frozen=True):
     sharing: Sharing | None = None
     preference_extraction: PreferenceExtraction | None = None
     summary_hours: int | None = None
+    retention: Retention = Retention()
 
 
 class NeutralMessage(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.profiles import PROFILES, Profile
 from backscroll_sidecar.context.shadows import Shadows
-from backscroll_sidecar.domain import ChannelKey, SearchScope
+from backscroll_sidecar.domain import ChannelKey, Retention, SearchScope
 from backscroll_sidecar.edge import self_warmup
 from backscroll_sidecar.edge.convert.built import AnswerFields
 from backscroll_sidecar.edge.convert.codec import WireCodec
@@ -40,6 +40,7 @@ from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.history.redaction_policy import Redaction
+from backscroll_sidecar.history.retention import RetentionSweep
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.secure_delete import SecureDelete
 from backscroll_sidecar.history.semantic_search import SemanticSearch
@@ -333,6 +334,7 @@ async def _assemble(
             builder.numbers, analyzer, writer, learning.recorder, clock,
             None if embedding is None else embedding.backlog, usage, feedback, tunings, learning.experiments.numbers,
             damaged_segments=lambda: channels.damaged_segments, period_summaries=periods.made,
+            expired_messages=await _expire(settings, store, writer, learning, clock, builder, stack),
         ),
         spans,
     )  # fmt: skip
@@ -351,6 +353,29 @@ def _shadows(learning: Learning, clock: Clock, stack: AsyncExitStack) -> Shadows
     shadows = Shadows(clock, learning.experiments.numbers)
     stack.push_async_callback(shadows.close)
     return shadows
+
+
+async def _expire(
+    settings: Settings,
+    store: HistoryStore,
+    writer: Writer,
+    learning: Learning,
+    clock: Clock,
+    builder: ContextBuilder,
+    stack: AsyncExitStack,
+) -> Callable[[], int]:
+    """Erase messages that are too old or too many, from now on; what counts them."""
+    sweep = RetentionSweep(
+        store,
+        writer.submit,
+        learning.channel_settings,
+        clock,
+        Retention(settings.retention_days, settings.retention_messages),
+        lambda: builder.build_count,
+    )
+    await sweep.start()
+    stack.push_async_callback(sweep.close)
+    return lambda: sweep.expired
 
 
 def _history(

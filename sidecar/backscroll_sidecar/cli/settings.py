@@ -74,6 +74,13 @@ def set_(
             "--preference-extraction", help="What reads preferences: off, rules or model."
         ),
     ] = None,
+    keep_days: Annotated[
+        int | None, typer.Option(help="Days that messages are kept; 0: for good.", min=0)
+    ] = None,
+    keep_messages: Annotated[
+        int | None,
+        typer.Option(help="How many of the newest messages are kept; 0: any number.", min=0),
+    ] = None,
     share_with: Annotated[
         Names | None,
         typer.Option(metavar="CHANNEL", help="Whose builds may show lines of this one. Repeat it."),
@@ -126,6 +133,10 @@ def set_(
             settings.preference_extraction = EXTRACTIONS[extraction]
         if summary_hours is not None:
             settings.summary_hours = summary_hours
+        if keep_days is not None:
+            settings.retention.days = keep_days
+        if keep_messages is not None:
+            settings.retention.messages = keep_messages
         if no_sharing:
             settings.ClearField("sharing")
         for name, value in sharing.items():

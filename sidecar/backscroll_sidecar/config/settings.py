@@ -324,6 +324,16 @@ class Settings(_Section):
         default=None,
         description="TOML file of your own topics of preferences, a table [topics.NAME] each.",
     )
+    retention_days: int = Field(
+        default=0, ge=0, le=36_500,
+        description="Days that messages are kept. Older ones are erased within some minutes, but not pinned ones. "
+        "0: for good. A channel's own setting comes before it.",
+    )  # fmt: skip
+    retention_messages: int = Field(
+        default=0, ge=0, le=2_000_000_000,
+        description="How many of the newest messages of a channel are kept. What is beyond is erased within some "
+        "minutes, but not what is pinned. 0: any number. A channel's own setting comes before it.",
+    )  # fmt: skip
     usage_days: int = Field(
         default=90, ge=0, le=36_500,
         description="Days that recorded builds are kept, with what was said of them. 0: for good.",

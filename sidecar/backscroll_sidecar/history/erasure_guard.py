@@ -43,6 +43,8 @@ class ErasureGuard:
     def admits(self, change: Change) -> bool:
         """Take note of a change about to be committed; False: it must not be, it would undo an earlier one."""
         match change:
+            case EraseChange(message_ids=ids) if change.is_expiry:
+                self._note(change.key, *map(about_message, ids), *map(about_text, ids))
             case EraseChange():
                 self._note(change.key)
             case RetractChange(_, message_id):

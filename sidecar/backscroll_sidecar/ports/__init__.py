@@ -42,6 +42,7 @@ from backscroll_sidecar.ports.history import (
     HistoryStore,
     LastMessage,
     ListQuery,
+    OverdueQuery,
     RecordedEvent,
 )
 from backscroll_sidecar.ports.maintenance import Finding, Maintenance, Status

@@ -96,12 +96,14 @@ class EraseChange(msgspec.Struct, frozen=True):
     With `message_ids` set: these messages; else with `user_id` set: everything that user wrote in the channel, and
     the user as a member; else: the whole channel. Records that name what goes go with it.
     What goes with its whole channel, and was not recalled, an append that `restores_erased` may store again.
+    With `is_expiry` the messages are merely old: as after a retraction of each, open turns that do not show them stay.
     """
 
     key: ChannelKey
     message_ids: tuple[str, ...]
     user_id: str
     at_ms: int
+    is_expiry: bool = False
 
     @property
     def is_of_channel(self) -> bool:

@@ -54,6 +54,18 @@ class ListQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class OverdueQuery:
+    """What goes of a channel: what is ranked before a time or behind the `newest` live messages (0: any number), but
+    not the `kept_ids`; at most `limit` at once.
+    """
+
+    before_ms: int
+    newest: int
+    kept_ids: tuple[str, ...]
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class EventQuery:
     """A page of recorded events. All conditions must hold; empty means any. `before`, `after`: numbers, exclusive."""
 
@@ -117,6 +129,9 @@ class HistoryReader(Protocol):
 
         `mark`: of what was asked about the message (`turn_ids.mark_of`).
         """
+
+    async def overdue(self, key: ChannelKey, query: OverdueQuery) -> Sequence[str]:
+        """The ids of messages that are to go, in no order: recalled and partial ones, too."""
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         """Newest id and time, counts; None for a channel never heard of."""

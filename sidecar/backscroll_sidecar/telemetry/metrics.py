@@ -118,6 +118,7 @@ class Numbers:
     experiments : builds by arm; None: nobody counts them.
     period_summaries : how many summaries of periods were made, by kind.
     damaged_segments : loads of a channel that met a damaged segment; asked at each scrape.
+    expired_messages : messages that retention erased; asked at each scrape.
     """
 
     builds: BuildNumbers
@@ -132,6 +133,7 @@ class Numbers:
     experiments: Arms | None = None
     damaged_segments: Callable[[], int] = int
     period_summaries: Mapping[str, int] = field(default_factory=dict)
+    expired_messages: Callable[[], int] = int
 
 
 class Sample(NamedTuple):
@@ -225,6 +227,7 @@ class Metrics:
         made = sorted(dict(self._numbers.period_summaries).items())
         yield all_metrics.PERIOD_SUMMARIES, [Sample(n, (kind,)) for kind, n in made]
         yield all_metrics.DAMAGED_SEGMENTS, [Sample(self._numbers.damaged_segments())]
+        yield all_metrics.EXPIRED_MESSAGES, [Sample(self._numbers.expired_messages())]
 
 
 def _grown(tallies: Mapping[str, BuildTally]) -> Iterator[Reading]:

@@ -307,8 +307,9 @@ def test_period_summaries(client, fake):
 def test_channel_settings(client, room):
     overrides = {"max_context": 5, "weights": {"time_decay": 0.5}}
     stored = client.set_channel_settings(
-        "room", profile="classic", overrides=overrides, collect_usage=False
+        "room", profile="classic", overrides=overrides, collect_usage=False, retention_days=30
     )
+    assert (stored.retention.days, stored.retention.HasField("messages")) == (30, False)
     assert (stored.profile, stored.overrides.max_context) == ("classic", 5)
     assert stored.overrides.weights.time_decay == 0.5
     assert not stored.overrides.weights.HasField("reply_chain")

@@ -15,6 +15,7 @@ from backscroll_sidecar.ports import (
     HistoryStore,
     LastMessage,
     ListQuery,
+    OverdueQuery,
 )
 from tests.contract.store.builders import (
     NOON_MS,
@@ -25,10 +26,12 @@ from tests.contract.store.builders import (
     edit,
     everything,
     ids,
+    kept_turn,
     message,
     put,
     recall,
     rows,
+    turn,
 )
 
 
@@ -72,6 +75,35 @@ class ReadingContract:
         assert ids(await store.latest_of_user("default", "u-bob", (), 0)) == []
         found = await store.latest_of_user("default", "u-bob", (), 1)
         assert found[0].message.channel == "third"
+
+    async def test_what_is_overdue_by_time_and_by_number(self, store: HistoryStore) -> None:
+        """By the time of ranking; recalled and partial rows go, too, and count for nothing."""
+        await put(store, *(message(f"m{n}", at=9 - n) for n in range(10)))
+        await put(store, message("x"), key=OTHER_ROOM)
+        await store.apply([recall("m5")])  # of time 4
+
+        async def found(before: int, newest: int, kept: tuple[str, ...] = (), limit: int = 99):
+            query = OverdueQuery(NOON_MS + before if before else 0, newest, kept, limit)
+            return sorted(await store.overdue(ROOM, query))
+
+        assert await found(0, 0) == []
+        assert await found(3, 0) == await found(3, 9) == ["m7", "m8", "m9"]
+        assert await found(3, 0, kept=("m8",)) == ["m7", "m9"]
+        assert len(await found(3, 0, limit=2)) == 2
+        assert await found(0, 6) == await found(2, 6) == ["m7", "m8", "m9"]
+        assert await found(0, 5) == ["m5", "m6", "m7", "m8", "m9"]
+        assert await found(0, 1) == [f"m{n}" for n in range(1, 10)]
+        assert await found(0, 20) == []
+
+    async def test_an_expiry_leaves_turns_that_do_not_show_it(self, store: HistoryStore) -> None:
+        """As a retraction does; what is about the message goes, and its id stays taken."""
+        await put(store, message("m1"), message("m2"))
+        await store.apply([turn("t1")])
+        await store.apply([EraseChange(ROOM, ("m1",), "", NOON_MS, is_expiry=True)])
+        assert await kept_turn(store, "default", "t1", NOON_MS) is not None
+        assert [r.outcome.value for r in await put(store, message("m1"))] == ["gone"]
+        await store.apply([EraseChange(ROOM, ("m2",), "", NOON_MS)])
+        assert await kept_turn(store, "default", "t1", NOON_MS) is None
 
     async def test_names_of_channels_by_page_and_part(self, store: HistoryStore) -> None:
         """Of one tenant, by code points; what holds no row is not among them."""

@@ -48,6 +48,8 @@ def set_channel_settings(
     sharing: Mapping[str, Any] | admin_pb2.Sharing | None = None,
     preference_extraction: PreferenceExtractionName | None = None,
     summary_hours: int | None = None,
+    retention_days: int | None = None,
+    retention_messages: int | None = None,
     timeout_s: float | None = None,
 ) -> Plan[admin_pb2.ChannelSettings]:
     """Set what holds in a channel, in the place of what was set before. Builds that begin later go by it.
@@ -73,6 +75,9 @@ def set_channel_settings(
         configured model. None: what the server's configuration says.
     summary_hours
         Length of periods that are summarised, 24 for days; 0: none. None: what the server's configuration says.
+    retention_days, retention_messages
+        Days that messages are kept, and how many of the newest; 0: for good, any number. Pinned ones stay.
+        None: what the server's configuration says.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -103,12 +108,19 @@ def set_channel_settings(
             if isinstance(sharing, Mapping)
             else sharing,
             summary_hours=summary_hours,
+            retention=_retention(retention_days, retention_messages),
         )
     )
     response: admin_pb2.SetChannelSettingsResponse = yield Call(
         "SetChannelSettings", admin_pb2.SetChannelSettingsRequest(settings=settings), timeout_s
     )
     return response.settings
+
+
+def _retention(days: int | None, messages: int | None) -> admin_pb2.Retention | None:
+    if days is None and messages is None:
+        return None
+    return encode(admin_pb2.Retention, days=days, messages=messages)
 
 
 def list_channel_settings(

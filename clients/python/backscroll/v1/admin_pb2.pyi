@@ -81,7 +81,7 @@ TUNING_REASON_SET_BY_HAND: TuningReason
 TUNING_REASON_NOT_WEIGHTED: TuningReason
 
 class ChannelSettings(_message.Message):
-    __slots__ = ("channel", "profile", "overrides", "collect_usage", "updated_at_ms", "redaction", "sharing", "preference_extraction", "summary_hours")
+    __slots__ = ("channel", "profile", "overrides", "collect_usage", "updated_at_ms", "redaction", "sharing", "preference_extraction", "summary_hours", "retention")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     PROFILE_FIELD_NUMBER: _ClassVar[int]
     OVERRIDES_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +91,7 @@ class ChannelSettings(_message.Message):
     SHARING_FIELD_NUMBER: _ClassVar[int]
     PREFERENCE_EXTRACTION_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_HOURS_FIELD_NUMBER: _ClassVar[int]
+    RETENTION_FIELD_NUMBER: _ClassVar[int]
     channel: str
     profile: str
     overrides: _context_pb2.Overrides
@@ -100,7 +101,8 @@ class ChannelSettings(_message.Message):
     sharing: Sharing
     preference_extraction: PreferenceExtraction
     summary_hours: int
-    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., updated_at_ms: _Optional[int] = ..., redaction: _Optional[_Union[Redaction, _Mapping]] = ..., sharing: _Optional[_Union[Sharing, _Mapping]] = ..., preference_extraction: _Optional[_Union[PreferenceExtraction, str]] = ..., summary_hours: _Optional[int] = ...) -> None: ...
+    retention: Retention
+    def __init__(self, channel: _Optional[str] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., collect_usage: bool = ..., updated_at_ms: _Optional[int] = ..., redaction: _Optional[_Union[Redaction, _Mapping]] = ..., sharing: _Optional[_Union[Sharing, _Mapping]] = ..., preference_extraction: _Optional[_Union[PreferenceExtraction, str]] = ..., summary_hours: _Optional[int] = ..., retention: _Optional[_Union[Retention, _Mapping]] = ...) -> None: ...
 
 class Sharing(_message.Message):
     __slots__ = ("shares_with", "reads_from", "groups", "max_messages")
@@ -113,6 +115,14 @@ class Sharing(_message.Message):
     groups: _containers.RepeatedScalarFieldContainer[str]
     max_messages: int
     def __init__(self, shares_with: _Optional[_Iterable[str]] = ..., reads_from: _Optional[_Iterable[str]] = ..., groups: _Optional[_Iterable[str]] = ..., max_messages: _Optional[int] = ...) -> None: ...
+
+class Retention(_message.Message):
+    __slots__ = ("days", "messages")
+    DAYS_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    days: int
+    messages: int
+    def __init__(self, days: _Optional[int] = ..., messages: _Optional[int] = ...) -> None: ...
 
 class Redaction(_message.Message):
     __slots__ = ("kinds",)

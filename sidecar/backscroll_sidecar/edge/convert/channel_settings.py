@@ -14,6 +14,7 @@ from backscroll_sidecar.domain import (
     Overrides,
     PreferenceExtraction,
     RedactionKind,
+    Retention,
     Sharing,
 )
 from backscroll_sidecar.edge.convert.context import overrides_from_proto
@@ -33,6 +34,7 @@ MAX_NAMED_CHANNELS = 100
 MAX_GROUPS = 20
 MAX_SUMMARY_HOURS = 8_760
 MAX_SHARED_MESSAGES = 20
+MAX_RETENTION_DAYS, MAX_RETENTION_MESSAGES = 36_500, 2_000_000_000
 _REDACTION_NUMBERS = numbers_of(RedactionKind, admin_pb2.RedactionKind, "REDACTION_KIND")
 _EXTRACTION_NUMBERS = numbers_of(
     PreferenceExtraction, admin_pb2.PreferenceExtraction, "PREFERENCE_EXTRACTION"
@@ -62,6 +64,7 @@ def settings_from_proto(
         check_range(given.summary_hours, "settings.summary_hours", 0, MAX_SUMMARY_HOURS)
         if given.HasField("summary_hours")
         else None,
+        _retention(given.retention),
     )
 
 
@@ -107,6 +110,15 @@ def _names(given: Sequence[str], field: str, most: int) -> tuple[str, ...]:
     )
 
 
+def _retention(given: admin_pb2.Retention) -> Retention:
+    check_range(given.days, "settings.retention.days", 0, MAX_RETENTION_DAYS)
+    check_range(given.messages, "settings.retention.messages", 0, MAX_RETENTION_MESSAGES)
+    return Retention(
+        given.days if given.HasField("days") else None,
+        given.messages if given.HasField("messages") else None,
+    )
+
+
 def settings_to_proto(one: SetChannel) -> admin_pb2.ChannelSettings:
     """What is set, as callers read it."""
     settings = one.settings
@@ -126,6 +138,11 @@ def settings_to_proto(one: SetChannel) -> admin_pb2.ChannelSettings:
     if settings.sharing is not None:
         sharing = msgspec.structs.asdict(settings.sharing)
         told.sharing.CopyFrom(admin_pb2.Sharing(**sharing))
+    if settings.retention != Retention():
+        retention = settings.retention
+        told.retention.CopyFrom(
+            admin_pb2.Retention(days=retention.days, messages=retention.messages)
+        )
     if settings.overrides != Overrides():
         told.overrides.CopyFrom(overrides_to_proto(settings.overrides))
     return told

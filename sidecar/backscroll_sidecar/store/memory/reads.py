@@ -28,6 +28,7 @@ from backscroll_sidecar.ports import (
     EventQuery,
     LastMessage,
     ListQuery,
+    OverdueQuery,
     RecordedEvent,
     Signal,
     StoredRecord,
@@ -354,6 +355,15 @@ class InMemoryReader:
             if values is not None:
                 found.append(StoredVector(stored.seq, stored.message.id, values))
         return found
+
+    async def overdue(self, key: ChannelKey, query: OverdueQuery) -> Sequence[str]:
+        ranked = {(stored.rank_time_ms, stored.seq): stored for stored in self._open(key).rows()}
+        live = sorted(r for r, one in ranked.items() if one.state is MessageState.LIVE)
+        before = (query.before_ms, 0)
+        if query.newest and len(live) >= query.newest:
+            before = max(before, live[-query.newest])
+        gone = [one.message.id for rank, one in ranked.items() if rank < before]
+        return [id_ for id_ in gone if id_ not in query.kept_ids][: max(query.limit, 0)]
 
     async def unembedded(
         self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int

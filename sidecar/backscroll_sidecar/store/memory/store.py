@@ -315,7 +315,8 @@ class InMemoryStore(InMemoryReader):
     def _erase_records(self, change: EraseChange, ids: set[str]) -> list[str]:
         if change.is_of_channel:
             return self._forget_records(change.key, None)
-        names = {ANY_ERASURE, *map(about_message, ids), *map(about_text, ids)}
+        either = ANY_RETRACTION if change.is_expiry else ANY_ERASURE
+        names = {either, *map(about_message, ids), *map(about_text, ids)}
         if change.message_ids:
             return self._forget_records(change.key, names)
         user = about_user(change.user_id)

@@ -18,6 +18,7 @@ from backscroll_sidecar.ports import (
     EventQuery,
     LastMessage,
     ListQuery,
+    OverdueQuery,
     RecordedEvent,
     Segment,
     StoredVector,
@@ -96,6 +97,23 @@ def list_messages(
     }
     rows = decode_rows(connection.execute(statement, values), key.channel)
     return lookups.with_aliases(connection, key, rows)
+
+
+def overdue(connection: sqlite3.Connection, key: ChannelKey, query: OverdueQuery) -> list[str]:
+    """What is ranked before a time, or before the last of the newest that stay."""
+    rank = (query.before_ms, 0)
+    if query.newest:
+        values = {**key._asdict(), "newer": query.newest - 1}
+        oldest_kept = connection.execute(sql.RANK_OF_NTH_NEWEST, values).fetchone()
+        rank = max(rank, oldest_kept or rank)
+    values = {
+        **key._asdict(),
+        "rank_time_ms": rank[0],
+        "seq": rank[1],
+        "kept": orjson.dumps(query.kept_ids).decode(),
+        "limit": max(query.limit, 0),
+    }
+    return [id_ for (id_,) in connection.execute(sql.RANKED_BEFORE, values)]
 
 
 def latest_of_user(

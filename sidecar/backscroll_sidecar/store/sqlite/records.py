@@ -99,7 +99,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable
     here = (change.key.tenant, change.key.channel)
     if change.is_of_channel:
         return _delete(connection, connection.execute(sql.RECORDS_OF_CHANNEL, here).fetchall())
-    names = [(*here, ANY_ERASURE)]
+    names = [(*here, ANY_RETRACTION if change.is_expiry else ANY_ERASURE)]
     names += [(*here, name) for id_ in victims for name in (about_message(id_), about_text(id_))]
     if not change.message_ids:
         user = about_user(change.user_id)

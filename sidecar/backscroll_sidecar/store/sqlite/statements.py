@@ -262,6 +262,16 @@ WHERE tenant = :tenant AND channel = :channel AND seq > :after_seq AND seq < :be
 LIST_OLDEST_FIRST = _LISTED + "ORDER BY seq LIMIT :limit"
 LIST_NEWEST_FIRST = _LISTED + "ORDER BY seq DESC LIMIT :limit"
 
+RANK_OF_NTH_NEWEST = f"""
+SELECT rank_time_ms, seq FROM messages INDEXED BY messages_by_time
+WHERE tenant = :tenant AND channel = :channel AND state = 0 ORDER BY {_NEWEST} LIMIT 1 OFFSET :newer
+"""
+RANKED_BEFORE = """
+SELECT id FROM messages INDEXED BY messages_by_time
+WHERE tenant = :tenant AND channel = :channel AND state IN (0, 1, 2) AND rank_time_ms <= :rank_time_ms
+    AND (rank_time_ms, seq) < (:rank_time_ms, :seq) AND id NOT IN (SELECT value FROM json_each(:kept)) LIMIT :limit
+"""
+
 _LATEST_OF_USER = f"""
 SELECT {COLUMNS}, channel FROM places CROSS JOIN messages
 ON tenant = :tenant AND channel = place AND seq IN (

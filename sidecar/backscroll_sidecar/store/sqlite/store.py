@@ -167,6 +167,7 @@ class SqliteStore:
     get_messages = _page(reads.get_messages)
     reply_tree = _page(reads.reply_tree)
     answer_to = _page(lookups.answer_to)
+    overdue = _page(reads.overdue)
     channel_infos = _page(reads.channel_infos)
     channel_info = _page(reads.channel_info)
     members = _page(reads.members)
