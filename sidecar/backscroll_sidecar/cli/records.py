@@ -39,6 +39,15 @@ def list_(
     user: Annotated[
         str, typer.Option(metavar="ID", help="Only builds that this user asked for.")
     ] = "",
+    experiment: Annotated[
+        str, typer.Option(metavar="ID", help="Only builds that were part of this experiment.")
+    ] = "",
+    arm: Annotated[
+        str, typer.Option(metavar="NAME", help="With --experiment: only those of this arm.")
+    ] = "",
+    shadows: Annotated[
+        bool, typer.Option("--shadows", help="Those that were built behind the answers, too.")
+    ] = False,
     limit: Annotated[
         int, typer.Option(help="How many of the newest to show; 0: all.", min=0)
     ] = 100,
@@ -48,7 +57,14 @@ def list_(
     """List recorded builds, oldest first: who asked, how much was shown, what was said of it. --json: one a line."""
     with connected(target) as client:
         newest = client.list_usage_records(
-            channel, user_id=user, newest_first=True, limit=limit or None, page_size=PAGE
+            channel,
+            user_id=user,
+            experiment_id=experiment,
+            arm=arm,
+            with_shadows=shadows,
+            newest_first=True,
+            limit=limit or None,
+            page_size=PAGE,
         )
         found = [*newest][::-1]
     if as_json:
@@ -195,6 +211,8 @@ def _show(one: UsageRecord) -> None:
         "asked by": one.user_id,
         "trigger": one.trigger_message_id,
         "policy": one.policy_id,
+        "experiment": f"{one.experiment_id} {one.arm}".strip(),
+        "shadow of": one.shadow_of,
         "tokens": f"{one.token_count} of {one.token_budget}",
         "answer": f"{one.reply_message_id} {one.llm_response}".strip(),
         "said of it": _said_of(one),

@@ -76,6 +76,12 @@ def test_a_rollout_from_its_begin_to_its_end(commands):
     assert sum(int(one.get("builds", 0)) for one in told["arms"]) == 3
     (record, *_) = run("records", "list", "a", "--json").stdout.splitlines()
     assert json.loads(record)["experiment_id"] == "short"
+    arms = {json.loads(run("records", "list", one, "--json").stdout)["arm"] for one in "abc"}
+    of_arm = run(
+        "records", "list", "--experiment", "short", "--arm", min(arms), "--shadows", "--json"
+    )
+    assert {json.loads(line)["arm"] for line in of_arm.stdout.splitlines()} == {min(arms)}
+    assert run("records", "list", "--experiment", "other", "--json").stdout == ""
     listed = run("experiments", "list").stdout
     assert listed.split("\n")[1].split()[:2] == ["short", "running"]
     kept = run("experiments", "show", "short", "--json").stdout
