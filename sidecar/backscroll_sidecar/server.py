@@ -15,6 +15,7 @@ from typing import Protocol
 import structlog
 
 from backscroll_sidecar.context.profiles import Profile
+from backscroll_sidecar.context.replaying import Replays
 from backscroll_sidecar.edge.bind_policy import check_exposure, check_metrics
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord, log_call
 from backscroll_sidecar.edge.grpc.platform import Health, platform_endpoints
@@ -61,6 +62,10 @@ class App(Protocol):
     @property
     def builder(self) -> Builder:
         """Builds contexts."""
+
+    @property
+    def replays(self) -> Replays:
+        """Asks recorded builds again."""
 
     @property
     def chat(self) -> Chat:
@@ -202,7 +207,7 @@ async def start_server(
         ),
         PreferenceServicer(app.preferences),
         FeedbackServicer(app.learning.feedback),
-        LearningServicer(app.learning),
+        LearningServicer(app.learning, app.replays),
         SessionServicer(app.rooms, app.history, version("backscroll")),
     )
     app.rooms.sessions.know_tenants(lambda: tenants.names)

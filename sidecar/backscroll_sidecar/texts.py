@@ -63,6 +63,10 @@ class Texts:
     semantic_title: str
     summary_title: str
     preferences_label: str
+    catch_up_title: str
+    catch_up_question: str
+    said_since: str
+    nothing_since: str
     question_label: str
     no_text: str
     instruction: str
@@ -181,6 +185,11 @@ ENGLISH = Texts(
     semantic_title="Relevant reference (semantic):",
     summary_title="Summary of the conversation before:",
     preferences_label="User Preferences: ",
+    catch_up_title="What happened since:",
+    catch_up_question="What did I miss since then?",
+    said_since="Since {since} there were {messages} messages by {people} people ({names}). What matters most of them "
+    "stands below.",
+    nothing_since="Nothing was said since {since}.",
     question_label="Question: ",
     no_text="(no text)",
     instruction="You are a helpful assistant. Answer in plain text, without Markdown or other formatting marks.",
@@ -202,6 +211,10 @@ CHINESE = Texts(
     semantic_title="相关内容 (语义检索):",
     summary_title="此前对话的摘要:",
     preferences_label="用户偏好: ",
+    catch_up_title="此后发生的事:",
+    catch_up_question="在那之后我错过了什么？",
+    said_since="自 {since} 以来，{people} 人共发了 {messages} 条消息（{names}）。以下是其中最重要的内容。",
+    nothing_since="自 {since} 以来没有新消息。",
     question_label="用户提问: ",
     no_text="(无文字)",
     instruction="你是一个有用的助手。请用纯文本回答，不要使用 Markdown 或其他格式标记。",
@@ -281,6 +294,7 @@ TITLES = tuple(
             texts.semantic_title,
             texts.summary_title,
             texts.preferences_label,
+            texts.catch_up_title,
         )
     )
 )

@@ -31,6 +31,7 @@ from backscroll_sidecar.configured_traces import configured_spans
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.profiles import PROFILES, Profile
+from backscroll_sidecar.context.replaying import ReplayParts, Replays
 from backscroll_sidecar.context.shadows import Shadows
 from backscroll_sidecar.domain import ChannelKey, Retention, SearchScope
 from backscroll_sidecar.edge import self_warmup
@@ -133,6 +134,7 @@ class App:
     periods: PeriodSummaries
     rooms: Rooms
     learning: Learning
+    replays: Replays
     embedding: SemanticParts | None
     numbers: Numbers
     spans: Spans | None
@@ -327,9 +329,12 @@ async def _assemble(
         model,
         summaries,
     )
+    past = ReplayParts(
+        channels, store, analyzer, building, clock, directory, sources, WireCodec(), codec
+    )
     return App(
         settings, clock, store, channels, precompute, writer, history, preferences, remembered, builder, chat,
-        summaries, periods, rooms, learning, embedding,
+        summaries, periods, rooms, learning, Replays(past, learning.usage), embedding,
         Numbers(
             builder.numbers, analyzer, writer, learning.recorder, clock,
             None if embedding is None else embedding.backlog, usage, feedback, tunings, learning.experiments.numbers,

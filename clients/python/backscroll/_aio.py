@@ -171,6 +171,7 @@ class AsyncClient:
     record_feedback = _awaiting(_calls.record_feedback)
     delete_topic_labels = _awaiting(_calls.delete_topic_labels)
     export_usage_records = _streaming(_calls.export_usage_records)
+    replay_builds = _streaming(_calls.replay_builds)
     get_usage_consent = _awaiting(_calls.get_usage_consent)
     list_topic_labels = _listing(_calls.list_topic_labels)
     set_topic_labels = _awaiting(_calls.set_topic_labels)

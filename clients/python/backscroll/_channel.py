@@ -78,6 +78,7 @@ RETRIED: Mapping[str, tuple[str, ...]] = {
         "ExportUsageRecords",
         "GetUsageConsent",
         "ListTopicLabels",
+        "ReplayBuilds",
         "SetTopicLabels",
         "SetUsageConsent",
     ),

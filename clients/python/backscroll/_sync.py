@@ -158,6 +158,7 @@ class Client:
     record_feedback = _blocking(_calls.record_feedback)
     delete_topic_labels = _blocking(_calls.delete_topic_labels)
     export_usage_records = _streaming(_calls.export_usage_records)
+    replay_builds = _streaming(_calls.replay_builds)
     get_usage_consent = _blocking(_calls.get_usage_consent)
     list_topic_labels = _listing(_calls.list_topic_labels)
     set_topic_labels = _blocking(_calls.set_topic_labels)

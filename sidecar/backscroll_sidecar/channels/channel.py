@@ -101,6 +101,7 @@ class HotChannel:
         self._replies = ReplyCache()
         self._lines = LineCache()
         self._pinned: tuple[str, ...] = ()
+        self._last_seq = 0
         self._view: ChannelView | None = None
         if stored:
             self.load([batch_of(sorted(stored, key=lambda s: s.seq), codec)])
@@ -190,6 +191,9 @@ class HotChannel:
         for name, column in self._columns.items():
             values = [columns[name] for columns in new]
             column.extend(np.concatenate(values) if len(values) > 1 else values[0])
+        self._last_seq = max(
+            self._last_seq, *(int(columns["seq"].max(initial=0)) for columns in new)
+        )
         if first == 0:
             self._lexicon.trim()
         self._link_new(first, ids_before)
@@ -273,6 +277,7 @@ class HotChannel:
             names=self._names,
             replies=self._replies,
             lines=self._lines,
+            last_seq=self._last_seq,
             codec=self._codec,
             pinned=self._pinned,
             shown=Shown.of(column["state"]),

@@ -129,6 +129,8 @@ class ChannelView:
         Ids of the pinned messages, in the order in which they were pinned; some may be recalled since.
     shown : Shown
         What `state` says of all rows.
+    last_seq : int
+        The newest arrival number.
     origins : sequence
         Of rows of several channels: channel and arrival number there, by `seq`, which counts from 1. Else empty.
     """
@@ -166,6 +168,7 @@ class ChannelView:
     codec: FragmentCodec
     pinned: tuple[str, ...]
     shown: Shown
+    last_seq: int = 0
     origins: Sequence[tuple[str, int]] = ()
 
     def row_of(self, message_id: str) -> int:

@@ -13,7 +13,7 @@ from backscroll.errors import BackscrollError
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.channels import naming_near_channels, near_words
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import err, out, print_json
+from backscroll_sidecar.cli.console import err, out, print_json, usage
 from backscroll_sidecar.cli.render import (
     SHOWN_OTHERS,
     Spoken,
@@ -51,6 +51,18 @@ class BuildOptions:
         str | None,
         typer.Option(
             metavar="TIME", help="When it is asked: milliseconds, or ISO 8601 with an offset."
+        ),
+    ] = None
+    catch_up_since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="What happened since then, instead of a question: as --asked-at."
+        ),
+    ] = None
+    catch_up_after: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="What happened behind this message, instead of a question."
         ),
     ] = None
     self_id: Annotated[
@@ -96,6 +108,9 @@ def context(
     Each row has its shares of the score. Nothing is stored.
     """
     when = milliseconds(how.asked_at, "--asked-at")
+    since = milliseconds(how.catch_up_since, "--catch-up-since")
+    if since is not None and how.catch_up_after is not None:
+        usage("--catch-up-since and --catch-up-after both say from where on", "give one of them")
     with connected(target) as client, naming_near_channels(client, channel):
         built = client.build_context(
             channel,
@@ -111,6 +126,7 @@ def context(
             ),
             token_budget=how.token_budget,
             asked_at=when,
+            catch_up=since if how.catch_up_after is None else how.catch_up_after,
             self_ids=how.self_id or (),
             language=how.language or "",
             time_zone=how.time_zone or "",
@@ -150,6 +166,8 @@ def show(built: Context, said: Mapping[str, Spoken], others: int) -> None:
     console = out()
     response = built.raw
     console.print(summary_line(response))
+    if response.summary:
+        console.print(f"[dim]{escape(response.summary)}[/]")
     if response.explanation.candidates:
         console.print(score_table(response, said, others=others, width=console.width))
     if response.explanation.candidates and response.explanation.weights:

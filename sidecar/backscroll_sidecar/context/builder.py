@@ -19,7 +19,10 @@ from backscroll_sidecar.adapters import (
 )
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.concurrency.deadline import Deadline
+from backscroll_sidecar.concurrency.offload import run
+from backscroll_sidecar.context import catch_up
 from backscroll_sidecar.context.arms import laid_out, takes_part, trial_of
+from backscroll_sidecar.context.asked_with import Asking
 from backscroll_sidecar.context.assembly import assemble, payload_messages, with_parts
 from backscroll_sidecar.context.budget import Fitted, frame_of
 from backscroll_sidecar.context.compress import Limits
@@ -67,6 +70,7 @@ from backscroll_sidecar.context.usage import usage_record
 from backscroll_sidecar.context.visibility import VisibilityRule, rules_of
 from backscroll_sidecar.domain import (
     Author,
+    ChannelSettings,
     Degradation,
     Event,
     Layout,
@@ -74,6 +78,7 @@ from backscroll_sidecar.domain import (
     SearchScope,
     SpeakerStyle,
 )
+from backscroll_sidecar.errors import StoreUnavailable, unknown_channel
 from backscroll_sidecar.learning.recorder import NoUsage
 from backscroll_sidecar.lines.line_source import Wanted
 from backscroll_sidecar.lines.rendering import AnswerCodec, RenderStyle
@@ -126,7 +131,7 @@ class _Begun(NamedTuple):
     context_id: str
     watch: Stopwatch
     erasures_seen: int
-    collects_usage: bool
+    channel: ChannelSettings
     placement: Placement
     trial: Trial
 
@@ -208,7 +213,7 @@ class ContextBuilder:
         try:
             begun = await self._begin(request)
             built = await self._written(begun, as_values=as_values)
-            if begun.placement.shadow is not None and begun.collects_usage:
+            if begun.placement.shadow is not None and begun.channel.collects_usage:
                 self._offer_shadow(request, begun, begun.placement.shadow)
             return built
         except Exception as error:
@@ -225,7 +230,7 @@ class ContextBuilder:
         """Have the same asked again behind the answer, by other settings and of what this build could see."""
         if self._shadows is None or not takes_part(request, shadow):
             return
-        newest = int(begun.opened.view.seq.max(initial=0))
+        newest = begun.opened.view.last_seq
         seen = newest if request.seen_until_seq is None else min(newest, request.seen_until_seq)
         same = replace(
             request, asked_at_ms=begun.question.asked_at_ms, seen_until_seq=seen, explain=False, time_left_s=None
@@ -257,17 +262,23 @@ class ContextBuilder:
         watch.lap("route")
         opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
+        if request.catch_up is not None:
+            request, route = self._catching_up(request, route, opened)
         question = await self.opening.question_of(request, route, opened.view)
         request = _asked_by(request, question.asker)
         route = route.asked(self._settings.wordings.of(_language(request), question.text))
         lost, query = await self.opening.query_of(request, route.profile, question, deadline)
-        summaries, unread = await self.opening.summaries_of(
-            request, question, deadline,
-            hours=channel.summary_hours, is_steady=route.profile.is_steady,
-        )  # fmt: skip
+        picker = self._picker
+        if request.catch_up is None:
+            summaries, unread = await self.opening.summaries_of(
+                request, question, deadline,
+                hours=channel.summary_hours, is_steady=route.profile.is_steady,
+            )  # fmt: skip
+        else:
+            picker, summaries, unread = await self._window(request, route, question)
         if question.view is not opened.view:
             opened = replace(opened, view=question.view)
-        looks_elsewhere = (
+        looks_elsewhere = request.catch_up is None and (
             request.semantic_scope is not SearchScope.CHANNEL or channel.sharing is not None
         )
         beside, missing, count = self._beside(
@@ -276,7 +287,7 @@ class ContextBuilder:
         if count is not None:
             query, route = replace(query, recent_limit=count), route.showing_newest(count)
         watch.lap("question")
-        picked = await self._picker.pick(
+        picked = await picker.pick(
             query, question, route, deadline, has_history=not opened.degradations
         )
         context_id = self._ids.next()
@@ -290,8 +301,40 @@ class ContextBuilder:
         watch.lap("pick")
         return _Begun(
             request, beside, (*unset, *placement.lost, *lost, *unread, *missing), route, opened, question, picked,
-            deadline, context_id, watch, erasures_seen, channel.collects_usage, placement, trial,
+            deadline, context_id, watch, erasures_seen, channel, placement, trial,
         )  # fmt: skip
+
+    def _catching_up(
+        self, request: BuildRequest, route: Route, opened: Opened
+    ) -> tuple[BuildRequest, Route]:
+        """The request with a question, and the route by which all that is new is ranked."""
+        if request.catch_up and request.catch_up.since_message_id:
+            if opened.degradations:
+                raise StoreUnavailable("the history cannot be read now")
+            if not opened.known:
+                raise unknown_channel()
+        wordings = self._settings.wordings
+        request = catch_up.with_question(request, opened.view, wordings, _language(request))
+        return request, catch_up.catching_up(route, request.overrides)
+
+    async def _window(
+        self, request: BuildRequest, route: Route, question: Question
+    ) -> tuple[Picker, Sequence[StoredSummary], tuple[Degradation, ...]]:
+        """Who picks of what is new, and what is told of it in a summary's place."""
+        view, wanted = question.view, request.catch_up
+        assert wanted is not None
+        first = catch_up.first_row(view, wanted, question.end)
+        look = partial(catch_up.window_of, view, question, first)
+        window = await run(catch_up.look_us(question.end - first), look)
+        picker = Picker(
+            catch_up.sources(first),
+            ranker=catch_up.ranker(window),
+            fallback_on_error=self._settings.fallback_on_error,
+            orphan_calls=self._settings.orphan_calls,
+            now_us=lambda: self._clock.monotonic_s() * 1e6,
+        )
+        since_ms = catch_up.since_ms(view, wanted)
+        return picker, (catch_up.told(window, since_ms, route.zone, route.texts),), ()
 
     def _beside(
         self,
@@ -404,7 +447,7 @@ class ContextBuilder:
         begun.watch.lap("record")
         if not begun.trial.shadow_of:
             self._count(built, begun, fitted)
-        if begun.collects_usage:
+        if begun.channel.collects_usage:
             self._note(built, begun, fitted)
 
     def _count(self, built: BuiltContext, begun: _Begun, fitted: Fitted) -> None:
@@ -429,7 +472,8 @@ class ContextBuilder:
         opened, watch = begun.opened, begun.watch
         make = partial(
             usage_record, begun.request, built.context_id, opened.view, begun.question, begun.picked, fitted,
-            built.rung, built.degradations, self._clock.now_ms(), int(watch.total_s * 1e6), begun.trial,
+            built.rung, built.degradations, self._clock.now_ms(), int(watch.total_s * 1e6),
+            Asking(begun.channel, begun.placement.settings, self._formats.wanted(begun.request)[1].name), begun.trial,
         )  # fmt: skip
         self._usage.note(begun.request.key, built.context_id, make, begun.erasures_seen)
 
@@ -493,9 +537,9 @@ class ContextBuilder:
             system=beside.system,
             preferences=shown_preferences(picked.gathered.preferences, wanted.style),
             summary=shown_summary(beside.summary, wanted.style),
-            summary_title=summary_title(
-                self._settings.wordings, _language(request), beside.summary
-            ),
+            summary_title=route.texts.catch_up_title
+            if request.catch_up
+            else summary_title(self._settings.wordings, _language(request), beside.summary),
             texts=route.texts,
             question_label=route.texts.question_label if label is None else label,
             question_name=name,

@@ -48,6 +48,13 @@ class SystemPrompt(msgspec.Struct, frozen=True):
     parameters: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
+class CatchUp(msgspec.Struct, frozen=True):
+    """From where on somebody wants to know what happened: behind a message, else from a time on."""
+
+    since_message_id: str = ""
+    since_ms: int = 0
+
+
 class BuildRequest(msgspec.Struct, frozen=True):
     """One BuildContext call, checked for types and sizes by the edge. Field meanings: context.proto.
 
@@ -58,6 +65,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     `calibration` is what it knows of the model's vendor: its tokens for one of ours. `token_budget` is in the vendor's.
     What arrived behind `seen_until_seq` is not seen. Of other channels only those `allowed` are; None: all.
     `exploration_seed`: what a draw goes by; None: one is made. `names_layout`: the layout is not only the usual one.
+    With `catch_up` all that is new is ranked, not what answers best.
     """
 
     key: ChannelKey
@@ -109,6 +117,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     allowed_author_ids: tuple[str, ...] = ()
     viewer: Viewer = EVERYTHING
     seen_until_seq: int | None = None
+    catch_up: CatchUp | None = None
     time_left_s: float | None = None
     calibration: float = 1.0
     allowed: AllowedChannels | None = None

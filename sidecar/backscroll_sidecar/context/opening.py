@@ -223,7 +223,7 @@ class Opening:
         Nowhere, and why, where that cannot be known now; and where the request itself says what the arms set.
         """
         experiments, key = self._experiments, request.key
-        if experiments is None or not key.channel:
+        if experiments is None or not key.channel or request.catch_up is not None:
             return NOWHERE, request
         placement = experiments.known(key)
         if placement is None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context import selection
+from backscroll_sidecar.context.asked_with import Asking, asked_with
 from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.fallback_ladder import Picked
 from backscroll_sidecar.context.model import BuildRequest
@@ -43,6 +44,7 @@ def usage_record(
     degradations: tuple[Degradation, ...],
     created_at_ms: int,
     build_us: int,
+    asking: Asking,
     trial: Trial = NO_TRIAL,
 ) -> UsageRecord:
     """The record of a build whose answer is written. Candidates that found no room have that fate."""
@@ -85,6 +87,7 @@ def usage_record(
         exploration,
         trial,
         request.reply is not None or question.explicit_parent_row >= 0,
+        asked_with(request, asking, view, question, fitted),
     )
 
 

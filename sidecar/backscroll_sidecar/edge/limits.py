@@ -100,6 +100,7 @@ ADMISSIONS: Mapping[str, AdmissionLimits] = {
     "ImportMessages": AdmissionLimits(16, 64),
     "ExportMessages": AdmissionLimits(16, 64),
     "ExportUsageRecords": AdmissionLimits(4, 16),
+    "ReplayBuilds": AdmissionLimits(2, 8),
     "WaitForIndex": AdmissionLimits(1_024, 0),
     "Erase": AdmissionLimits(8, 64),
     "TuneChannel": AdmissionLimits(1, 64, wait_s=60.0),

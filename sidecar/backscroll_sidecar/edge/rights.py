@@ -166,6 +166,7 @@ NEEDS: Mapping[str, Need] = {
     "LearningService/ExportUsageRecords": _admin,
     "LearningService/GetUsageConsent": _admin_of_tenant,
     "LearningService/ListTopicLabels": _read,
+    "LearningService/ReplayBuilds": _admin,
     "LearningService/SetTopicLabels": _write,
     "LearningService/SetUsageConsent": _admin_of_tenant,
     "PreferenceService/DeletePreference": Need(Right.WRITE, unset_is_all=True),

@@ -91,6 +91,7 @@ from backscroll_sidecar.ports.usage import (
     ANY_USAGE,
     FATES,
     NO_TRIAL,
+    AskedWith,
     Chances,
     Exploration,
     ForeignMessage,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import orjson
 
-from backscroll_sidecar.domain import Degradation, Fate, Rung
+from backscroll_sidecar.domain import Degradation, Fate, Layout, Overrides, Rung
 
 if TYPE_CHECKING:  # who reads settings must not load numpy
     import numpy as np
@@ -108,6 +108,38 @@ class Trial(msgspec.Struct, frozen=True):
 NO_TRIAL = Trial()
 
 
+class AskedWith(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a build was asked with beside its question, as far as it says how lines are chosen. No texts.
+
+    Attributes
+    ----------
+    upto_seq : the newest arrival number that the build saw.
+    asked_at_ms : as the request had it; None: that of the trigger.
+    overrides : those of the request and of the channel.
+    payload_format : that tokens were counted for.
+    fixed_tokens : of what is neither line nor question: system text, tools, preferences, summary, reserve.
+    styles : words of the request by name: tokenizer, speaker_style, time_style, stored_system_rows, semantic_scope.
+    flags : those that were set, by name.
+    answered_seq : what the request said that the question replies to; 0: it did not say.
+    lost : what else it was asked with, by name: that is not kept.
+    """
+
+    upto_seq: int
+    asked_at_ms: int | None = None
+    overrides: Overrides = Overrides()
+    layout: Layout = Layout.TURNS
+    payload_format: str = ""
+    fixed_tokens: int = 0
+    time_zone: str = "UTC"
+    thread_id: str | None = None
+    session_id: str = ""
+    self_ids: tuple[str, ...] = ()
+    styles: dict[str, int | str] = msgspec.field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    answered_seq: int = 0
+    lost: tuple[str, ...] = ()
+
+
 class UsageRecord(msgspec.Struct, frozen=True):
     """A build as it is recorded.
 
@@ -125,6 +157,7 @@ class UsageRecord(msgspec.Struct, frozen=True):
     build_us : microseconds the build took.
     exploration : how places were drawn; None: nothing was left to chance.
     knows_parent : what the question answers was known.
+    asked_with : what else it was asked with; None: it was recorded before that was kept.
     """
 
     context_id: str
@@ -145,6 +178,7 @@ class UsageRecord(msgspec.Struct, frozen=True):
     exploration: Exploration | None = None
     trial: Trial = NO_TRIAL
     knows_parent: bool = True
+    asked_with: AskedWith | None = None
 
 
 class Chances(NamedTuple):

@@ -60,3 +60,11 @@ class Learning(learning_pb2_grpc.LearningServiceServicer):
             yield learning_pb2.ExportUsageRecordsResponse(builds=[build])
         summary = learning_pb2.ExportSummary(build_count=3)
         yield learning_pb2.ExportUsageRecordsResponse(summary=summary)
+
+    def ReplayBuilds(self, request, context):
+        self.fake.arrive("ReplayBuilds", request, context)
+        for n in range(2):
+            build = learning_pb2.ReplayedBuild(context_id=f"c{n}", policy_after=request.profile)
+            yield learning_pb2.ReplayBuildsResponse(build=build)
+        summary = learning_pb2.ReplaySummary(replayed_count=2)
+        yield learning_pb2.ReplayBuildsResponse(summary=summary)

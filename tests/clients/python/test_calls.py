@@ -15,7 +15,7 @@ from backscroll import (
     Omitted,
     text_of,
 )
-from backscroll.v1 import history_pb2
+from backscroll.v1 import context_pb2, history_pb2
 from tests.clients.python.calls_kit import MIB, lines
 
 DAY_MS = 86_400_000
@@ -302,6 +302,30 @@ def test_period_summaries(client, fake):
     assert listed == [f"day {n}" for n in range(5)]
     assert client.delete_period_summary("days", "24:0") is True
     assert client.delete_period_summary("room", "24:0") is False
+
+
+def test_catching_up(client, room):
+    client.build_context("room", catch_up="m1")
+    client.build_context("room", catch_up=1_795_176_000_000)
+    given = context_pb2.CatchUp(since_message_id="m2")
+    client.build_context("room", "and then?", catch_up=given)
+    by_id, by_time, as_given = room.requests("BuildContext")
+    assert by_id.catch_up.since_message_id == "m1"
+    assert by_time.catch_up.since_ms == 1_795_176_000_000
+    assert as_given.catch_up == given
+
+
+def test_replays(client, room):
+    weights = {"weights": {"time_decay": 0.5}}
+    *builds, summary = client.replay_builds(
+        "room", "c1", profile="classic", overrides=weights, layout="single_user", token_budget=900
+    )
+    assert [one.policy_after for one in builds] == ["classic"] * 2
+    assert summary.replayed_count == 2
+    (request,) = room.requests("ReplayBuilds")
+    assert (request.channel, request.context_id, request.token_budget) == ("room", "c1", 900)
+    assert request.layout == context_pb2.LAYOUT_SINGLE_USER
+    assert request.overrides.weights.time_decay == 0.5
 
 
 def test_channel_settings(client, room):

@@ -248,6 +248,7 @@ CALLS = {
     "DeleteTopicLabels": lambda client: client.delete_topic_labels("room", "x"),
     "SetUsageConsent": lambda client: client.set_usage_consent("u", collect_usage=False),
     "GetUsageConsent": lambda client: client.get_usage_consent("u"),
+    "ReplayBuilds": lambda client: client.replay_builds("room"),
     "ExportUsageRecords": lambda client: client.export_usage_records("room"),
     "GetMetrics": lambda client: client.get_metrics(),
     "ListChannels": lambda client: list(client.list_channels()),

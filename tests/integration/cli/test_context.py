@@ -234,3 +234,24 @@ def test_compact_shows_what_holds_then(chat):
     built = chat.json("context", "long", "and now?", "--asker", "u1")
     assert built["summary"] == told["summary"]
     assert "Example: backscroll compact" in chat.run("compact", "--help").stdout
+
+
+@pytest.mark.row("P-30")
+def test_what_happened_since(chat):
+    """Behind a message, or from a time on; both at once is a wrong call."""
+    page = chat.json("call", "ListMessages", json.dumps({"channel": CHANNEL, "limit": 400}))
+    known, newest = (page["messages"][place]["message"] for place in (300, -1))
+    built = chat.run("context", CHANNEL, "--catch-up-after", known["id"], "--asker", "qin")
+    assert built.returncode == 0, built.stderr
+    assert "Since 2011-11-14" in built.stdout
+    assert "messages by" in built.stdout
+    since = str(int(known["sent_at_ms"]) + 1)
+    by_time = json.loads(chat.run("context", CHANNEL, "--catch-up-since", since, "--json").stdout)
+    assert by_time["items"]
+    nothing = chat.run("context", CHANNEL, "--catch-up-after", newest["id"])
+    assert "Nothing was said since" in nothing.stdout
+    both = chat.run("context", CHANNEL, "--catch-up-after", "x", "--catch-up-since", since)
+    assert both.returncode == 2
+    unknown = chat.run("context", CHANNEL, "--catch-up-after", "never")
+    assert unknown.returncode == 1
+    assert "MESSAGE_NOT_FOUND" in unknown.stderr

@@ -95,3 +95,27 @@ def test_labels_consent_and_an_export(chat, tmp_path):
     assert nowhere.returncode == 2
     assert "cannot be written" in nowhere.stderr
     assert chat.run("records", "export", "--to", str(file), "--since", "soon").returncode == 2
+
+
+@pytest.mark.row("N-13")
+def test_builds_asked_again(chat):
+    """What another profile would have shown, as a table and as lines; one build line by line."""
+    page = chat.run("call", "ListMessages", json.dumps({"channel": CHANNEL, "limit": 400}))
+    trigger = json.loads(page.stdout)["messages"][300]["message"]["id"]
+    built = chat.run("context", CHANNEL, "--trigger", trigger, "--json")
+    context_id = json.loads(built.stdout)["context_id"]
+    lines = chat.run(
+        "replay", "--channel", CHANNEL, "--context-id", context_id, "--json"
+    ).stdout.splitlines()
+    one, summary = map(json.loads, lines)
+    assert one["trigger_message_id"] == trigger
+    assert summary["same_count"] == summary["replayed_count"] == "1"
+    other = chat.run(
+        "replay", "--channel", CHANNEL, "--context-id", context_id, "--profile", "classic",
+        "--weight", "time_decay=0.9", "--max-context", "3",
+    )  # fmt: skip
+    assert other.returncode == 0, other.stderr
+    assert "1 replayed, 0 show the same lines" in other.stdout
+    assert "limit" in other.stdout
+    assert chat.run("replay", "--channel", CHANNEL, "--weight", "charm=1").returncode == 2
+    assert chat.run("replay", "--channel", CHANNEL, "--context-id", "never").returncode == 1

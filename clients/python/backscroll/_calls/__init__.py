@@ -31,6 +31,7 @@ from backscroll._calls.learning import (
     export_usage_records,
     get_usage_consent,
     list_topic_labels,
+    replay_builds,
     set_topic_labels,
     set_usage_consent,
 )
@@ -177,6 +178,7 @@ __all__ = [
     "recall_message",
     "record_feedback",
     "remove",
+    "replay_builds",
     "resume",
     "roll_back_weights",
     "room",

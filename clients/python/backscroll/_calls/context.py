@@ -90,6 +90,7 @@ class ContextOptions(PromptOptions, total=False):
     query_embedding: Embedding | message_pb2.Embedding | None
     pictures: str | Sequence[str | Media | message_pb2.MediaPart]
     viewer_id: str
+    catch_up: str | When | context_pb2.CatchUp | None
 
 
 def _unexpected(name: str) -> TypeError:
@@ -160,6 +161,7 @@ def build_context(
     author_visibility: AuthorVisibilityName | int | None = None,
     allowed_author_ids: Sequence[str] = (),
     exploration_seed: int | None = None,
+    catch_up: str | When | context_pb2.CatchUp | None = None,
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -256,6 +258,9 @@ def build_context(
     exploration_seed
         What a draw of the last places goes by, such as `exploration.seed` of an earlier context, which it
         draws again. None: policy, channel, day and trigger message make one.
+    catch_up
+        What happened since: behind the message of this id, or from this time on. The best lines that
+        fit are shown, and `summary` says how much was said. The question may then be left out.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -328,9 +333,18 @@ def build_context(
         author_visibility=author_visibility,
         allowed_author_ids=allowed_author_ids,
         exploration_seed=exploration_seed,
+        catch_up=catch_up,
     )
     response: context_pb2.BuildContextResponse = yield Call("BuildContext", request, timeout_s)
     return Context.of(response, request)
+
+
+def _catch_up(given: Any) -> Any:  # noqa: ANN401 - checked where it is encoded
+    """An id as the last known message, a time as the first of what is new."""
+    if given is None or isinstance(given, context_pb2.CatchUp):
+        return given
+    name = "since_message_id" if isinstance(given, str) else "since_ms"
+    return encode(context_pb2.CatchUp, **{name: given})
 
 
 def _pictures(given: Any) -> list[Any]:  # noqa: ANN401 - checked where it is encoded
@@ -354,6 +368,7 @@ def context_request(
         "mentions": mentions_of(values.get("mentions", ())),
         "overrides": Overrides(**overrides) if isinstance(overrides, Mapping) else overrides,
         "pictures": _pictures(values.get("pictures", ())),
+        "catch_up": _catch_up(values.get("catch_up")),
         "system": SystemPrompt(system) if isinstance(system, str) else system,
     }
     return encode(context_pb2.BuildContextRequest, channel=channel, question=question, **values)

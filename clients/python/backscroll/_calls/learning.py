@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from backscroll._calls.plan import BULK_TIMEOUT_S, Call, Listing, Plan, Stream, pages
 from backscroll._encode import encode
-from backscroll.v1 import learning_pb2
-from backscroll.values import When
+from backscroll.v1 import context_pb2, learning_pb2
+from backscroll.values import LayoutName, Overrides, When
 
 Exported: TypeAlias = learning_pb2.ExportedUsage | learning_pb2.ExportSummary
+Replay: TypeAlias = learning_pb2.ReplayedBuild | learning_pb2.ReplaySummary
 
 
 def set_topic_labels(
@@ -197,6 +198,73 @@ def export_usage_records(
         with_texts=with_texts,
     )
     return Stream(Call("ExportUsageRecords", request, timeout_s), _items)
+
+
+def replay_builds(
+    channel: str,
+    context_id: str = "",
+    *,
+    since: When | None = None,
+    until: When | None = None,
+    profile: str = "",
+    overrides: Overrides | Mapping[str, Any] | context_pb2.Overrides | None = None,
+    layout: LayoutName | None = None,
+    token_budget: int | None = None,
+    timeout_s: float | None = BULK_TIMEOUT_S,
+) -> Stream[Replay]:
+    """Ask recorded builds again with something else, and iterate over what came and what went; last a ReplaySummary.
+
+    They are asked on the messages that were there then, oldest first. Nothing of it is recorded or counted.
+    Leaving the loop early ends it. The deadline, ten minutes, is that of the whole stream.
+
+    Parameters
+    ----------
+    channel
+        Whose builds.
+    context_id
+        The one build to replay. Empty: all that `since` and `until` leave.
+    since, until
+        Only builds from then on, and before then.
+    profile
+        To choose with. Empty: that of each build.
+    overrides
+        Of the profile, weights among them. Those of the build hold where these say nothing.
+    layout
+        Of the messages. None: that of each build.
+    token_budget
+        Of the payload. None: that of each build.
+    timeout_s
+        Deadline of the whole stream.
+
+    Raises
+    ------
+    NotFound
+        If there is no such build.
+    InvalidRequest
+        If there is no such profile.
+
+    Examples
+    --------
+    >>> *builds, summary = client.replay_builds("room", profile="classic")
+    >>> summary.replayed_count == len(builds)
+    True
+    """
+    request = encode(
+        learning_pb2.ReplayBuildsRequest,
+        channel=channel,
+        context_id=context_id,
+        since_ms=since,
+        until_ms=until,
+        profile=profile,
+        overrides=overrides,
+        layout=layout,
+        token_budget=token_budget,
+    )
+    return Stream(Call("ReplayBuilds", request, timeout_s), _replays)
+
+
+def _replays(response: learning_pb2.ReplayBuildsResponse) -> Sequence[Replay]:
+    return [response.summary if response.HasField("summary") else response.build]
 
 
 def _items(response: learning_pb2.ExportUsageRecordsResponse) -> Sequence[Exported]:

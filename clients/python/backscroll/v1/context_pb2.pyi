@@ -84,6 +84,7 @@ class Source(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SOURCE_GRAPH: _ClassVar[Source]
     SOURCE_RECALL: _ClassVar[Source]
     SOURCE_SHARING: _ClassVar[Source]
+    SOURCE_SINCE: _ClassVar[Source]
 
 class Category(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -215,6 +216,7 @@ SOURCE_CHAIN: Source
 SOURCE_GRAPH: Source
 SOURCE_RECALL: Source
 SOURCE_SHARING: Source
+SOURCE_SINCE: Source
 CATEGORY_UNSPECIFIED: Category
 CATEGORY_RECENT: Category
 CATEGORY_SEMANTIC: Category
@@ -345,7 +347,7 @@ class SystemPrompt(_message.Message):
     def __init__(self, text: _Optional[str] = ..., is_template: bool = ..., parameters: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class BuildContextRequest(_message.Message):
-    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language", "provider", "without_summary", "tool_outputs", "tool_output_chars", "cache_marks", "pictures", "include_pictures", "viewer_id", "author_visibility", "allowed_author_ids", "exploration_seed")
+    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language", "provider", "without_summary", "tool_outputs", "tool_output_chars", "cache_marks", "pictures", "include_pictures", "viewer_id", "author_visibility", "allowed_author_ids", "exploration_seed", "catch_up")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     ASKER_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
@@ -391,6 +393,7 @@ class BuildContextRequest(_message.Message):
     AUTHOR_VISIBILITY_FIELD_NUMBER: _ClassVar[int]
     ALLOWED_AUTHOR_IDS_FIELD_NUMBER: _ClassVar[int]
     EXPLORATION_SEED_FIELD_NUMBER: _ClassVar[int]
+    CATCH_UP_FIELD_NUMBER: _ClassVar[int]
     channel: str
     asker: _message_pb2.Author
     question: str
@@ -436,7 +439,16 @@ class BuildContextRequest(_message.Message):
     author_visibility: AuthorVisibility
     allowed_author_ids: _containers.RepeatedScalarFieldContainer[str]
     exploration_seed: int
-    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ..., provider: _Optional[str] = ..., without_summary: bool = ..., tool_outputs: _Optional[_Union[ToolOutputs, str]] = ..., tool_output_chars: _Optional[int] = ..., cache_marks: bool = ..., pictures: _Optional[_Iterable[_Union[_message_pb2.MediaPart, _Mapping]]] = ..., include_pictures: bool = ..., viewer_id: _Optional[str] = ..., author_visibility: _Optional[_Union[AuthorVisibility, str]] = ..., allowed_author_ids: _Optional[_Iterable[str]] = ..., exploration_seed: _Optional[int] = ...) -> None: ...
+    catch_up: CatchUp
+    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ..., provider: _Optional[str] = ..., without_summary: bool = ..., tool_outputs: _Optional[_Union[ToolOutputs, str]] = ..., tool_output_chars: _Optional[int] = ..., cache_marks: bool = ..., pictures: _Optional[_Iterable[_Union[_message_pb2.MediaPart, _Mapping]]] = ..., include_pictures: bool = ..., viewer_id: _Optional[str] = ..., author_visibility: _Optional[_Union[AuthorVisibility, str]] = ..., allowed_author_ids: _Optional[_Iterable[str]] = ..., exploration_seed: _Optional[int] = ..., catch_up: _Optional[_Union[CatchUp, _Mapping]] = ...) -> None: ...
+
+class CatchUp(_message.Message):
+    __slots__ = ("since_message_id", "since_ms")
+    SINCE_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    since_message_id: str
+    since_ms: int
+    def __init__(self, since_message_id: _Optional[str] = ..., since_ms: _Optional[int] = ...) -> None: ...
 
 class Item(_message.Message):
     __slots__ = ("message", "role", "rank", "score", "sources", "own_sources", "category", "token_count", "truncated", "channel", "visible_by")

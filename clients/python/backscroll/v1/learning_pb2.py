@@ -23,9 +23,10 @@ _sym_db = _symbol_database.Default()
 
 
 from backscroll.v1 import admin_pb2 as backscroll_dot_v1_dot_admin__pb2
+from backscroll.v1 import context_pb2 as backscroll_dot_v1_dot_context__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x62\x61\x63kscroll/v1/learning.proto\x12\rbackscroll.v1\x1a\x19\x62\x61\x63kscroll/v1/admin.proto\"R\n\nTopicLabel\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\r\n\x05label\x18\x02 \x01(\t\x12\x0e\n\x06set_by\x18\x03 \x01(\t\x12\x11\n\tset_at_ms\x18\x04 \x01(\x03\"\\\n\x15SetTopicLabelsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\r\n\x05label\x18\x02 \x01(\t\x12\x13\n\x0bmessage_ids\x18\x03 \x03(\t\x12\x0e\n\x06set_by\x18\x04 \x01(\t\"C\n\x16SetTopicLabelsResponse\x12)\n\x06labels\x18\x01 \x03(\x0b\x32\x19.backscroll.v1.TopicLabel\"j\n\x16ListTopicLabelsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\r\n\x05label\x18\x02 \x01(\t\x12\x12\n\x05limit\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x04 \x01(\tB\x08\n\x06_limit\"]\n\x17ListTopicLabelsResponse\x12)\n\x06labels\x18\x01 \x03(\x0b\x32\x19.backscroll.v1.TopicLabel\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"O\n\x18\x44\x65leteTopicLabelsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\r\n\x05label\x18\x02 \x01(\t\x12\x13\n\x0bmessage_ids\x18\x03 \x03(\t\"2\n\x19\x44\x65leteTopicLabelsResponse\x12\x15\n\rdeleted_count\x18\x01 \x01(\x04\"@\n\x16SetUsageConsentRequest\x12\x0f\n\x07user_id\x18\x01 \x01(\t\x12\x15\n\rcollect_usage\x18\x02 \x01(\x08\"\x19\n\x17SetUsageConsentResponse\")\n\x16GetUsageConsentRequest\x12\x0f\n\x07user_id\x18\x01 \x01(\t\"0\n\x17GetUsageConsentResponse\x12\x15\n\rcollect_usage\x18\x01 \x01(\x08\"\x99\x01\n\x19\x45xportUsageRecordsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\x0f\n\x07user_id\x18\x02 \x01(\t\x12\x15\n\x08since_ms\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x15\n\x08until_ms\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12\x12\n\nwith_texts\x18\x05 \x01(\x08\x42\x0b\n\t_since_msB\x0b\n\t_until_ms\"~\n\rExportedUsage\x12\x0f\n\x07version\x18\x01 \x01(\r\x12*\n\x06record\x18\x02 \x01(\x0b\x32\x1a.backscroll.v1.UsageRecord\x12\x30\n\x08messages\x18\x03 \x03(\x0b\x32\x1e.backscroll.v1.ExportedMessage\"Z\n\x0f\x45xportedMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\x14\n\x0ctopic_labels\x18\x03 \x03(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\"{\n\rExportSummary\x12\x13\n\x0b\x62uild_count\x18\x01 \x01(\x04\x12\x1b\n\x13left_out_by_channel\x18\x02 \x01(\x04\x12\x18\n\x10left_out_by_user\x18\x03 \x01(\x04\x12\x1e\n\x16left_out_message_count\x18\x04 \x01(\x04\"\x8a\x01\n\x1a\x45xportUsageRecordsResponse\x12,\n\x06\x62uilds\x18\x01 \x03(\x0b\x32\x1c.backscroll.v1.ExportedUsage\x12\x32\n\x07summary\x18\x02 \x01(\x0b\x32\x1c.backscroll.v1.ExportSummaryH\x00\x88\x01\x01\x42\n\n\x08_summary2\xeb\x04\n\x0fLearningService\x12]\n\x0eSetTopicLabels\x12$.backscroll.v1.SetTopicLabelsRequest\x1a%.backscroll.v1.SetTopicLabelsResponse\x12`\n\x0fListTopicLabels\x12%.backscroll.v1.ListTopicLabelsRequest\x1a&.backscroll.v1.ListTopicLabelsResponse\x12\x66\n\x11\x44\x65leteTopicLabels\x12\'.backscroll.v1.DeleteTopicLabelsRequest\x1a(.backscroll.v1.DeleteTopicLabelsResponse\x12`\n\x0fSetUsageConsent\x12%.backscroll.v1.SetUsageConsentRequest\x1a&.backscroll.v1.SetUsageConsentResponse\x12`\n\x0fGetUsageConsent\x12%.backscroll.v1.GetUsageConsentRequest\x1a&.backscroll.v1.GetUsageConsentResponse\x12k\n\x12\x45xportUsageRecords\x12(.backscroll.v1.ExportUsageRecordsRequest\x1a).backscroll.v1.ExportUsageRecordsResponse0\x01\x42\\\n\x10io.backscroll.v1P\x01ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x62\x61\x63kscroll/v1/learning.proto\x12\rbackscroll.v1\x1a\x19\x62\x61\x63kscroll/v1/admin.proto\x1a\x1b\x62\x61\x63kscroll/v1/context.proto\"R\n\nTopicLabel\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\r\n\x05label\x18\x02 \x01(\t\x12\x0e\n\x06set_by\x18\x03 \x01(\t\x12\x11\n\tset_at_ms\x18\x04 \x01(\x03\"\\\n\x15SetTopicLabelsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\r\n\x05label\x18\x02 \x01(\t\x12\x13\n\x0bmessage_ids\x18\x03 \x03(\t\x12\x0e\n\x06set_by\x18\x04 \x01(\t\"C\n\x16SetTopicLabelsResponse\x12)\n\x06labels\x18\x01 \x03(\x0b\x32\x19.backscroll.v1.TopicLabel\"j\n\x16ListTopicLabelsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\r\n\x05label\x18\x02 \x01(\t\x12\x12\n\x05limit\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x04 \x01(\tB\x08\n\x06_limit\"]\n\x17ListTopicLabelsResponse\x12)\n\x06labels\x18\x01 \x03(\x0b\x32\x19.backscroll.v1.TopicLabel\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"O\n\x18\x44\x65leteTopicLabelsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\r\n\x05label\x18\x02 \x01(\t\x12\x13\n\x0bmessage_ids\x18\x03 \x03(\t\"2\n\x19\x44\x65leteTopicLabelsResponse\x12\x15\n\rdeleted_count\x18\x01 \x01(\x04\"@\n\x16SetUsageConsentRequest\x12\x0f\n\x07user_id\x18\x01 \x01(\t\x12\x15\n\rcollect_usage\x18\x02 \x01(\x08\"\x19\n\x17SetUsageConsentResponse\")\n\x16GetUsageConsentRequest\x12\x0f\n\x07user_id\x18\x01 \x01(\t\"0\n\x17GetUsageConsentResponse\x12\x15\n\rcollect_usage\x18\x01 \x01(\x08\"\x99\x01\n\x19\x45xportUsageRecordsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\x0f\n\x07user_id\x18\x02 \x01(\t\x12\x15\n\x08since_ms\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x15\n\x08until_ms\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12\x12\n\nwith_texts\x18\x05 \x01(\x08\x42\x0b\n\t_since_msB\x0b\n\t_until_ms\"~\n\rExportedUsage\x12\x0f\n\x07version\x18\x01 \x01(\r\x12*\n\x06record\x18\x02 \x01(\x0b\x32\x1a.backscroll.v1.UsageRecord\x12\x30\n\x08messages\x18\x03 \x03(\x0b\x32\x1e.backscroll.v1.ExportedMessage\"Z\n\x0f\x45xportedMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\x14\n\x0ctopic_labels\x18\x03 \x03(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\"{\n\rExportSummary\x12\x13\n\x0b\x62uild_count\x18\x01 \x01(\x04\x12\x1b\n\x13left_out_by_channel\x18\x02 \x01(\x04\x12\x18\n\x10left_out_by_user\x18\x03 \x01(\x04\x12\x1e\n\x16left_out_message_count\x18\x04 \x01(\x04\"\x8a\x01\n\x1a\x45xportUsageRecordsResponse\x12,\n\x06\x62uilds\x18\x01 \x03(\x0b\x32\x1c.backscroll.v1.ExportedUsage\x12\x32\n\x07summary\x18\x02 \x01(\x0b\x32\x1c.backscroll.v1.ExportSummaryH\x00\x88\x01\x01\x42\n\n\x08_summary\"\xa6\x02\n\x13ReplayBuildsRequest\x12\x0f\n\x07\x63hannel\x18\x01 \x01(\t\x12\x12\n\ncontext_id\x18\x02 \x01(\t\x12\x15\n\x08since_ms\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x15\n\x08until_ms\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12\x0f\n\x07profile\x18\x05 \x01(\t\x12\x30\n\toverrides\x18\x06 \x01(\x0b\x32\x18.backscroll.v1.OverridesH\x02\x88\x01\x01\x12%\n\x06layout\x18\x07 \x01(\x0e\x32\x15.backscroll.v1.Layout\x12\x19\n\x0ctoken_budget\x18\x08 \x01(\rH\x03\x88\x01\x01\x42\x0b\n\t_since_msB\x0b\n\t_until_msB\x0c\n\n_overridesB\x0f\n\r_token_budget\"\xdc\x01\n\x0cReplayedLine\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\x19\n\x0cscore_before\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x18\n\x0bscore_after\x18\x04 \x01(\x01H\x01\x88\x01\x01\x12(\n\x0b\x66\x61te_before\x18\x05 \x01(\x0e\x32\x13.backscroll.v1.Fate\x12\'\n\nfate_after\x18\x06 \x01(\x0e\x32\x13.backscroll.v1.FateB\x0f\n\r_score_beforeB\x0e\n\x0c_score_after\"\x82\x03\n\rReplayedBuild\x12\x12\n\ncontext_id\x18\x01 \x01(\t\x12\x1a\n\x12trigger_message_id\x18\x02 \x01(\t\x12\x15\n\rcreated_at_ms\x18\x03 \x01(\x03\x12\x10\n\x08left_out\x18\x04 \x01(\t\x12\x15\n\rpolicy_before\x18\x05 \x01(\t\x12\x14\n\x0cpolicy_after\x18\x06 \x01(\t\x12)\n\x04\x63\x61me\x18\x07 \x03(\x0b\x32\x1b.backscroll.v1.ReplayedLine\x12)\n\x04went\x18\x08 \x03(\x0b\x32\x1b.backscroll.v1.ReplayedLine\x12\x12\n\nkept_count\x18\t \x01(\r\x12\x15\n\rtokens_before\x18\n \x01(\r\x12\x14\n\x0ctokens_after\x18\x0b \x01(\r\x12\x14\n\x0c\x65rased_count\x18\x0c \x01(\r\x12\x16\n\x0erecalled_count\x18\r \x01(\r\x12\x14\n\x0c\x65\x64ited_count\x18\x0e \x01(\r\x12\x10\n\x08not_kept\x18\x0f \x03(\t\"\xa1\x02\n\rReplaySummary\x12\x16\n\x0ereplayed_count\x18\x01 \x01(\x04\x12\x12\n\nsame_count\x18\x02 \x01(\x04\x12\x12\n\ncame_count\x18\x03 \x01(\x04\x12\x12\n\nwent_count\x18\x04 \x01(\x04\x12\x12\n\nkept_count\x18\x05 \x01(\x04\x12\x15\n\rtokens_before\x18\x06 \x01(\x04\x12\x14\n\x0ctokens_after\x18\x07 \x01(\x04\x12\x46\n\x0eleft_out_count\x18\x08 \x03(\x0b\x32..backscroll.v1.ReplaySummary.LeftOutCountEntry\x1a\x33\n\x11LeftOutCountEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\x92\x01\n\x14ReplayBuildsResponse\x12\x30\n\x05\x62uild\x18\x01 \x01(\x0b\x32\x1c.backscroll.v1.ReplayedBuildH\x00\x88\x01\x01\x12\x32\n\x07summary\x18\x02 \x01(\x0b\x32\x1c.backscroll.v1.ReplaySummaryH\x01\x88\x01\x01\x42\x08\n\x06_buildB\n\n\x08_summary2\xc6\x05\n\x0fLearningService\x12]\n\x0eSetTopicLabels\x12$.backscroll.v1.SetTopicLabelsRequest\x1a%.backscroll.v1.SetTopicLabelsResponse\x12`\n\x0fListTopicLabels\x12%.backscroll.v1.ListTopicLabelsRequest\x1a&.backscroll.v1.ListTopicLabelsResponse\x12\x66\n\x11\x44\x65leteTopicLabels\x12\'.backscroll.v1.DeleteTopicLabelsRequest\x1a(.backscroll.v1.DeleteTopicLabelsResponse\x12`\n\x0fSetUsageConsent\x12%.backscroll.v1.SetUsageConsentRequest\x1a&.backscroll.v1.SetUsageConsentResponse\x12`\n\x0fGetUsageConsent\x12%.backscroll.v1.GetUsageConsentRequest\x1a&.backscroll.v1.GetUsageConsentResponse\x12k\n\x12\x45xportUsageRecords\x12(.backscroll.v1.ExportUsageRecordsRequest\x1a).backscroll.v1.ExportUsageRecordsResponse0\x01\x12Y\n\x0cReplayBuilds\x12\".backscroll.v1.ReplayBuildsRequest\x1a#.backscroll.v1.ReplayBuildsResponse0\x01\x42\\\n\x10io.backscroll.v1P\x01ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,38 +34,52 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'backscroll.v1.learning_pb2'
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\020io.backscroll.v1P\001ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1'
-  _globals['_TOPICLABEL']._serialized_start=74
-  _globals['_TOPICLABEL']._serialized_end=156
-  _globals['_SETTOPICLABELSREQUEST']._serialized_start=158
-  _globals['_SETTOPICLABELSREQUEST']._serialized_end=250
-  _globals['_SETTOPICLABELSRESPONSE']._serialized_start=252
-  _globals['_SETTOPICLABELSRESPONSE']._serialized_end=319
-  _globals['_LISTTOPICLABELSREQUEST']._serialized_start=321
-  _globals['_LISTTOPICLABELSREQUEST']._serialized_end=427
-  _globals['_LISTTOPICLABELSRESPONSE']._serialized_start=429
-  _globals['_LISTTOPICLABELSRESPONSE']._serialized_end=522
-  _globals['_DELETETOPICLABELSREQUEST']._serialized_start=524
-  _globals['_DELETETOPICLABELSREQUEST']._serialized_end=603
-  _globals['_DELETETOPICLABELSRESPONSE']._serialized_start=605
-  _globals['_DELETETOPICLABELSRESPONSE']._serialized_end=655
-  _globals['_SETUSAGECONSENTREQUEST']._serialized_start=657
-  _globals['_SETUSAGECONSENTREQUEST']._serialized_end=721
-  _globals['_SETUSAGECONSENTRESPONSE']._serialized_start=723
-  _globals['_SETUSAGECONSENTRESPONSE']._serialized_end=748
-  _globals['_GETUSAGECONSENTREQUEST']._serialized_start=750
-  _globals['_GETUSAGECONSENTREQUEST']._serialized_end=791
-  _globals['_GETUSAGECONSENTRESPONSE']._serialized_start=793
-  _globals['_GETUSAGECONSENTRESPONSE']._serialized_end=841
-  _globals['_EXPORTUSAGERECORDSREQUEST']._serialized_start=844
-  _globals['_EXPORTUSAGERECORDSREQUEST']._serialized_end=997
-  _globals['_EXPORTEDUSAGE']._serialized_start=999
-  _globals['_EXPORTEDUSAGE']._serialized_end=1125
-  _globals['_EXPORTEDMESSAGE']._serialized_start=1127
-  _globals['_EXPORTEDMESSAGE']._serialized_end=1217
-  _globals['_EXPORTSUMMARY']._serialized_start=1219
-  _globals['_EXPORTSUMMARY']._serialized_end=1342
-  _globals['_EXPORTUSAGERECORDSRESPONSE']._serialized_start=1345
-  _globals['_EXPORTUSAGERECORDSRESPONSE']._serialized_end=1483
-  _globals['_LEARNINGSERVICE']._serialized_start=1486
-  _globals['_LEARNINGSERVICE']._serialized_end=2105
+  _globals['_REPLAYSUMMARY_LEFTOUTCOUNTENTRY']._loaded_options = None
+  _globals['_REPLAYSUMMARY_LEFTOUTCOUNTENTRY']._serialized_options = b'8\001'
+  _globals['_TOPICLABEL']._serialized_start=103
+  _globals['_TOPICLABEL']._serialized_end=185
+  _globals['_SETTOPICLABELSREQUEST']._serialized_start=187
+  _globals['_SETTOPICLABELSREQUEST']._serialized_end=279
+  _globals['_SETTOPICLABELSRESPONSE']._serialized_start=281
+  _globals['_SETTOPICLABELSRESPONSE']._serialized_end=348
+  _globals['_LISTTOPICLABELSREQUEST']._serialized_start=350
+  _globals['_LISTTOPICLABELSREQUEST']._serialized_end=456
+  _globals['_LISTTOPICLABELSRESPONSE']._serialized_start=458
+  _globals['_LISTTOPICLABELSRESPONSE']._serialized_end=551
+  _globals['_DELETETOPICLABELSREQUEST']._serialized_start=553
+  _globals['_DELETETOPICLABELSREQUEST']._serialized_end=632
+  _globals['_DELETETOPICLABELSRESPONSE']._serialized_start=634
+  _globals['_DELETETOPICLABELSRESPONSE']._serialized_end=684
+  _globals['_SETUSAGECONSENTREQUEST']._serialized_start=686
+  _globals['_SETUSAGECONSENTREQUEST']._serialized_end=750
+  _globals['_SETUSAGECONSENTRESPONSE']._serialized_start=752
+  _globals['_SETUSAGECONSENTRESPONSE']._serialized_end=777
+  _globals['_GETUSAGECONSENTREQUEST']._serialized_start=779
+  _globals['_GETUSAGECONSENTREQUEST']._serialized_end=820
+  _globals['_GETUSAGECONSENTRESPONSE']._serialized_start=822
+  _globals['_GETUSAGECONSENTRESPONSE']._serialized_end=870
+  _globals['_EXPORTUSAGERECORDSREQUEST']._serialized_start=873
+  _globals['_EXPORTUSAGERECORDSREQUEST']._serialized_end=1026
+  _globals['_EXPORTEDUSAGE']._serialized_start=1028
+  _globals['_EXPORTEDUSAGE']._serialized_end=1154
+  _globals['_EXPORTEDMESSAGE']._serialized_start=1156
+  _globals['_EXPORTEDMESSAGE']._serialized_end=1246
+  _globals['_EXPORTSUMMARY']._serialized_start=1248
+  _globals['_EXPORTSUMMARY']._serialized_end=1371
+  _globals['_EXPORTUSAGERECORDSRESPONSE']._serialized_start=1374
+  _globals['_EXPORTUSAGERECORDSRESPONSE']._serialized_end=1512
+  _globals['_REPLAYBUILDSREQUEST']._serialized_start=1515
+  _globals['_REPLAYBUILDSREQUEST']._serialized_end=1809
+  _globals['_REPLAYEDLINE']._serialized_start=1812
+  _globals['_REPLAYEDLINE']._serialized_end=2032
+  _globals['_REPLAYEDBUILD']._serialized_start=2035
+  _globals['_REPLAYEDBUILD']._serialized_end=2421
+  _globals['_REPLAYSUMMARY']._serialized_start=2424
+  _globals['_REPLAYSUMMARY']._serialized_end=2713
+  _globals['_REPLAYSUMMARY_LEFTOUTCOUNTENTRY']._serialized_start=2662
+  _globals['_REPLAYSUMMARY_LEFTOUTCOUNTENTRY']._serialized_end=2713
+  _globals['_REPLAYBUILDSRESPONSE']._serialized_start=2716
+  _globals['_REPLAYBUILDSRESPONSE']._serialized_end=2862
+  _globals['_LEARNINGSERVICE']._serialized_start=2865
+  _globals['_LEARNINGSERVICE']._serialized_end=3575
 # @@protoc_insertion_point(module_scope)

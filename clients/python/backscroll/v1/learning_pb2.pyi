@@ -1,4 +1,5 @@
 from backscroll.v1 import admin_pb2 as _admin_pb2
+from backscroll.v1 import context_pb2 as _context_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -152,3 +153,108 @@ class ExportUsageRecordsResponse(_message.Message):
     builds: _containers.RepeatedCompositeFieldContainer[ExportedUsage]
     summary: ExportSummary
     def __init__(self, builds: _Optional[_Iterable[_Union[ExportedUsage, _Mapping]]] = ..., summary: _Optional[_Union[ExportSummary, _Mapping]] = ...) -> None: ...
+
+class ReplayBuildsRequest(_message.Message):
+    __slots__ = ("channel", "context_id", "since_ms", "until_ms", "profile", "overrides", "layout", "token_budget")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    OVERRIDES_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    context_id: str
+    since_ms: int
+    until_ms: int
+    profile: str
+    overrides: _context_pb2.Overrides
+    layout: _context_pb2.Layout
+    token_budget: int
+    def __init__(self, channel: _Optional[str] = ..., context_id: _Optional[str] = ..., since_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[_context_pb2.Overrides, _Mapping]] = ..., layout: _Optional[_Union[_context_pb2.Layout, str]] = ..., token_budget: _Optional[int] = ...) -> None: ...
+
+class ReplayedLine(_message.Message):
+    __slots__ = ("message_id", "channel", "score_before", "score_after", "fate_before", "fate_after")
+    MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    SCORE_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    SCORE_AFTER_FIELD_NUMBER: _ClassVar[int]
+    FATE_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    FATE_AFTER_FIELD_NUMBER: _ClassVar[int]
+    message_id: str
+    channel: str
+    score_before: float
+    score_after: float
+    fate_before: _context_pb2.Fate
+    fate_after: _context_pb2.Fate
+    def __init__(self, message_id: _Optional[str] = ..., channel: _Optional[str] = ..., score_before: _Optional[float] = ..., score_after: _Optional[float] = ..., fate_before: _Optional[_Union[_context_pb2.Fate, str]] = ..., fate_after: _Optional[_Union[_context_pb2.Fate, str]] = ...) -> None: ...
+
+class ReplayedBuild(_message.Message):
+    __slots__ = ("context_id", "trigger_message_id", "created_at_ms", "left_out", "policy_before", "policy_after", "came", "went", "kept_count", "tokens_before", "tokens_after", "erased_count", "recalled_count", "edited_count", "not_kept")
+    CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
+    TRIGGER_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    POLICY_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    POLICY_AFTER_FIELD_NUMBER: _ClassVar[int]
+    CAME_FIELD_NUMBER: _ClassVar[int]
+    WENT_FIELD_NUMBER: _ClassVar[int]
+    KEPT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_AFTER_FIELD_NUMBER: _ClassVar[int]
+    ERASED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    RECALLED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    EDITED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    NOT_KEPT_FIELD_NUMBER: _ClassVar[int]
+    context_id: str
+    trigger_message_id: str
+    created_at_ms: int
+    left_out: str
+    policy_before: str
+    policy_after: str
+    came: _containers.RepeatedCompositeFieldContainer[ReplayedLine]
+    went: _containers.RepeatedCompositeFieldContainer[ReplayedLine]
+    kept_count: int
+    tokens_before: int
+    tokens_after: int
+    erased_count: int
+    recalled_count: int
+    edited_count: int
+    not_kept: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, context_id: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., created_at_ms: _Optional[int] = ..., left_out: _Optional[str] = ..., policy_before: _Optional[str] = ..., policy_after: _Optional[str] = ..., came: _Optional[_Iterable[_Union[ReplayedLine, _Mapping]]] = ..., went: _Optional[_Iterable[_Union[ReplayedLine, _Mapping]]] = ..., kept_count: _Optional[int] = ..., tokens_before: _Optional[int] = ..., tokens_after: _Optional[int] = ..., erased_count: _Optional[int] = ..., recalled_count: _Optional[int] = ..., edited_count: _Optional[int] = ..., not_kept: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ReplaySummary(_message.Message):
+    __slots__ = ("replayed_count", "same_count", "came_count", "went_count", "kept_count", "tokens_before", "tokens_after", "left_out_count")
+    class LeftOutCountEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    REPLAYED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SAME_COUNT_FIELD_NUMBER: _ClassVar[int]
+    CAME_COUNT_FIELD_NUMBER: _ClassVar[int]
+    WENT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    KEPT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_AFTER_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    replayed_count: int
+    same_count: int
+    came_count: int
+    went_count: int
+    kept_count: int
+    tokens_before: int
+    tokens_after: int
+    left_out_count: _containers.ScalarMap[str, int]
+    def __init__(self, replayed_count: _Optional[int] = ..., same_count: _Optional[int] = ..., came_count: _Optional[int] = ..., went_count: _Optional[int] = ..., kept_count: _Optional[int] = ..., tokens_before: _Optional[int] = ..., tokens_after: _Optional[int] = ..., left_out_count: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class ReplayBuildsResponse(_message.Message):
+    __slots__ = ("build", "summary")
+    BUILD_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    build: ReplayedBuild
+    summary: ReplaySummary
+    def __init__(self, build: _Optional[_Union[ReplayedBuild, _Mapping]] = ..., summary: _Optional[_Union[ReplaySummary, _Mapping]] = ...) -> None: ...

@@ -66,6 +66,11 @@ class LearningServiceStub(object):
                 request_serializer=backscroll_dot_v1_dot_learning__pb2.ExportUsageRecordsRequest.SerializeToString,
                 response_deserializer=backscroll_dot_v1_dot_learning__pb2.ExportUsageRecordsResponse.FromString,
                 _registered_method=True)
+        self.ReplayBuilds = channel.unary_stream(
+                '/backscroll.v1.LearningService/ReplayBuilds',
+                request_serializer=backscroll_dot_v1_dot_learning__pb2.ReplayBuildsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_learning__pb2.ReplayBuildsResponse.FromString,
+                _registered_method=True)
 
 
 class LearningServiceServicer(object):
@@ -120,6 +125,16 @@ class LearningServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReplayBuilds(self, request, context):
+        """ReplayBuilds asks recorded builds of a channel again with something else, on the messages that were there then, oldest
+        first, and streams what came and what went. It is recorded nowhere and counted in no metric. Pins, members and edits are
+        those of now. The last response holds the summary. Fails with CONTEXT_NOT_FOUND, UNKNOWN_PROFILE, MISSING_FIELD,
+        INVALID_FIELD.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_LearningServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -152,6 +167,11 @@ def add_LearningServiceServicer_to_server(servicer, server):
                     servicer.ExportUsageRecords,
                     request_deserializer=backscroll_dot_v1_dot_learning__pb2.ExportUsageRecordsRequest.FromString,
                     response_serializer=backscroll_dot_v1_dot_learning__pb2.ExportUsageRecordsResponse.SerializeToString,
+            ),
+            'ReplayBuilds': grpc.unary_stream_rpc_method_handler(
+                    servicer.ReplayBuilds,
+                    request_deserializer=backscroll_dot_v1_dot_learning__pb2.ReplayBuildsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_learning__pb2.ReplayBuildsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -318,6 +338,33 @@ class LearningService(object):
             '/backscroll.v1.LearningService/ExportUsageRecords',
             backscroll_dot_v1_dot_learning__pb2.ExportUsageRecordsRequest.SerializeToString,
             backscroll_dot_v1_dot_learning__pb2.ExportUsageRecordsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReplayBuilds(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/backscroll.v1.LearningService/ReplayBuilds',
+            backscroll_dot_v1_dot_learning__pb2.ReplayBuildsRequest.SerializeToString,
+            backscroll_dot_v1_dot_learning__pb2.ReplayBuildsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -55,6 +55,12 @@ class LearningServiceStub:
     learn from. Left out and counted: builds of channels and people without consent, messages of people without consent.
     Of erased messages there is nothing. The last response holds the summary.
     """
+    ReplayBuilds: _grpc.UnaryStreamMultiCallable[_learning_pb2.ReplayBuildsRequest, _learning_pb2.ReplayBuildsResponse]
+    """ReplayBuilds asks recorded builds of a channel again with something else, on the messages that were there then, oldest
+    first, and streams what came and what went. It is recorded nowhere and counted in no metric. Pins, members and edits are
+    those of now. The last response holds the summary. Fails with CONTEXT_NOT_FOUND, UNKNOWN_PROFILE, MISSING_FIELD,
+    INVALID_FIELD.
+    """
 
 @_typing.type_check_only
 class LearningServiceAsyncStub(LearningServiceStub):
@@ -82,6 +88,12 @@ class LearningServiceAsyncStub(LearningServiceStub):
     """ExportUsageRecords streams recorded builds, oldest first, with what they chose from and what came of it, as data to
     learn from. Left out and counted: builds of channels and people without consent, messages of people without consent.
     Of erased messages there is nothing. The last response holds the summary.
+    """
+    ReplayBuilds: _aio.UnaryStreamMultiCallable[_learning_pb2.ReplayBuildsRequest, _learning_pb2.ReplayBuildsResponse]  # type: ignore[assignment]
+    """ReplayBuilds asks recorded builds of a channel again with something else, on the messages that were there then, oldest
+    first, and streams what came and what went. It is recorded nowhere and counted in no metric. Pins, members and edits are
+    those of now. The last response holds the summary. Fails with CONTEXT_NOT_FOUND, UNKNOWN_PROFILE, MISSING_FIELD,
+    INVALID_FIELD.
     """
 
 class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -143,6 +155,18 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         """ExportUsageRecords streams recorded builds, oldest first, with what they chose from and what came of it, as data to
         learn from. Left out and counted: builds of channels and people without consent, messages of people without consent.
         Of erased messages there is nothing. The last response holds the summary.
+        """
+
+    @_abc_1.abstractmethod
+    def ReplayBuilds(
+        self,
+        request: _learning_pb2.ReplayBuildsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_learning_pb2.ReplayBuildsResponse], _abc.AsyncIterator[_learning_pb2.ReplayBuildsResponse]]:
+        """ReplayBuilds asks recorded builds of a channel again with something else, on the messages that were there then, oldest
+        first, and streams what came and what went. It is recorded nowhere and counted in no metric. Pins, members and edits are
+        those of now. The last response holds the summary. Fails with CONTEXT_NOT_FOUND, UNKNOWN_PROFILE, MISSING_FIELD,
+        INVALID_FIELD.
         """
 
 def add_LearningServiceServicer_to_server(servicer: LearningServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

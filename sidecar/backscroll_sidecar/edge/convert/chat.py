@@ -39,7 +39,7 @@ from backscroll_sidecar.edge.convert.fields import (
     missing,
     required_id,
 )
-from backscroll_sidecar.errors import InvalidRequest
+from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.ports import reserved_fields
 
 END_NUMBERS: Mapping[EndReason, Any] = {
@@ -127,7 +127,14 @@ def _context(
     if not request.HasField("context"):
         raise missing("context")
     try:
-        return build_request(request.context, tenant, time_left_s, allowed)
+        found = build_request(request.context, tenant, time_left_s, allowed)
+        if not found.question and not found.trigger_message_id:  # a turn stores what is asked
+            raise InvalidRequest(
+                "question is blank and there is no trigger_message_id",
+                field="question",
+                reason=Reason.QUESTION_MISSING,
+            )
+        return found
     except InvalidRequest as error:
         error.field = error.field and f"context.{error.field}"
         raise

@@ -14,7 +14,7 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
 from backscroll_sidecar.adapters.pictures import MOST_PICTURES, picture_of
 from backscroll_sidecar.allowed_channels import AllowedChannels
-from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
+from backscroll_sidecar.context.model import BuildRequest, CatchUp, SystemPrompt
 from backscroll_sidecar.domain import (
     ChannelKey,
     MediaPart,
@@ -42,6 +42,7 @@ from backscroll_sidecar.edge.convert.fields import (
     check_time,
     enum_value,
     invalid,
+    missing,
     required_id,
     text_size,
     too_large,
@@ -57,7 +58,9 @@ from backscroll_sidecar.learning.plackett_luce import MOST_SLOTS
 from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.texts import Language, LanguageTag
 
-_OptionalOfOne = Literal["asker", "trigger_message_id", "asked_at_ms", "reply", "query_embedding"]
+_OptionalOfOne = Literal[
+    "asker", "trigger_message_id", "asked_at_ms", "reply", "query_embedding", "catch_up"
+]
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
 """What vendors take as the name of a function."""
 _LANGUAGES = tuple(Language)
@@ -94,7 +97,9 @@ def build_request(
         request.ClearField("mentions")
     rest = request.SerializeToString()
     key, frame = (_kept_frame if len(rest) <= KEPT_FRAME_BYTES else _frame)(tenant, rest)
-    if not asked.get("trigger_message_id") and not question:
+    if "catch_up" in asked and not key.channel:
+        raise missing("channel")
+    if not asked.get("trigger_message_id") and not question and "catch_up" not in asked:
         raise InvalidRequest(
             "question is blank and there is no trigger_message_id",
             field="question",
@@ -107,7 +112,7 @@ KEPT_FRAMES, KEPT_FRAME_BYTES = 1_024, 4_096
 """Requests without what belongs to one question that are kept as they were read, and how large one may be: a bot has
 one or two a channel."""
 _OPTIONAL_OF_ONE: tuple[_OptionalOfOne, ...] = (
-    "asker", "trigger_message_id", "asked_at_ms", "reply", "query_embedding",
+    "asker", "trigger_message_id", "asked_at_ms", "reply", "query_embedding", "catch_up",
 )  # fmt: skip
 
 
@@ -179,6 +184,15 @@ def _ids(ids: Iterable[str], field: str, most: int = limits.MAX_SELF_IDS) -> tup
     for i, one in enumerate(found):
         required_id(one, f"{field}[{i}]")
     return found
+
+
+def _catch_up(given: pb.CatchUp, field: str) -> CatchUp:
+    since = given.WhichOneof("since")
+    if since is None:
+        raise missing(f"{field}.since_message_id")
+    if since == "since_ms":
+        return CatchUp(since_ms=check_time(given.since_ms, f"{field}.since_ms"))
+    return CatchUp(required_id(given.since_message_id, f"{field}.since_message_id"))
 
 
 def _pictures(given: Collection[message_pb2.MediaPart], field: str) -> tuple[MediaPart, ...]:
@@ -361,6 +375,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "exploration_seed": _number(0, 2**63 - 1),
     "cache_marks": _as_sent,
     "pictures": _pictures,
+    "catch_up": _catch_up,
     "include_pictures": _as_sent,
     "viewer_id": check_id,
     "author_visibility": _word(AUTHOR_VISIBILITY_WORDS),

@@ -109,7 +109,7 @@ SOURCE_NUMBERS: Mapping[str, Any] = {
     name: context_pb2.Source.Value(f"SOURCE_{name.upper()}")
     for name in (
         "recent", "window", "chain", "thread", "graph", "mention", "lexical", "semantic", "asker", "pinned",
-        "recall", "sharing",
+        "recall", "sharing", "since",
     )
 }  # fmt: skip
 """By name of the strategy; every other name is an operator's own."""

@@ -1,4 +1,4 @@
-"""LearningService at the edge: labels, consent, and recorded builds as data to learn from."""
+"""LearningService at the edge: labels, consent, recorded builds as data to learn from, and asked again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 from backscroll.v1 import learning_pb2 as pb
+from backscroll_sidecar.context.replayed import ReplaySummary
+from backscroll_sidecar.context.replaying import Replays
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.fields import check_id, required_id
@@ -17,6 +19,11 @@ from backscroll_sidecar.edge.convert.learning import (
     message_ids,
 )
 from backscroll_sidecar.edge.convert.pages import page_position, page_token
+from backscroll_sidecar.edge.convert.replays import (
+    replay_request,
+    replay_summary_to_proto,
+    replayed_to_proto,
+)
 from backscroll_sidecar.learning.consented import ExportSummary
 from backscroll_sidecar.learning.learning import Learning
 
@@ -26,7 +33,8 @@ class LearningServicer:
 
     SERVICE = pb.DESCRIPTOR.services_by_name["LearningService"]
 
-    def __init__(self, learning: Learning) -> None:
+    def __init__(self, learning: Learning, replays: Replays) -> None:
+        self._replays = replays
         self._labels = learning.labels
         self._consent = learning.consent
         self._export = learning.export
@@ -100,6 +108,17 @@ class LearningServicer:
         async with aclosing(builds), aclosing(export_runs(builds, summary)) as runs:
             async for run in runs:
                 yield run
+
+    async def replay_builds(
+        self, request: pb.ReplayBuildsRequest, call: Call
+    ) -> AsyncIterator[pb.ReplayBuildsResponse]:
+        """Stream recorded builds, asked again."""
+        summary = ReplaySummary()
+        replays = self._replays.replay(replay_request(request, call.tenant, call.allowed), summary)
+        async with aclosing(replays):
+            async for one, ids in replays:
+                yield pb.ReplayBuildsResponse(build=replayed_to_proto(one, ids))
+        yield pb.ReplayBuildsResponse(summary=replay_summary_to_proto(summary))
 
 
 def _key(channel: str, call: Call) -> ChannelKey:

@@ -13,6 +13,7 @@ from backscroll_sidecar.domain import ChannelKey, Degradation, Rung
 from backscroll_sidecar.ports import (
     ANY_USAGE,
     NO_TRIAL,
+    AskedWith,
     EraseChange,
     Exploration,
     ForeignMessage,
@@ -47,6 +48,7 @@ class _Details(msgspec.Struct, frozen=True, omit_defaults=True):
     exploration: Exploration | None = None
     is_listed: bool = False
     knows_parent: bool = True
+    asked_with: AskedWith | None = None
 
 
 _details = msgspec.json.Decoder(_Details)
@@ -100,6 +102,7 @@ def _encode_record(change: UsageChange) -> Row:
         one.exploration,
         one.trial.is_listed,
         one.knows_parent,
+        one.asked_with,
     )
     elsewhere = sorted({message.channel for message in one.foreign})
     return (
@@ -254,6 +257,7 @@ def _decode(row: Row) -> StoredUsage:
         if experiment_id
         else NO_TRIAL,
         details.knows_parent,
+        details.asked_with,
     )
     return StoredUsage(number, channel, record, reply_seq, user_feedback, success_indicator)
 

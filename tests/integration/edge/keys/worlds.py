@@ -240,6 +240,7 @@ REQUESTS: Mapping[str, Callable[[Place], list[Any]]] = {
     "LearningService/ExportUsageRecords": lambda _: [le.ExportUsageRecordsRequest(with_texts=True)],
     "LearningService/GetUsageConsent": lambda _: [le.GetUsageConsentRequest(user_id=ASKER)],
     "LearningService/ListTopicLabels": lambda p: [le.ListTopicLabelsRequest(channel=p.channel)],
+    "LearningService/ReplayBuilds": lambda p: [le.ReplayBuildsRequest(channel=p.channel)],
     "LearningService/SetTopicLabels": lambda p: [
         le.SetTopicLabelsRequest(channel=p.channel, label="vaults", message_ids=[p.message_id])
     ],
