@@ -329,12 +329,14 @@ async def _assemble(
         model,
         summaries,
     )
-    past = ReplayParts(
-        channels, store, analyzer, building, clock, directory, sources, WireCodec(), codec
-    )
     return App(
         settings, clock, store, channels, precompute, writer, history, preferences, remembered, builder, chat,
-        summaries, periods, rooms, learning, Replays(past, learning.usage), embedding,
+        summaries, periods, rooms, learning,
+        Replays(
+            ReplayParts(channels, store, analyzer, building, clock, directory, sources, WireCodec(), codec),
+            learning.usage,
+        ),
+        embedding,
         Numbers(
             builder.numbers, analyzer, writer, learning.recorder, clock,
             None if embedding is None else embedding.backlog, usage, feedback, tunings, learning.experiments.numbers,

@@ -159,6 +159,7 @@ async def test_what_a_request_had_beside_its_question():
 async def test_what_changed_since_is_said():
     async with served() as (client, _):
         shown = await recorded(client, ["naive"])
+        await replayed(client, "irc")  # what waits is recorded: an erasure drops it
         context_id, ids = list(shown.items())[-1]
         erased, recalled, edited = sorted(ids)[:3]
         await client.erase("irc", message_ids=[erased])
