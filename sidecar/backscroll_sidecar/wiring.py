@@ -246,8 +246,9 @@ async def _assemble(
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
+    secure_delete: SecureDelete | None = None
     if store.maintenance is not None:
-        await _keep_files(store.maintenance, channels, writer, publishers, stack)
+        secure_delete = await _keep_files(store.maintenance, channels, writer, publishers, stack)
     codec = AnswerFields()
     precompute = Precompute(channels, codec)
     await precompute.start()
@@ -310,7 +311,16 @@ async def _assemble(
     if embedding is not None:
         embedding.backlog.give_way_to(lambda: builder.build_count)
     history = _history(
-        settings, store, writer, rosters, analyzer, clock, executor, embedding, learning
+        settings,
+        store,
+        writer,
+        rosters,
+        analyzer,
+        clock,
+        executor,
+        embedding,
+        learning,
+        secure_delete,
     )
     chat = ChatService(
         builder, TurnStore(history, writer, store, clock, settings.wordings()), model, chat_settings(settings),
@@ -395,6 +405,7 @@ def _history(
     executor: ThreadPoolExecutor,
     embedding: SemanticParts | None,
     learning: Learning,
+    secure_delete: SecureDelete | None,
 ) -> HistoryService:
     """What stores and reads messages, with or without an embedder."""
     return HistoryService(
@@ -411,6 +422,7 @@ def _history(
         else embedding.semantic_search,
         usage=learning.recorder,
         redaction=Redaction(settings.redaction, learning.channel_settings, executor),
+        secure_delete=secure_delete,
     )
 
 
@@ -525,7 +537,7 @@ async def _keep_files(
     writer: Writer,
     publishers: FanOut,
     stack: AsyncExitStack,
-) -> None:
+) -> SecureDelete:
     """What works on the files behind the answers: what was deleted goes from them, segments are written."""
     secure_delete = SecureDelete(maintenance)
     await secure_delete.start()
@@ -534,6 +546,7 @@ async def _keep_files(
     await segment_writer.start()
     stack.push_async_callback(segment_writer.close)
     publishers.add(secure_delete, segment_writer)
+    return secure_delete
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from backscroll.events import (
     Notice,
     ToolCallEvent,
 )
-from backscroll.results import AppendReport, Context, SearchHits, text_of
+from backscroll.results import AppendReport, Context, EraseReceipt, SearchHits, text_of
 from backscroll.room_events import (
     Ignored,
     Interrupt,
@@ -103,6 +103,7 @@ __all__ = [
     "Delta",
     "Embedding",
     "End",
+    "EraseReceipt",
     "ErrorEvent",
     "ExperimentArm",
     "Gone",

@@ -243,6 +243,33 @@ class AppendReport:
         )
 
 
+class EraseReceipt(dict[str, int]):
+    """How many went from each store, all stores named; of a dry run how many would go.
+
+    Attributes
+    ----------
+    tenant : str
+    erased_at_ms : int
+        By the server's clock.
+    are_files_clean : bool
+        Whether nothing that was ever deleted is left in a file of the server. The same call again tells it anew.
+    files_clean_by_ms : int
+        Until when it should be gone from the files, where they are not clean.
+    is_dry_run : bool
+        Nothing was deleted.
+    """
+
+    __slots__ = ("are_files_clean", "erased_at_ms", "files_clean_by_ms", "is_dry_run", "tenant")
+
+    def __init__(self, response: history_pb2.EraseResponse) -> None:
+        super().__init__(sorted(response.erased_count_by_store.items()))
+        self.tenant = response.tenant
+        self.erased_at_ms = response.erased_at_ms
+        self.are_files_clean = response.files == history_pb2.FILES_STATE_CLEAN
+        self.files_clean_by_ms = response.files_clean_by_ms
+        self.is_dry_run = response.dry_run
+
+
 class SearchHits(tuple[history_pb2.SearchHit, ...]):  # noqa: SLOT001 - tuples cannot have slots
     """Messages found: by words those stored last first, by meaning the most similar first.
 

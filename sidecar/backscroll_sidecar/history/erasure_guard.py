@@ -8,11 +8,13 @@ to be stored.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import (
+    EVERYWHERE,
     AppendChange,
     Change,
     EditChange,
@@ -37,8 +39,22 @@ class ErasureGuard:
         self._count = 0
         self._recent: deque[tuple[int, ChannelKey, frozenset[str]]] = deque(maxlen=REMEMBERED)
         """With the names of what they took; none: whatever is of the channel."""
+        self._held: Counter[str] = Counter()
         self.published = 0
         """How many of them every reader sees: what is read from now on holds nothing of what they took."""
+
+    @contextmanager
+    def holding(self, tenant: str) -> Iterator[None]:
+        """While it lasts, nothing that a turn of the tenant writes is admitted.
+
+        For an erasure goes from channel to channel, and a turn elsewhere may have read what goes next.
+        """
+        self._held[tenant] += 1
+        try:
+            yield
+        finally:
+            self._held[tenant] -= 1
+            self._held += Counter()  # without those that are held no longer
 
     def admits(self, change: Change) -> bool:
         """Take note of a change about to be committed; False: it must not be, it would undo an earlier one."""
@@ -46,6 +62,7 @@ class ErasureGuard:
             case EraseChange(message_ids=ids) if change.is_expiry:
                 self._note(change.key, *map(about_message, ids), *map(about_text, ids))
             case EraseChange():
+            case EraseChange() if not change.is_dry_run:
                 self._note(change.key)
             case RetractChange(_, message_id):
                 self._note(change.key, about_message(message_id), about_text(message_id))
@@ -78,12 +95,13 @@ class ErasureGuard:
         self._recent.append((self._count, key, frozenset(names)))
 
     def _lost(self, key: ChannelKey, since: int, named_ids: Sequence[str] = ()) -> bool:
-        if since < self._count - len(self._recent):
+        if key.tenant in self._held or since < self._count - len(self._recent):
             return True
         about = frozenset(named_ids)
         for number, where, names in reversed(self._recent):
             if number <= since:
                 return False
-            if where == key and (not names or not names.isdisjoint(about)):
+            is_there = where in (key, (key.tenant, EVERYWHERE))
+            if is_there and (not names or not names.isdisjoint(about)):
                 return True
         return False

@@ -2,7 +2,7 @@
 
 A deleted row leaves copies: in the log until it is written into the database, and in pages that were split.
 
-    publish → something went → nothing more went for a moment → the log is emptied, the file rewritten
+    publish → something went → nothing more went for a moment → the log is emptied, the file wiped
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from backscroll_sidecar.ports import Applied, Maintenance
 
 log = logging.getLogger(__name__)
 
-QUIET_S, LONGEST_S = 2.0, 60.0
+CLEAN_WITHIN_S = 60.0
+"""So long after it was deleted nothing is in a file any more, unless the disk or another program prevents it."""
+QUIET_S, LONGEST_S = 2.0, 10.0
 """Nothing more was deleted for so long, for who deletes much does it in many calls; or so long after the first."""
-REWRITE_GAP_S = 600.0
-"""Between two rewritings: writes wait for each."""
-RETRY_S, LONGEST_RETRY_S = 60.0, 3_600.0
+REST_TIMES = 4
+"""Times as long as the work took it rests, as long as `CLEAN_WITHIN_S` allows that: it costs others' writes time."""
+RETRY_S, LONGEST_RETRY_S = 5.0, 3_600.0
 CLOSE_S = 10.0
 
 
@@ -32,7 +34,12 @@ class SecureDelete:
 
     def __init__(self, files: Maintenance) -> None:
         self._files = files
-        self._chores = (_Chore(files.empty_log, 0.0), _Chore(files.rewrite, REWRITE_GAP_S))
+        self._chores = (_Chore(files.empty_log), _Chore(files.wipe))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something that was deleted may still be in the files."""
+        return any(chore.is_due for chore in self._chores)
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Remember that something was deleted. Cheap where nothing was."""
@@ -59,16 +66,28 @@ class SecureDelete:
             await chore.close(CLOSE_S, self._files.interrupt)
 
 
-class _Chore:
-    """Work that is done once nobody has called for it for a moment, and not again for `gap_s`."""
+def rest_after(took_s: float) -> float:
+    """How long to rest after work that took so long.
 
-    def __init__(self, work: Callable[[], Awaitable[None]], gap_s: float) -> None:
-        self._work, self._gap_s = work, gap_s
+    What is deleted as the work begins waits for its end, the rest, a moment of quiet, and the same work again.
+    """
+    return max(0.0, min(REST_TIMES * took_s, CLEAN_WITHIN_S - LONGEST_S - 2 * took_s))
+
+
+class _Chore:
+    """Work that is done once nobody has called for it for a moment, with a rest behind it."""
+
+    def __init__(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._work = work
         self._called = asyncio.Event()
         self._quiet_s = self._latest_s = math.inf
         self._retry_s = RETRY_S
         self._task: asyncio.Task[None] | None = None
         self._doing: asyncio.Task[bool] | None = None
+
+    @property
+    def is_due(self) -> bool:
+        return self._called.is_set() or self._doing is not None
 
     def call(self) -> None:
         now_s = time.monotonic()
@@ -101,8 +120,9 @@ class _Chore:
             await self._called.wait()
             while (rest_s := min(self._quiet_s, self._latest_s) - time.monotonic()) > 0:  # noqa: ASYNC110 - more may go
                 await asyncio.sleep(rest_s)
+            began_s = time.monotonic()
             if await asyncio.shield(self._begin()):
-                await asyncio.sleep(self._gap_s)
+                await asyncio.sleep(rest_after(time.monotonic() - began_s))
             else:
                 self.call()
                 await asyncio.sleep(self._retry_s)

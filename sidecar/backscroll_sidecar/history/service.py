@@ -5,6 +5,7 @@ append: validate.check_message → analyse → AppendChange → Writer.submit �
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
@@ -25,6 +26,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
+from backscroll_sidecar.history.erasing import changes_of, summed
 from backscroll_sidecar.history.ingest import (
     DimsOf,
     Ingest,
@@ -34,7 +36,9 @@ from backscroll_sidecar.history.ingest import (
 from backscroll_sidecar.history.reads import HistoryReads
 from backscroll_sidecar.history.redaction_policy import NO_REDACTION, Redaction
 from backscroll_sidecar.history.rosters import Rosters
+from backscroll_sidecar.history.secure_delete import CLEAN_WITHIN_S, SecureDelete
 from backscroll_sidecar.history.semantic_search import SemanticSearch
+from backscroll_sidecar.history.tombstones import Erasure
 from backscroll_sidecar.history.validate import (
     Accepted,
     Refused,
@@ -55,7 +59,6 @@ from backscroll_sidecar.ports import (
     Clock,
     EditChange,
     EmbeddingProgress,
-    EraseChange,
     EraseReceipt,
     HistoryReader,
     MembersChange,
@@ -66,6 +69,8 @@ from backscroll_sidecar.ports import (
     about_message,
 )
 
+ERASED_AT_ONCE = 16
+"""Channels whose erasure may be one transaction."""
 MEMBER_US = 10
 ALIAS_US = 2
 
@@ -95,10 +100,12 @@ class HistoryService(HistoryReads):
         semantic_search: SemanticSearch | None = None,
         usage: UsageSink | None = None,
         redaction: Redaction = NO_REDACTION,
+        secure_delete: SecureDelete | None = None,
     ) -> None:
         super().__init__(reader, analyzer, embedding)
         self._usage = usage or NoUsage()
         self._redaction = redaction
+        self._secure_delete = secure_delete
         self._writer = writer
         self.semantic_search = semantic_search or SemanticSearch(reader, {})
         self._clock = clock
@@ -334,6 +341,7 @@ class HistoryService(HistoryReads):
         message_ids: Sequence[str] = (),
         user_id: str = "",
         whole_channel: bool = False,
+        is_dry_run: bool = False,
         deadline_s: float | None = None,
     ) -> EraseReceipt:
         """Delete for good: these messages, or all of one person, or the whole channel. The ids stay taken.
@@ -351,9 +359,61 @@ class HistoryService(HistoryReads):
         check_ids(message_ids, "message_ids")
         if user_id:
             check_id(user_id, "user_id")
-        change = EraseChange(key, tuple(message_ids), user_id, self._clock.now_ms())
-        applied = await self._writer.submit(change, deadline_s)
-        return applied.receipt or EraseReceipt({})
+        erasure = Erasure(
+            tenant=key.tenant,
+            channel=key.channel,
+            message_ids=tuple(message_ids),
+            user_id=user_id,
+            erased_at_ms=self._clock.now_ms(),
+        )
+        return await self._erase(erasure, (), is_dry_run, deadline_s)
+
+    async def erase_in_tenant(
+        self,
+        tenant: str,
+        *,
+        user_id: str = "",
+        is_dry_run: bool = False,
+        deadline_s: float | None = None,
+    ) -> EraseReceipt:
+        """Delete for good all of one person in every channel; of nobody: the whole tenant. The ids stay taken.
+
+        It goes from channel to channel. What broke off is repeated: what went already finds nothing.
+        """
+        if user_id:
+            check_id(user_id, "user_id")
+        erasure = Erasure(
+            tenant=tenant,
+            user_id=user_id,
+            all_channels=bool(user_id),
+            whole_tenant=not user_id,
+            erased_at_ms=self._clock.now_ms(),
+        )
+        if is_dry_run:
+            channels = await self._reader.channels_to_erase(tenant, user_id)
+            return await self._erase(erasure, channels, is_dry_run, deadline_s)
+        with self._writer.holding_turns(tenant):
+            await self._writer.settled()
+            channels = await self._reader.channels_to_erase(tenant, user_id)
+            return await self._erase(erasure, channels, is_dry_run, deadline_s)
+
+    async def _erase(
+        self,
+        erasure: Erasure,
+        channels: Sequence[str],
+        is_dry_run: bool,
+        deadline_s: float | None,
+    ) -> EraseReceipt:
+        changes = changes_of(erasure, channels, is_dry_run=is_dry_run)
+        receipts: list[EraseReceipt | None] = []
+        for start in range(0, len(changes), ERASED_AT_ONCE):
+            some = changes[start : start + ERASED_AT_ONCE]
+            applied = await asyncio.gather(*(self._writer.submit(one, deadline_s) for one in some))
+            receipts += [one.receipt for one in applied]
+        is_due = self._secure_delete is not None and self._secure_delete.is_due
+        at_ms = erasure.erased_at_ms
+        clean_by_ms = at_ms + round(CLEAN_WITHIN_S * 1_000) if is_due else None
+        return replace(summed(receipts), at_ms=at_ms, files_clean_by_ms=clean_by_ms)
 
 
 def _cannot_be_stored(refused: Refused) -> InvalidRequest:

@@ -15,6 +15,7 @@ import copy
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from backscroll_sidecar.domain import ChannelKey, Event
 from backscroll_sidecar.errors import BackscrollError, DeadlineExceeded, Gone, StoreUnavailable
@@ -156,6 +157,10 @@ class Writer:
     async def settled(self) -> None:
         """Return once everything that is queued by now is committed, or has failed. Raises as `submit`."""
         await self.submit(EventsChange(_NOWHERE, "", ()))
+
+    def holding_turns(self, tenant: str) -> AbstractContextManager[None]:
+        """Refuse what turns of a tenant write, until the block ends; see `ErasureGuard.holding`."""
+        return self._guard.holding(tenant)
 
     # --- life --------------------------------------------------------------------------------------
 

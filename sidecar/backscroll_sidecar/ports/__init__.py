@@ -68,6 +68,7 @@ from backscroll_sidecar.ports.records import (
     CHAIN_PREFIX,
     EVERYWHERE,
     PIN,
+    RECEIPT_STORES,
     SESSION,
     TURN,
     VECTOR_INDEX,
@@ -76,7 +77,7 @@ from backscroll_sidecar.ports.records import (
     about_message,
     about_text,
     about_user,
-    count_by_part,
+    count_by_store,
 )
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import (

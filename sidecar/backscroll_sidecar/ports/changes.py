@@ -97,6 +97,9 @@ class EraseChange(msgspec.Struct, frozen=True):
     the user as a member; else: the whole channel. Records that name what goes go with it.
     What goes with its whole channel, and was not recalled, an append that `restores_erased` may store again.
     With `is_expiry` the messages are merely old: as after a retraction of each, open turns that do not show them stay.
+    Of `EVERYWHERE` what belongs to no channel goes, and turns of the whole tenant count as hit.
+    With `is_of_many` what is elsewhere stays: it goes with other changes of the same erasure.
+    With `is_dry_run` everything stays; the receipt tells what would go.
     """
 
     key: ChannelKey
@@ -104,6 +107,8 @@ class EraseChange(msgspec.Struct, frozen=True):
     user_id: str
     at_ms: int
     is_expiry: bool = False
+    is_of_many: bool = False
+    is_dry_run: bool = False
 
     @property
     def is_of_channel(self) -> bool:
@@ -238,11 +243,15 @@ Change = (
 
 
 class EraseReceipt(msgspec.Struct, frozen=True):
-    """How many rows went, by part: messages, aliases, revisions, events, members, turns, records, usage_records,
-    signals.
+    """How many rows went, by store: those of `RECEIPT_STORES`. With `is_dry_run`: how many would go.
+
+    `files_clean_by_ms` is until when it goes from the files; None: nothing of it is there.
     """
 
     counts: Mapping[str, int]
+    is_dry_run: bool = False
+    at_ms: int = 0
+    files_clean_by_ms: int | None = None
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -269,4 +278,4 @@ class Applied(msgspec.Struct, frozen=True):
     @property
     def is_erasure(self) -> bool:
         """Whether something was deleted for good: rows, or a member without any, who leaves a receipt only."""
-        return bool(self.erased_ids) or self.receipt is not None
+        return bool(self.erased_ids) or (self.receipt is not None and not self.receipt.is_dry_run)

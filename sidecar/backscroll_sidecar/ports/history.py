@@ -250,6 +250,12 @@ class HistoryReader(Protocol):
     async def channels_of_user(self, tenant: str, user_id: str) -> Sequence[str]:
         """The channels of a tenant in which this user is a member, or was seen writing, by name."""
 
+    async def channels_to_erase(self, tenant: str, user_id: str) -> Sequence[str]:
+        """The channels of a tenant that hold anything an erasure of this user takes, by name; of nobody: anything.
+
+        What belongs to no channel is not among them.
+        """
+
 
 class HistoryStore(HistoryReader, Protocol):
     """The truth. Everything else can be rebuilt from it."""

@@ -24,8 +24,8 @@ class Maintenance(Protocol):
     async def empty_log(self) -> None:
         """Write the log into the database and empty it."""
 
-    async def rewrite(self) -> None:
+    async def wipe(self) -> None:
         """Leave no byte of what was deleted since the last time, before a crash included; cheap where nothing was."""
 
     def interrupt(self) -> None:
-        """Break off `rewrite`, which fails; it leaves everything as it was."""
+        """Break off `wipe`, which fails; it is begun again the next time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PIN = "pin"
@@ -65,7 +65,35 @@ def about_user(user_id: str) -> str:
     return f"u:{user_id}"
 
 
-def count_by_part(kinds: Sequence[str]) -> dict[str, int]:
-    """How a receipt counts records of these kinds that went: turns on their own, caches not at all."""
-    turns = kinds.count(TURN)
-    return {"turns": turns, "records": len(kinds) - turns - kinds.count(VECTOR_INDEX)}
+_STORES_OF_KINDS = {
+    TURN: "turns",
+    PIN: "pins",
+    VECTOR_INDEX: "index_files",
+    SESSION: "sessions",
+    "session_alias": "sessions",
+    "space": "sessions",
+    "participant": "participants",
+    "session_state": "session_states",
+    "session_state_log": "session_states",
+    "round": "rounds",
+    "move": "rounds",
+    "loop_guard": "rounds",
+    "preference": "preferences",
+    "summary": "summaries",
+    "channel_settings": "channel_settings",
+    "topic_label": "topic_labels",
+}
+"""Where a receipt counts a record of this kind; of others among the records."""
+_OF_RECORDS = frozenset({*_STORES_OF_KINDS.values(), "records"})
+RECEIPT_STORES = frozenset(
+    {"messages", "revisions", "aliases", "vectors", "segments", "members", "events", "usage_records", "signals"}
+) | _OF_RECORDS  # fmt: skip
+"""What a receipt counts, each always."""
+
+
+def count_by_store(kinds: Iterable[str]) -> dict[str, int]:
+    """How a receipt counts records of these kinds that went."""
+    counts = dict.fromkeys(_OF_RECORDS, 0)
+    for kind in kinds:
+        counts[_STORES_OF_KINDS.get(kind, "records")] += 1
+    return counts

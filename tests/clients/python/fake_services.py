@@ -185,16 +185,33 @@ class History(history_pb2_grpc.HistoryServiceServicer):
 
     def Erase(self, request, context):
         self.fake.arrive("Erase", request, context)
+        if request.all_channels or request.whole_tenant:
+            channels = list(self.fake.channels)
+        else:
+            self._channel(request, context)
+            channels = [request.channel]
+        erased = sum(self._erase_in(channel, request) for channel in channels)
+        return history_pb2.EraseResponse(
+            erased_count_by_store={"messages": erased},
+            tenant="default",
+            erased_at_ms=1,
+            files=history_pb2.FILES_STATE_CLEAN,
+            dry_run=request.dry_run,
+        )
+
+    def _erase_in(self, channel, request):
+        before = self.fake.channels[channel]
         kept = [
             stored
-            for stored in self._channel(request, context)
+            for stored in before
             if stored.message.id not in request.message_ids
             and stored.message.author.id != request.user_id
             and not request.whole_channel
+            and not request.whole_tenant
         ]
-        erased = len(self.fake.channels[request.channel]) - len(kept)
-        self.fake.channels[request.channel] = kept
-        return history_pb2.EraseResponse(erased_count_by_store={"messages": erased})
+        if not request.dry_run:
+            self.fake.channels[channel] = kept
+        return len(before) - len(kept)
 
     def ExportMessages(self, request, context):
         self.fake.arrive("ExportMessages", request, context)

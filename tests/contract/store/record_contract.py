@@ -210,7 +210,7 @@ class RecordContract:
         for count in (8 - len(left), 0):
             (applied,) = await store.apply([erasure])
             assert applied.receipt is not None
-            assert applied.receipt.counts["records"] == count
+            assert applied.receipt.counts["pins"] == count
             found = [
                 id_ for key in (ROOM, NOWHERE, OTHER_ROOM) for id_ in await bodies(store, key=key)
             ]
@@ -242,7 +242,7 @@ class RecordContract:
         assert list(await bodies(store)) == ["erased", "neither"]
         (applied,) = await store.apply([EraseChange(ROOM, ("nobody",), "", NOON_MS)])
         assert applied.receipt is not None
-        assert applied.receipt.counts["records"] == 1
+        assert applied.receipt.counts["pins"] == 1
         assert list(await bodies(store)) == ["neither"]
         assert list(await bodies(store, key=OTHER_ROOM)) == list(some)
 

@@ -6,6 +6,7 @@ A bug found in one store becomes a test here. A store's own test file brings a f
 from tests.contract.store.append_contract import AppendContract
 from tests.contract.store.cancel_contract import CancelContract
 from tests.contract.store.change_contract import ChangeContract
+from tests.contract.store.erasure_contract import ErasureContract
 from tests.contract.store.partial_contract import PartialContract
 from tests.contract.store.people_contract import PeopleContract
 from tests.contract.store.place_contract import PlaceContract
@@ -22,6 +23,7 @@ class HistoryStoreContract(
     AppendContract,
     ReplyContract,
     ChangeContract,
+    ErasureContract,
     PeopleContract,
     PartialContract,
     CancelContract,

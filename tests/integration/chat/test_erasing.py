@@ -77,7 +77,7 @@ async def test_a_turn_does_not_bring_back_what_was_erased_in_a_round(
         assert await bot.app.store.records_of_owner("default", "turn", turn_id, 0) == []
         if act is erase_channel:
             assert await bot.stored() == []
-            await bot.app.store.rewrite()
+            await bot.app.store.wipe()
     if act is erase_channel:
         assert b"4711" not in raw_bytes(tmp_path)
     assert len(model.calls) == 2

@@ -15,7 +15,7 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.history import secure_delete
 from backscroll_sidecar.history.secure_delete import SecureDelete
 from backscroll_sidecar.ports import Applied, EraseChange, EraseReceipt
-from backscroll_sidecar.store.sqlite import SqliteStore, files, vacuum
+from backscroll_sidecar.store.sqlite import SqliteStore, files, wiping
 from backscroll_sidecar.wiring import open_app
 from tests.kit.chats import NOON_MS
 
@@ -28,7 +28,6 @@ ERASED = Applied(erased_ids=("m1",), receipt=EraseReceipt({"messages": 1}))
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secure_delete, "QUIET_S", 0.01)
-    monkeypatch.setattr(secure_delete, "REWRITE_GAP_S", 0.01)
     monkeypatch.setattr(secure_delete, "RETRY_S", 0.01)
 
 
@@ -42,9 +41,9 @@ def has(path: Path, word: bytes) -> bool:
     return any(word in file.read_bytes() for file in path.iterdir() if file.exists())
 
 
-def is_rewritten(path: Path) -> bool:
+def is_wiped(path: Path) -> bool:
     with closing(sqlite3.connect(path)) as connection:
-        return vacuum.is_rewritten(connection)
+        return wiping.is_wiped(connection)
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -59,7 +58,7 @@ async def test_an_erased_text_is_soon_in_no_file(tmp_path: Path) -> None:
         await app.history.append(KEY, [SECRET, HELLO])
         assert has(tmp_path, b"secretword")
         await app.history.erase(KEY, user_id="u1")
-        await until(lambda: not has(tmp_path, b"secretword") and is_rewritten(tmp_path / "b.db"))
+        await until(lambda: not has(tmp_path, b"secretword") and is_wiped(tmp_path / "b.db"))
         assert has(tmp_path, b"keepthis")
 
 
@@ -78,15 +77,15 @@ async def test_recalled_texts_leave_pages_that_were_split(tmp_path: Path) -> Non
             app.history.edit(KEY, f"m{n}", (TextPart("x" * (n % 700)),)) for n in secret if n % 3
         ]
         await asyncio.gather(*edits, *(app.history.retract(KEY, f"m{n}") for n in secret))
-        await until(lambda: is_rewritten(tmp_path / "b.db") and not has(tmp_path, b"secretword"))
+        await until(lambda: is_wiped(tmp_path / "b.db") and not has(tmp_path, b"secretword"))
 
 
-async def test_an_erasure_of_nobody_rewrites_nothing(tmp_path: Path) -> None:
+async def test_an_erasure_of_nobody_wipes_nothing(tmp_path: Path) -> None:
     """Writes wait for it: whoever names people nobody knows cannot have that."""
     store = await SqliteStore.open(tmp_path / "b.db")
     await store.apply([EraseChange(KEY, (), "nobody", NOON_MS)])
     await store.close()
-    assert is_rewritten(tmp_path / "b.db")
+    assert is_wiped(tmp_path / "b.db")
 
 
 async def with_erased_row(path: Path) -> SqliteStore:
@@ -106,9 +105,9 @@ async def test_what_a_crash_left_is_done_after_the_start(tmp_path: Path) -> None
     for name in ("b.db", "b.db-wal"):
         shutil.copy(tmp_path / name, crashed / name)
     await store.close()
-    assert not is_rewritten(crashed / "b.db")
+    assert not is_wiped(crashed / "b.db")
     async with opened(crashed):
-        await until(lambda: is_rewritten(crashed / "b.db") and not has(crashed, b"secretword"))
+        await until(lambda: is_wiped(crashed / "b.db") and not has(crashed, b"secretword"))
 
 
 async def test_a_log_that_is_read_is_emptied_later(
@@ -123,41 +122,14 @@ async def test_a_log_that_is_read_is_emptied_later(
             reader.execute("SELECT count(*) FROM messages").fetchall()
             await store.apply([EraseChange(KEY, ("m2",), "", NOON_MS)])
             before = (tmp_path / "b.db-wal").stat().st_size
-            for work in (store.empty_log, store.rewrite, store.rewrite):
+            for work in (store.empty_log, store.wipe, store.wipe):
                 with pytest.raises(StoreUnavailable):
                     await work()
             assert (tmp_path / "b.db-wal").stat().st_size == before
-            assert not is_rewritten(path)
-        await store.rewrite()
-        assert is_rewritten(path)
+            assert not is_wiped(path)
+        await store.wipe()
+        assert is_wiped(path)
         assert not has(tmp_path, b"secretword")
-    finally:
-        await store.close()
-
-
-async def test_without_room_the_log_is_emptied_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = await with_erased_row(tmp_path)
-    full = shutil.disk_usage(tmp_path)._replace(free=0)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
-    try:
-        with pytest.raises(StoreUnavailable, match="room"):
-            await store.rewrite()
-        assert not has(tmp_path, b"secretword")
-        assert not is_rewritten(tmp_path / "b.db")
-    finally:
-        await store.close()
-
-
-async def test_one_too_large_is_left_as_it_is_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vacuum, "REWRITE_BYTES", 1)
-    store = await with_erased_row(tmp_path)
-    try:
-        await store.rewrite()
-        assert not (await store.stats()).is_rewritten
     finally:
         await store.close()
 
@@ -173,7 +145,7 @@ class BrokenFiles:
     async def empty_log(self) -> None:
         pass
 
-    async def rewrite(self) -> None:
+    async def wipe(self) -> None:
         self.tried += 1
         await self.ends.wait()
         raise StoreUnavailable("the disk is full")

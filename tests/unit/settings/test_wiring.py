@@ -115,7 +115,7 @@ async def test_a_store_is_opened_by_its_url(tmp_path):
     assert store.maintenance is None
     await store.close()
     store = await open_store(f"sqlite:///{tmp_path / 'new' / 'h.db'}")
-    await store.maintenance.rewrite()
+    await store.maintenance.wipe()
     await store.close()
     assert (tmp_path / "new" / "h.db").exists()
     with pytest.raises(StoreUnavailable, match="postgresql:// is not there yet"):

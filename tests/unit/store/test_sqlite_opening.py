@@ -262,10 +262,10 @@ async def churn(store: SqliteStore, luck: random.Random) -> None:
     await store.apply([EraseChange(room, tuple(secrets), "", NOON_MS) for room in rooms])
 
 
-async def test_rewriting_leaves_no_byte_of_what_is_gone(path: Path) -> None:
+async def test_wiping_leaves_no_byte_of_what_is_gone(path: Path) -> None:
     """N-10: erased and recalled text, its revisions, keys and mentions, in no file beside the lock.
 
-    SQLite's secure_delete alone is not enough: pages that were split keep copies until VACUUM.
+    SQLite's secure_delete alone is not enough: pages that were split keep copies.
     """
     store = await SqliteStore.open(path, durability="normal")
     await churn(store, random.Random(5))
@@ -274,7 +274,7 @@ async def test_rewriting_leaves_no_byte_of_what_is_gone(path: Path) -> None:
     await store.apply([edit("e1", "secretthree"), edit("r1", "secretfour")])
     await store.apply([EraseChange(ROOM, ("e1",), "", NOON_MS), recall("r1")])
     await store.apply([append(message("r2", "secretfive")), edit("r2", "secretsix"), recall("r2")])
-    await store.rewrite()
+    await store.wipe()
     content = b"".join(file.read_bytes() for file in path.parent.iterdir())
     assert b"secret" not in content
     assert b"keepthis" in content

@@ -13,6 +13,7 @@ from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.store.sqlite import (
     SqliteStore,
     alias_statements,
+    erase_statements,
     event_statements,
     migrate,
     record_statements,
@@ -51,6 +52,7 @@ WALKS_A_CHANNEL = {
     # everything of it is what they return, delete or count
     "LOAD_SEGMENTS", "VICTIMS_ALL", "MEMBERS", "VECTORS", "ERASE_ALL_EVENTS",
     "ERASE_ALL_MEMBERS", "LAST_MESSAGES", "RECORDS_OF_CHANNEL", "LOAD_ALIASES",
+    "CHANNELS_TO_ERASE", "CHANNELS_TO_ERASE_OF_USER",  # every channel of the tenant is a question
     "ERASED_BY_CHANNEL", "HAS_ALIASES", "CHANNEL_NAMES",  # its first row
     "NAMING_CHANNEL",  # what of the tenant shows messages of other channels
 }  # fmt: skip
@@ -73,6 +75,7 @@ ALL = {
         alias_statements,
         record_statements,
         usage_statements,
+        erase_statements,
     )
     for name, text in vars(module).items()
     if name.isupper() and not name.startswith("_") and name not in {"COLUMNS", "WANTED"}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from backscroll._calls.batches import BATCH_ITEMS, AnyMessage, batches, each_message, refusal_of
 from backscroll._calls.plan import Call, Plan
 from backscroll._encode import encode
-from backscroll.results import AppendReport
+from backscroll.results import AppendReport, EraseReceipt
 from backscroll.v1 import history_pb2, message_pb2
 from backscroll.values import Member, Mention, Part, When, mentions_of, parts_of
 
@@ -219,26 +219,36 @@ def upsert_members(
 
 
 def erase(
-    channel: str,
+    channel: str = "",
     *,
     message_ids: Sequence[str] = (),
     user_id: str = "",
     whole_channel: bool = False,
+    all_channels: bool = False,
+    whole_tenant: bool = False,
+    dry_run: bool = False,
     timeout_s: float | None = None,
-) -> Plan[dict[str, int]]:
-    """Delete for good: some messages, all a user wrote there, or the whole channel.
+) -> Plan[EraseReceipt]:
+    """Delete for good: in a channel some messages, a user or all of it; a user in all channels; the whole tenant.
 
-    Exactly one of the three. Never retried by itself. A message, user or channel that is not there is no error.
+    With a channel exactly one of `message_ids`, `user_id` and `whole_channel`; else `all_channels` with `user_id`, or
+    `whole_tenant`. Never retried by itself; to repeat it is safe. What is not there is no error.
+
+    Parameters
+    ----------
+    dry_run
+        Count what would go, and change nothing.
 
     Returns
     -------
-    dict of str to int
-        How many rows went from each part of the store. Only zeros: nothing was there, or a name is mistyped.
+    EraseReceipt
+        How many went from each store. Only zeros: nothing was there, or a name is mistyped.
 
     Examples
     --------
-    >>> client.erase("room", user_id="u1")
-    {'messages': 0}
+    >>> receipt = client.erase(user_id="u1", all_channels=True)
+    >>> receipt["messages"], receipt.is_dry_run
+    (0, False)
     """
     response: history_pb2.EraseResponse = yield Call(
         "Erase",
@@ -248,7 +258,10 @@ def erase(
             message_ids=message_ids,
             user_id=user_id,
             whole_channel=whole_channel,
+            all_channels=all_channels,
+            whole_tenant=whole_tenant,
+            dry_run=dry_run,
         ),
         timeout_s,
     )
-    return dict(response.erased_count_by_store)
+    return EraseReceipt(response)

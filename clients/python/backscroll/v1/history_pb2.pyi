@@ -53,6 +53,12 @@ class SearchScope(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SEARCH_SCOPE_CHANNEL: _ClassVar[SearchScope]
     SEARCH_SCOPE_USER: _ClassVar[SearchScope]
     SEARCH_SCOPE_TENANT: _ClassVar[SearchScope]
+
+class FilesState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FILES_STATE_UNSPECIFIED: _ClassVar[FilesState]
+    FILES_STATE_CLEAN: _ClassVar[FilesState]
+    FILES_STATE_SCHEDULED: _ClassVar[FilesState]
 APPEND_OUTCOME_UNSPECIFIED: AppendOutcome
 APPEND_OUTCOME_STORED: AppendOutcome
 APPEND_OUTCOME_DUPLICATE: AppendOutcome
@@ -87,6 +93,9 @@ SEARCH_SCOPE_UNSPECIFIED: SearchScope
 SEARCH_SCOPE_CHANNEL: SearchScope
 SEARCH_SCOPE_USER: SearchScope
 SEARCH_SCOPE_TENANT: SearchScope
+FILES_STATE_UNSPECIFIED: FilesState
+FILES_STATE_CLEAN: FilesState
+FILES_STATE_SCHEDULED: FilesState
 
 class AppendMessagesRequest(_message.Message):
     __slots__ = ("channel", "messages", "context_id")
@@ -426,19 +435,25 @@ class WaitForIndexResponse(_message.Message):
     def __init__(self, ready: bool = ..., unembedded_count: _Optional[int] = ...) -> None: ...
 
 class EraseRequest(_message.Message):
-    __slots__ = ("channel", "message_ids", "user_id", "whole_channel")
+    __slots__ = ("channel", "message_ids", "user_id", "whole_channel", "all_channels", "whole_tenant", "dry_run")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_IDS_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     WHOLE_CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    ALL_CHANNELS_FIELD_NUMBER: _ClassVar[int]
+    WHOLE_TENANT_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     channel: str
     message_ids: _containers.RepeatedScalarFieldContainer[str]
     user_id: str
     whole_channel: bool
-    def __init__(self, channel: _Optional[str] = ..., message_ids: _Optional[_Iterable[str]] = ..., user_id: _Optional[str] = ..., whole_channel: bool = ...) -> None: ...
+    all_channels: bool
+    whole_tenant: bool
+    dry_run: bool
+    def __init__(self, channel: _Optional[str] = ..., message_ids: _Optional[_Iterable[str]] = ..., user_id: _Optional[str] = ..., whole_channel: bool = ..., all_channels: bool = ..., whole_tenant: bool = ..., dry_run: bool = ...) -> None: ...
 
 class EraseResponse(_message.Message):
-    __slots__ = ("erased_count_by_store",)
+    __slots__ = ("erased_count_by_store", "tenant", "erased_at_ms", "files", "files_clean_by_ms", "dry_run")
     class ErasedCountByStoreEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -447,8 +462,18 @@ class EraseResponse(_message.Message):
         value: int
         def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     ERASED_COUNT_BY_STORE_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    ERASED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    FILES_CLEAN_BY_MS_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     erased_count_by_store: _containers.ScalarMap[str, int]
-    def __init__(self, erased_count_by_store: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    tenant: str
+    erased_at_ms: int
+    files: FilesState
+    files_clean_by_ms: int
+    dry_run: bool
+    def __init__(self, erased_count_by_store: _Optional[_Mapping[str, int]] = ..., tenant: _Optional[str] = ..., erased_at_ms: _Optional[int] = ..., files: _Optional[_Union[FilesState, str]] = ..., files_clean_by_ms: _Optional[int] = ..., dry_run: bool = ...) -> None: ...
 
 class ExportMessagesRequest(_message.Message):
     __slots__ = ("channel",)

@@ -263,11 +263,12 @@ class HistoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Erase(self, request, context):
-        """Erase deletes for good and answers with a receipt. What is not there is no error, be it a message, a user or the
-        channel: the receipt has zeros, and says so of a mistyped name, too. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
-        of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
-        a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
-        split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
+        """Erase deletes for good and answers with a receipt: in a channel all of it, messages or a person; a person in all
+        channels of the tenant; the whole tenant. What is not there is no error, be it a message, a user or the channel: the
+        receipt has zeros, and says so of a mistyped name, too. The ids stay taken (but see restore_erased of an import).
+        All turns of StreamChat in the channel go, and of those a model answers just then nothing more is stored; with
+        all_channels and whole_tenant that holds for the whole tenant. These go from channel to channel: what broke off is
+        repeated. Within a minute it has left every file, as after a recall; see files.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -92,11 +92,12 @@ class HistoryServiceStub:
     WaitForIndex: _grpc.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _grpc.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]
-    """Erase deletes for good and answers with a receipt. What is not there is no error, be it a message, a user or the
-    channel: the receipt has zeros, and says so of a mistyped name, too. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
-    of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
-    a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
-    split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
+    """Erase deletes for good and answers with a receipt: in a channel all of it, messages or a person; a person in all
+    channels of the tenant; the whole tenant. What is not there is no error, be it a message, a user or the channel: the
+    receipt has zeros, and says so of a mistyped name, too. The ids stay taken (but see restore_erased of an import).
+    All turns of StreamChat in the channel go, and of those a model answers just then nothing more is stored; with
+    all_channels and whole_tenant that holds for the whole tenant. These go from channel to channel: what broke off is
+    repeated. Within a minute it has left every file, as after a recall; see files.
     """
     ExportMessages: _grpc.UnaryStreamMultiCallable[_history_pb2.ExportMessagesRequest, _history_pb2.ExportMessagesResponse]
     """ExportMessages streams a channel in order of arrival."""
@@ -165,11 +166,12 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     WaitForIndex: _aio.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]  # type: ignore[assignment]
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _aio.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]  # type: ignore[assignment]
-    """Erase deletes for good and answers with a receipt. What is not there is no error, be it a message, a user or the
-    channel: the receipt has zeros, and says so of a mistyped name, too. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
-    of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
-    a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
-    split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
+    """Erase deletes for good and answers with a receipt: in a channel all of it, messages or a person; a person in all
+    channels of the tenant; the whole tenant. What is not there is no error, be it a message, a user or the channel: the
+    receipt has zeros, and says so of a mistyped name, too. The ids stay taken (but see restore_erased of an import).
+    All turns of StreamChat in the channel go, and of those a model answers just then nothing more is stored; with
+    all_channels and whole_tenant that holds for the whole tenant. These go from channel to channel: what broke off is
+    repeated. Within a minute it has left every file, as after a recall; see files.
     """
     ExportMessages: _aio.UnaryStreamMultiCallable[_history_pb2.ExportMessagesRequest, _history_pb2.ExportMessagesResponse]  # type: ignore[assignment]
     """ExportMessages streams a channel in order of arrival."""
@@ -337,11 +339,12 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.EraseRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.EraseResponse, _abc.Awaitable[_history_pb2.EraseResponse]]:
-        """Erase deletes for good and answers with a receipt. What is not there is no error, be it a message, a user or the
-        channel: the receipt has zeros, and says so of a mistyped name, too. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
-        of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
-        a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
-        split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
+        """Erase deletes for good and answers with a receipt: in a channel all of it, messages or a person; a person in all
+        channels of the tenant; the whole tenant. What is not there is no error, be it a message, a user or the channel: the
+        receipt has zeros, and says so of a mistyped name, too. The ids stay taken (but see restore_erased of an import).
+        All turns of StreamChat in the channel go, and of those a model answers just then nothing more is stored; with
+        all_channels and whole_tenant that holds for the whole tenant. These go from channel to channel: what broke off is
+        repeated. Within a minute it has left every file, as after a recall; see files.
         """
 
     @_abc_1.abstractmethod

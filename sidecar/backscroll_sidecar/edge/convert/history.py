@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,9 +46,10 @@ from backscroll_sidecar.edge.limits import (
     MAX_PAGE_ITEMS,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.history import tombstones
 from backscroll_sidecar.history.importing import ImportReport
 from backscroll_sidecar.history.service import ALIAS_US, MEMBER_US
-from backscroll_sidecar.ports import ChannelInfo, ListQuery
+from backscroll_sidecar.ports import ChannelInfo, EraseReceipt, ListQuery
 
 LimitedRequest = (
     pb.ListMessagesRequest
@@ -183,20 +184,34 @@ def _stay(told: pb.Member | pb.Stay, field: str) -> Stay:
 
 def check_erase(request: pb.EraseRequest) -> None:
     """Check what is to be erased, and that it is said once."""
-    required_id(request.channel, "channel")
+    check_id(request.channel, "channel")
     check_id(request.user_id, "user_id")
     if len(request.message_ids) > MAX_BATCH_ITEMS:
         raise batch_too_large("message_ids", MAX_BATCH_ITEMS, "items")
     for i, message_id in enumerate(request.message_ids):
         required_id(message_id, f"message_ids[{i}]")
+    tombstones.check(
+        tombstones.Erasure(
+            tenant="",
+            channel=request.channel,
+            user_id=request.user_id,
+            message_ids=tuple(request.message_ids),
+            all_channels=request.all_channels,
+            whole_tenant=request.whole_tenant,
+            erased_at_ms=0,
+        )
+    )
     named = bool(request.message_ids) + bool(request.user_id) + request.whole_channel
-    if not named:
+    if request.all_channels or request.whole_tenant:
+        if request.whole_channel:
+            raise invalid("whole_channel", "does not go with all_channels or whole_tenant")
+    elif not named:
         raise InvalidRequest(
             "one of message_ids, user_id and whole_channel is required",
             field="message_ids",
             reason=Reason.MISSING_FIELD,
         )
-    if named > 1:
+    elif named > 1:
         raise invalid("message_ids", "excludes user_id and whole_channel, and these each other")
 
 
@@ -286,9 +301,17 @@ def _member_to_proto(member: Member) -> pb.Member:
     )
 
 
-def receipt_to_proto(counts: Mapping[str, int]) -> pb.EraseResponse:
+def receipt_to_proto(tenant: str, receipt: EraseReceipt) -> pb.EraseResponse:
     """Translate the receipt of an erasure."""
-    return pb.EraseResponse(erased_count_by_store=counts)
+    clean_by_ms = receipt.files_clean_by_ms
+    return pb.EraseResponse(
+        erased_count_by_store=receipt.counts,
+        tenant=tenant,
+        erased_at_ms=receipt.at_ms,
+        files=pb.FILES_STATE_CLEAN if clean_by_ms is None else pb.FILES_STATE_SCHEDULED,
+        files_clean_by_ms=clean_by_ms or 0,
+        dry_run=receipt.is_dry_run,
+    )
 
 
 def root_of(tree: Sequence[StoredMessage], message_id: str) -> str:

@@ -157,14 +157,23 @@ class HistoryServicer:
     async def erase(self, request: pb.EraseRequest, call: Call) -> pb.EraseResponse:
         """Delete for good, with a receipt."""
         check_erase(request)
-        receipt = await self._history.erase(
-            ChannelKey(call.tenant, request.channel),
-            message_ids=list(request.message_ids),
-            user_id=request.user_id,
-            whole_channel=request.whole_channel,
-            deadline_s=call.deadline_s,
-        )
-        return receipt_to_proto(receipt.counts)
+        if request.all_channels or request.whole_tenant:
+            receipt = await self._history.erase_in_tenant(
+                call.tenant,
+                user_id=request.user_id,
+                is_dry_run=request.dry_run,
+                deadline_s=call.deadline_s,
+            )
+        else:
+            receipt = await self._history.erase(
+                ChannelKey(call.tenant, request.channel),
+                message_ids=list(request.message_ids),
+                user_id=request.user_id,
+                whole_channel=request.whole_channel,
+                is_dry_run=request.dry_run,
+                deadline_s=call.deadline_s,
+            )
+        return receipt_to_proto(call.tenant, receipt)
 
     # --- reading -----------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import (
     ANY_EVENT,
     ANY_USAGE,
+    EVERYWHERE,
     PIN,
     ChannelInfo,
     ChannelRows,
@@ -37,6 +38,7 @@ from backscroll_sidecar.ports import (
     Unembedded,
     UnembeddedPage,
     UsageQuery,
+    about_user,
 )
 from backscroll_sidecar.store.facts import MessageRow, Person, Place, is_embeddable
 from backscroll_sidecar.store.memory.usage import UsageTable
@@ -411,6 +413,31 @@ class InMemoryReader:
             channel
             for (of, channel), one in self._channels.items()
             if of == tenant and user_id in one.people
+        )
+
+    async def channels_to_erase(self, tenant: str, user_id: str) -> Sequence[str]:
+        self._check_open()
+        places = {
+            *(channel for of, channel in self._channels if of == tenant),
+            *(key[1] for key in self._records if key[0] == tenant),
+            *self._usage.channels(tenant),
+        }
+        places.discard(EVERYWHERE)
+        return sorted(
+            one for one in places if self._holds_anything(ChannelKey(tenant, one), user_id)
+        )
+
+    def _holds_anything(self, key: ChannelKey, user_id: str) -> bool:
+        kept = self._at(key)
+        records = [one for place, one in self._records.items() if place[:2] == key]
+        if not user_id:
+            anything = kept.by_id or kept.people or kept.events or records
+            return bool(anything) or key.channel in self._usage.channels(key.tenant)
+        return (
+            user_id in kept.people
+            or any(row.stored.message.author.id == user_id for row in kept.by_id.values())
+            or any(about_user(user_id) in one.named_ids for one in records)
+            or key.channel in self._usage.channels(key.tenant, user_id)
         )
 
 

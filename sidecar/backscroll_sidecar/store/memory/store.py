@@ -6,6 +6,7 @@ that are right. Safe from any task of one event loop: no method gives way half-w
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,7 +28,7 @@ from backscroll_sidecar.ports import (
     about_message,
     about_text,
     about_user,
-    count_by_part,
+    count_by_store,
 )
 from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
@@ -70,7 +71,7 @@ class InMemoryStore(InMemoryReader):
         applied: list[Applied] = []
         for run in runs(changes):
             if isinstance(run[0], EraseChange):
-                applied.append(self._erase(run[0]))
+                applied.append(self._erase_or_try(run[0]))
                 continue
             plan = decide(run, self._facts(needs_of(run)))
             self._write(plan)
@@ -320,10 +321,17 @@ class InMemoryStore(InMemoryReader):
         if change.message_ids:
             return self._forget_records(change.key, names)
         user = about_user(change.user_id)
-        everywhere = (change.key.tenant, EVERYWHERE)
-        return self._forget_records(change.key, {*names, user}) + self._forget_records(
-            everywhere, {user}
-        )
+        gone = self._forget_records(change.key, {*names, user})
+        if not change.is_of_many:
+            gone += self._forget_records((change.key.tenant, EVERYWHERE), {user})
+        return gone
+
+    def _erase_or_try(self, change: EraseChange) -> Applied:
+        if not change.is_dry_run:
+            return self._erase(change)
+        copied = copy.deepcopy(self)
+        tried = copied._erase(change).receipt  # noqa: SLF001 - it is one of us
+        return Applied(receipt=EraseReceipt(tried.counts if tried else {}, is_dry_run=True))
 
     def _erase(self, change: EraseChange) -> Applied:
         channel = self._at(change.key)
@@ -342,6 +350,7 @@ class InMemoryStore(InMemoryReader):
         aliases = {alias_id for alias_id, id_ in channel.aliases.items() if id_ in ids}
         numbered = [(record.stored.message.id, record.stored.seq) for record in victims]
         told = [key for key, one in channel.events.items() if whole or one.event.message_id in ids]
+        vectors = sum(key[0] in ids for key in channel.vectors)
         for record in victims:
             self._forget(change.key, channel, record, with_channel=whole)
         for key in told:
@@ -359,7 +368,9 @@ class InMemoryStore(InMemoryReader):
             "members": int(gone),
             "messages": len(victims),
             "revisions": sum(len(record.older) for record in victims),
-            **count_by_part(kinds),
+            "segments": 0,
+            "vectors": vectors,
+            **count_by_store(kinds),
             **self._usage.erase(change, numbered, ids | aliases),
         }
         erased_ids = tuple(record.stored.message.id for record in victims)

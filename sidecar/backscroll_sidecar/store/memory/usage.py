@@ -119,7 +119,8 @@ class UsageTable:
             is_of_it = whole or one.record.trigger_message_id in ids
             is_of_it = is_of_it or bool(user_id and one.record.user_id == user_id)
             foreign = {message.channel for message in one.record.foreign}
-            if (one.channel == here.channel and is_of_it) or (whole and here.channel in foreign):
+            is_told_of = whole and not change.is_of_many and here.channel in foreign
+            if (one.channel == here.channel and is_of_it) or is_told_of:
                 gone.append(key)
             elif one.channel == here.channel and one.reply_seq in seqs:
                 self._records[key] = replace(one, reply_seq=None)
@@ -141,6 +142,19 @@ class UsageTable:
             count += len(gone)
             self._sum_up(key)
         return count
+
+    def channels(self, tenant: str, user_id: str = "") -> set[str]:
+        """Those with builds that the user asked for or said something of; of nobody: with any."""
+        return {
+            one.channel
+            for key, one in self._records.items()
+            if key[0] == tenant
+            and (
+                not user_id
+                or one.record.user_id == user_id
+                or any(name[1] == user_id for name in self._signals.get(key, ()))
+            )
+        }
 
     # --- reading -----------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Finding
 from backscroll_sidecar.store.sqlite import files, migrate
-from backscroll_sidecar.store.sqlite.vacuum import REWRITE_BYTES
 
 WAL_RESET_FIXED = (3, 51, 3)
 
@@ -44,14 +43,12 @@ def findings(path: Path) -> Iterator[Finding]:
         size = f"{stats.file_bytes / 2**20:.1f} MiB"
         whole = f"{path}: {held}, {size}, schema {stats.schema_version}, whole"
         yield Finding("database", "ok", whole)
-    if stats is not None and not stats.is_rewritten:
+    if stats is not None and not stats.is_wiped:
         yield Finding(
             "deletions",
             "ok",
             "what was erased or recalled may have left copies in the database's file",
-            "a server clears them within a quarter of an hour; "
-            f"above {REWRITE_BYTES // 2**20} MiB stop it and run: "
-            f"sqlite3 {path} 'VACUUM; PRAGMA user_version = 0'",
+            "a server clears them within a minute, and a moment after its start",
         )
     yield Finding("lock", "ok", "a server has the database" if is_in_use else "free")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.store.sqlite import migrate, statements, vacuum
+from backscroll_sidecar.store.sqlite import migrate, statements, wiping
 from backscroll_sidecar.store.sqlite.connection import transaction
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ _SYNCHRONOUS = ("off", "normal", "full", "extra")
 class StoreStats:
     """What `doctor` says of the database. `synchronous` and `journal_mode` are read back from the writer.
 
-    `is_rewritten`: nothing was deleted since the file was rewritten last, so no copy of it is left.
+    `is_wiped`: nothing was deleted since the file was wiped last, so no copy of it is left.
     """
 
     path: str
@@ -49,7 +49,7 @@ class StoreStats:
     synchronous: str
     file_bytes: int
     log_bytes: int
-    is_rewritten: bool
+    is_wiped: bool
     row_counts: dict[str, int]
 
 
@@ -160,7 +160,7 @@ def read_stats(connection: sqlite3.Connection, path: Path) -> StoreStats:
         synchronous=_SYNCHRONOUS[synchronous],
         file_bytes=_size(path),
         log_bytes=_size(path.with_name(path.name + "-wal")),
-        is_rewritten=vacuum.is_rewritten(connection),
+        is_wiped=wiping.is_wiped(connection),
         row_counts=dict(zip(tables, counts, strict=True)),
     )
 

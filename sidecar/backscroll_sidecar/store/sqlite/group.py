@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TypeVar
 
 from backscroll_sidecar.domain import MessageState
-from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt, count_by_part
+from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt, count_by_store
 from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
     Facts,
@@ -35,7 +35,7 @@ from backscroll_sidecar.store.sqlite.encoding import (
     encode_revision,
     wanted,
 )
-from backscroll_sidecar.store.sqlite.vacuum import note_deletion
+from backscroll_sidecar.store.sqlite.wiping import note_deletion
 
 N = TypeVar("N", Place, Named)
 T = TypeVar("T")
@@ -77,7 +77,7 @@ def apply_group(
         with transaction(connection):
             for run in runs(changes):
                 if isinstance(run[0], EraseChange):
-                    applied.append(erase(connection, run[0]))
+                    applied.append(_erase_or_try(connection, run[0]))
                     known.clear()
                     continue
                 plan = decide(run, find_facts(connection, needs_of(run), known))
@@ -264,9 +264,9 @@ def _write_segments(connection: sqlite3.Connection, plan: Plan) -> None:
     )
 
 
-def drop_segments(connection: sqlite3.Connection, rows: Iterable[tuple[str, str, int]]) -> None:
-    """Drop those that hold one of these rows: tenant, channel, seq."""
-    connection.executemany(sql.DROP_SEGMENTS, [(*row, row[2]) for row in rows])
+def drop_segments(connection: sqlite3.Connection, rows: Iterable[tuple[str, str, int]]) -> int:
+    """Drop those that hold one of these rows (tenant, channel, seq); how many there were."""
+    return connection.executemany(sql.DROP_SEGMENTS, [(*row, row[2]) for row in rows]).rowcount
 
 
 def _write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[Row]) -> None:
@@ -294,6 +294,18 @@ def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
 # --- erasing -------------------------------------------------------------------------------------
 
 
+def _erase_or_try(connection: sqlite3.Connection, change: EraseChange) -> Applied:
+    if not change.is_dry_run:
+        return erase(connection, change)
+    connection.execute("SAVEPOINT dry_run")
+    try:
+        tried = erase(connection, change).receipt
+    finally:
+        connection.execute("ROLLBACK TO dry_run")
+        connection.execute("RELEASE dry_run")
+    return Applied(receipt=EraseReceipt(tried.counts if tried else {}, is_dry_run=True))
+
+
 def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand."""
     here = change.key
@@ -316,12 +328,12 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
         connection.execute(sql.SEAL_TOMBSTONES, (named,))
     counts = {"revisions": many(sql.ERASE_REVISIONS, rows).rowcount}
     counts["aliases"] = many(alias_sql.ERASE_ALIASES, rows).rowcount
-    many(sql.ERASE_VECTORS, rows)
+    counts["vectors"] = many(sql.ERASE_VECTORS, rows).rowcount
     counts["events"] = many(event_sql.ERASE_EVENTS, rows).rowcount
     counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, *_ in victims]).rowcount
-    drop_segments(connection, ((*here, seq) for seq, *_ in victims))
+    counts["segments"] = drop_segments(connection, ((*here, seq) for seq, *_ in victims))
     ids = [message_id for _, message_id, *_ in victims]
-    counts |= count_by_part(records.erase(connection, change, ids))
+    counts |= count_by_store(records.erase(connection, change, ids))
     numbered = [(message_id, seq) for seq, message_id, *_ in victims]
     counts |= usage.erase(connection, change, numbered, (row[2] for row in gone))
     counts["members"] = 0

@@ -24,7 +24,9 @@ from backscroll_sidecar.ports import (
     StoredVector,
     Unembedded,
     UnembeddedPage,
+    about_user,
 )
+from backscroll_sidecar.store.sqlite import erase_statements as erase_sql
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
 from backscroll_sidecar.store.sqlite import lookups, records
 from backscroll_sidecar.store.sqlite import statements as sql
@@ -299,6 +301,13 @@ def lately_kept(
     """Newest first, each once."""
     rows = connection.execute(sql.NEWEST_SEGMENTS, (max(limit, 0), segment_format))
     return list(dict.fromkeys(ChannelKey(*row) for row in rows))
+
+
+def channels_to_erase(connection: sqlite3.Connection, tenant: str, user_id: str) -> list[str]:
+    """By name."""
+    statement = erase_sql.CHANNELS_TO_ERASE_OF_USER if user_id else erase_sql.CHANNELS_TO_ERASE
+    values = {"tenant": tenant, "user_id": user_id, "about_user": about_user(user_id)}
+    return [channel for (channel,) in connection.execute(statement, values)]
 
 
 def channels_of_user(connection: sqlite3.Connection, tenant: str, user_id: str) -> list[str]:

@@ -26,7 +26,7 @@ from backscroll_sidecar.store.facts import (
 )
 from backscroll_sidecar.store.sqlite import record_statements as sql
 from backscroll_sidecar.store.sqlite.encoding import wanted
-from backscroll_sidecar.store.sqlite.vacuum import note_deletion
+from backscroll_sidecar.store.sqlite.wiping import note_deletion
 
 # --- writing -------------------------------------------------------------------------------------
 
@@ -103,7 +103,9 @@ def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable
     names += [(*here, name) for id_ in victims for name in (about_message(id_), about_text(id_))]
     if not change.message_ids:
         user = about_user(change.user_id)
-        names += [(*here, user), (here[0], EVERYWHERE, user)]
+        names.append((*here, user))
+        if not change.is_of_many:
+            names.append((here[0], EVERYWHERE, user))
     return _forget(connection, names)
 
 

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import VECTOR_INDEX
 from backscroll_sidecar.store.sqlite import backup_statements as sql
-from backscroll_sidecar.store.sqlite import files, migrate, vacuum
+from backscroll_sidecar.store.sqlite import files, migrate
 from backscroll_sidecar.store.sqlite.failures import typed
 
 _LOOK_S = 0.1
@@ -50,7 +50,7 @@ def take(database: Path, copy: Path, told: Callable[[int, int], object]) -> int:
     """
     with _typed(), closing(_opened(database, "mode=ro")) as connection:
         _check_ours(connection)
-        expected = vacuum.used_bytes(connection)
+        expected = _used_bytes(connection)
         began_ms = time.time_ns() // 1_000_000
         work = _Statement(connection, "VACUUM INTO ?", str(copy))
         try:
@@ -153,6 +153,14 @@ def _opened(path: Path, how: str) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     return connection
+
+
+def _used_bytes(connection: sqlite3.Connection) -> int:
+    """What a copy of the database takes, without its free pages."""
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+    (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+    return int((pages - free) * page_bytes)
 
 
 def _check_ours(connection: sqlite3.Connection) -> None:

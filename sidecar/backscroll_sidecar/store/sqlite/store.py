@@ -26,7 +26,7 @@ from backscroll_sidecar.store.sqlite import (
     reads,
     records,
     usage,
-    vacuum,
+    wiping,
 )
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
 from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
@@ -64,7 +64,8 @@ class SqliteStore:
         self._reader = reader
         self._known = group.Known()
         self._closing: asyncio.Task[None] | None = None
-        self._is_rewriting = False
+        self._file = wiping.PageFile(path)
+        self._is_interrupted = False
 
     @classmethod
     async def open(
@@ -120,6 +121,7 @@ class SqliteStore:
             try:
                 await self._writer.close(files.checkpoint)
             finally:
+                self._file.close()
                 self._lock.release()
 
     # --- writing -----------------------------------------------------------------------------
@@ -139,20 +141,22 @@ class SqliteStore:
 
     async def empty_log(self) -> None:
         """Write the log into the database and empty it. Raises `StoreUnavailable` where another program reads it."""
-        await self._writer.run(vacuum.empty_log)
+        await self._writer.run(wiping.empty_log)
 
-    async def rewrite(self) -> None:
-        """Leave no byte of what was deleted since the last time; see `vacuum.rewrite`. Writes wait meanwhile."""
-        self._is_rewriting = True
-        try:
-            await self._writer.run(lambda c: vacuum.rewrite(c, self._path))
-        finally:
-            self._is_rewriting = False
+    async def wipe(self) -> None:
+        """Leave no byte of what was deleted since the last time; see `wiping`. Writes get in between."""
+        self._is_interrupted = False
+        pages = await self._writer.run(wiping.begin)
+        for first in range(1, pages + 1, wiping.PAGES_AT_ONCE):
+            if self._is_interrupted:
+                raise StoreUnavailable("the store is about to close")
+            await self._writer.run(partial(self._file.wipe, first=first))
+        if pages:
+            await self._writer.run(wiping.end)
 
     def interrupt(self) -> None:
-        """Break off `rewrite`, which fails; it leaves everything as it was."""
-        if self._is_rewriting:
-            self._writer.interrupt()
+        """Break off `wipe`, which fails; it is begun again the next time."""
+        self._is_interrupted = True
 
     async def stats(self) -> StoreStats:
         """What `doctor` shows: versions, modes as read back, sizes, counts."""
@@ -188,6 +192,7 @@ class SqliteStore:
     channels = _page(reads.channels)
     lately_kept = _page(reads.lately_kept)
     channels_of_user = _page(reads.channels_of_user)
+    channels_to_erase = _page(reads.channels_to_erase)
     _export_page = _page(reads.export_page)
 
     async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:

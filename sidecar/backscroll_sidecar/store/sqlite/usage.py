@@ -153,8 +153,9 @@ def erase(
     signals = 0
     if change.is_of_channel:
         gone += _named(here, connection.execute(sql.ERASED_BY_CHANNEL, here))
-        foreign = connection.execute(sql.NAMING_CHANNEL, here._asdict())
-        gone += [(here.tenant, channel, context_id) for channel, context_id in foreign]
+        if not change.is_of_many:
+            foreign = connection.execute(sql.NAMING_CHANNEL, here._asdict())
+            gone += [(here.tenant, channel, context_id) for channel, context_id in foreign]
     else:
         gone += _named(here, connection.execute(sql.ERASED_BY_TRIGGER, (by_id,)))
         if not change.message_ids:
