@@ -311,17 +311,9 @@ async def _assemble(
     if embedding is not None:
         embedding.backlog.give_way_to(lambda: builder.build_count)
     history = _history(
-        settings,
-        store,
-        writer,
-        rosters,
-        analyzer,
-        clock,
-        executor,
-        embedding,
-        learning,
-        secure_delete,
+        settings, store, writer, rosters, analyzer, clock, executor, embedding, learning
     )
+    history.secure_delete = secure_delete
     chat = ChatService(
         builder, TurnStore(history, writer, store, clock, settings.wordings()), model, chat_settings(settings),
         clock, pacer, events, summaries, usage, spans,
@@ -405,7 +397,6 @@ def _history(
     executor: ThreadPoolExecutor,
     embedding: SemanticParts | None,
     learning: Learning,
-    secure_delete: SecureDelete | None,
 ) -> HistoryService:
     """What stores and reads messages, with or without an embedder."""
     return HistoryService(
@@ -422,7 +413,6 @@ def _history(
         else embedding.semantic_search,
         usage=learning.recorder,
         redaction=Redaction(settings.redaction, learning.channel_settings, executor),
-        secure_delete=secure_delete,
     )
 
 

@@ -147,7 +147,7 @@ NEEDS: Mapping[str, Need] = {
     "HistoryService/AliasMessage": _write,
     "HistoryService/AppendMessages": _write,
     "HistoryService/EditMessage": _write,
-    "HistoryService/Erase": Need(Right.ERASE),
+    "HistoryService/Erase": Need(Right.ERASE, unset_is_all=True),
     "HistoryService/ExportMessages": _read,
     "HistoryService/GetChannel": _read,
     "HistoryService/GetThread": _read,

@@ -100,12 +100,12 @@ class HistoryService(HistoryReads):
         semantic_search: SemanticSearch | None = None,
         usage: UsageSink | None = None,
         redaction: Redaction = NO_REDACTION,
-        secure_delete: SecureDelete | None = None,
     ) -> None:
         super().__init__(reader, analyzer, embedding)
         self._usage = usage or NoUsage()
         self._redaction = redaction
-        self._secure_delete = secure_delete
+        self.secure_delete: SecureDelete | None = None
+        """Set where the store has files: what a receipt says of them."""
         self._writer = writer
         self.semantic_search = semantic_search or SemanticSearch(reader, {})
         self._clock = clock
@@ -410,7 +410,7 @@ class HistoryService(HistoryReads):
             some = changes[start : start + ERASED_AT_ONCE]
             applied = await asyncio.gather(*(self._writer.submit(one, deadline_s) for one in some))
             receipts += [one.receipt for one in applied]
-        is_due = self._secure_delete is not None and self._secure_delete.is_due
+        is_due = self.secure_delete is not None and self.secure_delete.is_due
         at_ms = erasure.erased_at_ms
         clean_by_ms = at_ms + round(CLEAN_WITHIN_S * 1_000) if is_due else None
         return replace(summed(receipts), at_ms=at_ms, files_clean_by_ms=clean_by_ms)

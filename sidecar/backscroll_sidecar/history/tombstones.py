@@ -66,9 +66,19 @@ def check(erasure: Erasure) -> None:
         _exclude(erasure, "whole_tenant", ("all_channels", "channel", "user_id", "message_ids"))
     elif erasure.all_channels:
         _exclude(erasure, "all_channels", ("channel", "message_ids"))
-        _require(erasure, "user_id", "with all_channels")
+        if not erasure.user_id:
+            raise InvalidRequest(
+                "user_id is required with all_channels",
+                field="user_id",
+                reason=Reason.MISSING_FIELD,
+            )
     else:
-        _require(erasure, "channel", "unless all_channels or whole_tenant is set")
+        if not erasure.channel:
+            raise InvalidRequest(
+                "channel is required, unless all_channels or whole_tenant is set",
+                field="channel",
+                reason=Reason.MISSING_FIELD,
+            )
         if erasure.user_id:
             _exclude(erasure, "user_id", ("message_ids",))
 
@@ -81,13 +91,6 @@ def _exclude(erasure: Erasure, field: str, others: Iterable[str]) -> None:
                 field=other,
                 reason=Reason.INVALID_FIELD,
             )
-
-
-def _require(erasure: Erasure, field: str, when: str) -> None:
-    if not getattr(erasure, field):
-        raise InvalidRequest(
-            f"{field} is required {when}", field=field, reason=Reason.MISSING_FIELD
-        )
 
 
 def _decoded(line: bytes, number: int) -> Erasure:

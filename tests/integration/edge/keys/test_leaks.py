@@ -362,6 +362,19 @@ async def test_a_session_with_its_messages_needs_the_right_to_erase(
     assert told.code is Status.OK
 
 
+@pytest.mark.row("N-10")
+async def test_an_erasure_beyond_its_channels_is_refused(world: World, edge: EdgeName) -> None:
+    for request in (
+        h.EraseRequest(user_id=ASKER, all_channels=True),
+        h.EraseRequest(whole_tenant=True),
+        h.EraseRequest(whole_tenant=True, dry_run=True),
+        h.EraseRequest(channel=FOREIGN, whole_channel=True),
+    ):
+        told = await ask(world, edge, "HistoryService/Erase", request)
+        assert told.refused is not None
+        assert (told.refused.reason, told.refused.field) == ("NOT_ALLOWED", "channel")
+
+
 async def test_a_stream_of_another_channel_sends_nothing(world: World, edge: EdgeName) -> None:
     for name, request in (
         ("HistoryService/ExportMessages", h.ExportMessagesRequest(channel=FOREIGN)),
