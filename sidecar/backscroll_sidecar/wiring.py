@@ -246,9 +246,7 @@ async def _assemble(
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
-    secure_delete: SecureDelete | None = None
-    if store.maintenance is not None:
-        secure_delete = await _keep_files(store.maintenance, channels, writer, publishers, stack)
+    secure_delete = await _keep_files(store.maintenance, channels, writer, publishers, stack)
     codec = AnswerFields()
     precompute = Precompute(channels, codec)
     await precompute.start()
@@ -522,13 +520,15 @@ def _permitted(settings: Settings) -> dict[str, SearchScope]:
 
 
 async def _keep_files(
-    maintenance: Maintenance,
+    maintenance: Maintenance | None,
     channels: Channels,
     writer: Writer,
     publishers: FanOut,
     stack: AsyncExitStack,
-) -> SecureDelete:
+) -> SecureDelete | None:
     """What works on the files behind the answers: what was deleted goes from them, segments are written."""
+    if maintenance is None:
+        return None
     secure_delete = SecureDelete(maintenance)
     await secure_delete.start()
     stack.push_async_callback(secure_delete.close)
