@@ -34,8 +34,8 @@ def changes_of(
             erasure.message_ids,
             erasure.user_id,
             erasure.erased_at_ms,
-            erasure.is_of_tenant,
-            is_dry_run,
+            is_of_many=erasure.is_of_tenant,
+            is_dry_run=is_dry_run,
         )
         for place in places
     ]

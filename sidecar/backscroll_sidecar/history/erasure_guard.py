@@ -61,7 +61,6 @@ class ErasureGuard:
         match change:
             case EraseChange(message_ids=ids) if change.is_expiry:
                 self._note(change.key, *map(about_message, ids), *map(about_text, ids))
-            case EraseChange():
             case EraseChange() if not change.is_dry_run:
                 self._note(change.key)
             case RetractChange(_, message_id):
