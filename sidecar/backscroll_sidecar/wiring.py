@@ -332,11 +332,8 @@ async def _assemble(
     return App(
         settings, clock, store, channels, precompute, writer, history, preferences, remembered, builder, chat,
         summaries, periods, rooms, learning,
-        Replays(
-            ReplayParts(channels, store, analyzer, building, clock, directory, sources, WireCodec(), codec),
-            learning.usage,
-        ),
-        embedding,
+        Replays(ReplayParts(channels, store, analyzer, building, clock, directory, sources, WireCodec(), codec),
+                learning.usage), embedding,
         Numbers(
             builder.numbers, analyzer, writer, learning.recorder, clock,
             None if embedding is None else embedding.backlog, usage, feedback, tunings, learning.experiments.numbers,

@@ -1,7 +1,6 @@
 """The difference of two records of one question."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +23,6 @@ def record(scored, tokens=100):
     )  # fmt: skip
 
 
-@pytest.mark.row("N-13")
 @given(SCORED, SCORED)
 def test_every_shown_line_came_went_or_stayed(first, second):
     before, after = record(first), record(second, 80)
