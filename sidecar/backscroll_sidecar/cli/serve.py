@@ -38,6 +38,7 @@ from backscroll_sidecar.kernel_cache import KernelCache
 from backscroll_sidecar.telemetry import logs
 
 if TYPE_CHECKING:
+    from backscroll_sidecar.edge.keys_file import Mark
     from backscroll_sidecar.server import RunningServer
     from backscroll_sidecar.telemetry.scrapes import MetricsServer
 
@@ -202,13 +203,14 @@ def _run(main: Coroutine[Any, Any, None]) -> None:
 
 async def _serve(settings: Settings, as_json: bool) -> None:
     """Open, start, say so, wait for a signal, stop. The store closes last."""
-    from backscroll_sidecar.edge.keys_file import read_tokens
+    from backscroll_sidecar.edge.keys_file import mark_of, read_tokens
     from backscroll_sidecar.edge.listeners import TlsFiles
     from backscroll_sidecar.server import start_server
     from backscroll_sidecar.wiring import open_app
 
     cert, key = settings.tls_cert, settings.tls_key
     tls = TlsFiles(cert, key, settings.tls_client_ca) if cert and key else None
+    mark = mark_of(settings.tokens_file) if settings.tokens_file else ()
     tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None
     stopping = _signals()
     asyncio.get_running_loop().set_default_executor(pool("backscroll-work"))
@@ -236,7 +238,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
             "started",
             extra={"seconds": round(started_s, 3), "database": str(settings.database_path)},
         )
-        async with _following(running, settings.tokens_file):
+        async with _following(running, settings.tokens_file, mark):
             await stopping.wait()
         log.info("stopping")
         await running.stop(GRACE_S)
@@ -246,7 +248,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
 
 
 @asynccontextmanager
-async def _following(running: RunningServer, path: Path | None) -> AsyncIterator[None]:
+async def _following(running: RunningServer, path: Path | None, mark: Mark) -> AsyncIterator[None]:
     """Take keys from the file whenever it changes, and on SIGHUP."""
     from backscroll_sidecar.edge.keys_file import follow_tokens
 
@@ -255,7 +257,7 @@ async def _following(running: RunningServer, path: Path | None) -> AsyncIterator
         return
     loop, again = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGHUP, again.set)
-    following = asyncio.create_task(follow_tokens(path, running.use_tokens, again))
+    following = asyncio.create_task(follow_tokens(path, running.use_tokens, again, mark))
     try:
         yield
     finally:

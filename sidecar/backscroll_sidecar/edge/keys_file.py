@@ -18,6 +18,7 @@ from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.ports import Finding
 
 log = structlog.get_logger("backscroll.keys")
+Mark = tuple[int, ...]
 LOOK_S = 2.0
 """How often a running server looks whether the file is another one."""
 OWNER_ONLY = 0o600
@@ -77,16 +78,18 @@ def write_keys(path: Path, keys: Mapping[bytes, Key]) -> None:
         os.close(folder)
 
 
-async def follow_tokens(path: Path, use: Callable[[Table], None], again: asyncio.Event) -> None:
+async def follow_tokens(
+    path: Path, use: Callable[[Table], None], again: asyncio.Event, known: Mark
+) -> None:
     """Hand over the tokens whenever the file is another one, or when `again` is set. Runs until it is cancelled.
 
-    A file that cannot be used changes nothing: it is logged, and the keys before it stay.
+    A file that cannot be used changes nothing: it is logged, and the keys before it stay. `known` is its
+    mark from before it was read: what changed while the server started is taken, too.
     """
-    known = await asyncio.to_thread(_mark, path)
     while True:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(again.wait(), LOOK_S)
-        mark = await asyncio.to_thread(_mark, path)
+        mark = await asyncio.to_thread(mark_of, path)
         if mark == known and not again.is_set():
             continue
         again.clear()
@@ -99,7 +102,7 @@ async def follow_tokens(path: Path, use: Callable[[Table], None], again: asyncio
             log.info("keys.reloaded")
 
 
-def _mark(path: Path) -> tuple[int, ...]:
+def mark_of(path: Path) -> Mark:
     """What tells a file from the one before it."""
     try:
         found = path.stat()

@@ -1,16 +1,18 @@
 """The tenant comes from the credential (law 6)."""
 
+import asyncio
 import tomllib
 from datetime import UTC, datetime
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll_sidecar.allowed_channels import AllowedChannels
-from backscroll_sidecar.edge.keys import Key, Right, keys_of
-from backscroll_sidecar.edge.keys_file import read_tokens
+from backscroll_sidecar.edge.keys import Key, Right, Table, keys_of
+from backscroll_sidecar.edge.keys_file import follow_tokens, mark_of, read_tokens
 from backscroll_sidecar.edge.keys_text import toml_of
 from backscroll_sidecar.edge.tenants import OneTenant, TokenTenants
 from backscroll_sidecar.errors import StartRefused, Unauthenticated
@@ -181,3 +183,21 @@ def test_a_tokens_file_that_is_none(tmp_path, text: str) -> None:
 def test_a_tokens_file_that_is_not_there(tmp_path) -> None:
     with pytest.raises(StartRefused, match="BACKSCROLL_TOKENS_FILE"):
         read_tokens(tmp_path / "no.toml")
+
+
+async def test_a_key_revoked_while_the_server_starts_is_revoked(tmp_path: Path) -> None:
+    """What changed between the first reading of the file and the first look is taken."""
+    path = tmp_path / "tokens.toml"
+    path.write_text('[tokens]\n"a" = "acme"\n"b" = "acme"\n')
+    mark, taken = mark_of(path), asyncio.Event()
+    path.write_text('[tokens]\n"a" = "acme"\n')
+    found: list[Table] = []
+
+    def use(table: Table) -> None:
+        found.append(table)
+        taken.set()
+
+    following = asyncio.create_task(follow_tokens(path, use, asyncio.Event(), mark))
+    await taken.wait()
+    following.cancel()
+    assert found == [{"a": "acme"}]
