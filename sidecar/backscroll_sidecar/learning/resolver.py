@@ -41,7 +41,7 @@ class Resolving:
         self._clock = clock
         self._kept: dict[tuple[Placing, ChannelKey], tuple[Placement, float]] = {}
         self._threads: ThreadPoolExecutor | None = None
-        self._asking = 0
+        self._free = asyncio.Semaphore(THREADS)
 
     def known(self, placing: Placing, key: ChannelKey) -> Placement | None:
         """What it said lately; None: it must be asked."""
@@ -71,17 +71,14 @@ class Resolving:
     async def _answer(self, *asked: Any) -> Any:  # noqa: ANN401
         if inspect.iscoroutinefunction(self._resolver.arm):
             return await self._resolver.arm(*asked)
-        if self._asking >= THREADS:  # they hang: a fifth would wait for one of them
-            raise TimeoutError
+        await (
+            self._free.acquire()
+        )  # for a thread that hangs no build waits longer than for an answer
         self._threads = self._threads or pool("backscroll-resolver", THREADS)
-        self._asking += 1
         work = self._threads.submit(self._resolver.arm, *asked)
         loop = asyncio.get_running_loop()
-        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._answered))
+        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._free.release))
         return await asyncio.wrap_future(work)
-
-    def _answered(self) -> None:
-        self._asking -= 1
 
     def forget(self) -> None:
         """Ask anew: experiments changed."""

@@ -1,5 +1,6 @@
 """A team's own assignment of channels to arms, over the wire."""
 
+import asyncio
 import sys
 import time
 import types
@@ -8,6 +9,7 @@ import pytest
 
 from backscroll import ExperimentArm
 from backscroll_sidecar.errors import StartRefused
+from backscroll_sidecar.learning import resolver
 from tests.integration.learning.test_experiments import NEW, B, built
 from tests.kit.served import served
 
@@ -93,6 +95,22 @@ async def test_one_that_waits_and_one_that_hangs(flags):
         lost = [("route", "experiments", "RESOLVER_TIMEOUT")]
         for channel in "abcdef":
             assert await placed(client, channel) == ("", "balanced", lost)
+
+
+class Brief:
+    def arm(self, tenant, experiment_id, channel, arms):
+        time.sleep(0.01)
+        return "new"
+
+
+@pytest.mark.row("S5-39")
+async def test_a_burst_of_new_channels_waits_for_a_thread(flags, monkeypatch):
+    """More channels at once than threads ask: each gets its arm, none is left out for want of one."""
+    monkeypatch.setattr(resolver, "ANSWER_S", 30.0)
+    async with flags(Brief) as (client, _):
+        await client.put_experiment("e", [NEW, B], assigned_by="resolver")
+        found = await asyncio.gather(*(placed(client, f"room-{n}") for n in range(24)))
+        assert found == [("new", "classic", [])] * 24
 
 
 class Odd:
