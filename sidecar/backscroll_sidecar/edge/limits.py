@@ -104,6 +104,7 @@ ADMISSIONS: Mapping[str, AdmissionLimits] = {
     "WaitForIndex": AdmissionLimits(1_024, 0),
     "Erase": AdmissionLimits(8, 64),
     "TuneChannel": AdmissionLimits(1, 64, wait_s=60.0),
+    "GetExperimentReport": AdmissionLimits(1, 16, wait_s=60.0),
     "StreamChat": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
     "Chat": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
     "StartRound": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),

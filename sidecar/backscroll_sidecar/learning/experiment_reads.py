@@ -74,7 +74,7 @@ class ExperimentReports:
         settings = kept.settings
         since = settings.comparable_since_ms if since_ms is None else since_ms
         wanted = _shares_in_order(settings, id)
-        builds = Builds(tuple(wanted))
+        builds = Builds(tuple(wanted), has_shadow=settings.shadow is not None)
         query = UsageQuery(
             experiment_id=id, since_ms=since, until_ms=until_ms, with_shadows=True,
             limit=PAGE, newest_first=True,
