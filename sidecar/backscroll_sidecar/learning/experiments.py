@@ -221,8 +221,9 @@ class ExperimentService:
 
     async def delete(self, tenant: str, id: str, deadline_s: float | None = None) -> bool:
         """Forget it; whether there was one."""
-        change = _change(tenant, id, None, self.clock.now_ms())
-        return bool((await self._writer.submit(change, deadline_s)).deleted_records)
+        async with self._putting:  # else a stop that has read it would keep it again
+            change = _change(tenant, id, None, self.clock.now_ms())
+            return bool((await self._writer.submit(change, deadline_s)).deleted_records)
 
     async def list(
         self, tenant: str, limit: int, before: tuple[int, int] | None = None
