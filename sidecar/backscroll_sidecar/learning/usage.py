@@ -19,6 +19,9 @@ from backscroll_sidecar.ports import (
     unpack_candidates,
 )
 
+LEAST_READ = 200
+"""Records are read so many at once where most of them may be of channels that are not allowed."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedCandidate:
@@ -105,12 +108,13 @@ class UsageReads:
         """As many as asked for, however many of channels that are not allowed stand between them."""
         if allowed is None:
             return await self._reader.usage_records(tenant, query)
-        found: list[StoredUsage] = []
+        wanted, found = query.limit, list[StoredUsage]()
+        query = replace(query, limit=max(wanted, LEAST_READ))
         while True:
             page = await self._reader.usage_records(tenant, query)
             found += [_limited(one, allowed) for one in page if one.channel in allowed]
-            if len(page) < query.limit or len(found) >= query.limit:
-                return found[: query.limit]
+            if len(page) < query.limit or len(found) >= wanted:
+                return found[:wanted]
             last = page[-1].number
             query = (
                 replace(query, before=last) if query.newest_first else replace(query, after=last)
