@@ -17,6 +17,7 @@ SPECIAL = {
     "backscroll.v1.BuildContextRequest.language": "zh",
     "backscroll.v1.BuildContextRequest.tools_json": '[{"type": "function"}]',
     "backscroll.v1.Overrides.max_chars_per_message": 99,
+    "backscroll.v1.Overrides.exploration_slots": 2,
     "backscroll.v1.MediaPart.uri": "https://example.org/cat.png",
     "backscroll.v1.MediaPart.mime": "image/png",
     "backscroll.v1.Overrides.relevance_threshold": 0.5,

@@ -15,6 +15,7 @@ from backscroll.v1 import message_pb2
 from backscroll_sidecar.context.model import (
     BuiltContext,
     Diagnostics,
+    Draw,
     Explanation,
     OfOtherChannel,
     PrefixChange,
@@ -117,6 +118,7 @@ BUILT = BuiltContext(
     ),
     experiment_id="e",
     arm="a",
+    draw=Draw(2, 0.5, 7, 0.25, ("time",), np.zeros((1, 1)), np.array([0.25]), np.array([True])),
 )
 
 

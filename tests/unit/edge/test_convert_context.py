@@ -46,8 +46,8 @@ def test_the_deadline_and_the_tenant_come_from_the_call() -> None:
 
 @pytest.mark.parametrize("field", REQUEST_FIELDS, ids=lambda field: field.name)
 def test_every_field_reaches_the_domain(field: Any) -> None:
-    plain = pb.BuildContextRequest(question="q")
-    changed = pb.BuildContextRequest(question="q")
+    plain = pb.BuildContextRequest(question="q", channel="c")
+    changed = pb.BuildContextRequest(question="q", channel="c")
     set_field(changed, field)
     assert build_request(changed, "t", None) != build_request(plain, "t", None)
 

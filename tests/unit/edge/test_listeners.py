@@ -529,6 +529,8 @@ class App:
     chat: Any = None
     preferences: Any = None
     summaries: Any = None
+    periods: Any = None
+    replays: Any = None
     rooms: Any = MagicMock()
     learning: Any = MagicMock()
     profiles: Any = MagicMock()
