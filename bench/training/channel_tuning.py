@@ -18,12 +18,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
 from backscroll import AsyncClient, Author, Message, Overrides
 from backscroll.v1 import admin_pb2
 from backscroll_sidecar.config.settings import Settings
+from backscroll_sidecar.context import exploring
 from backscroll_sidecar.server import start_server
 from backscroll_sidecar.wiring import SystemClock, open_app
 
@@ -195,7 +197,8 @@ class Trial:
         picked = [asked[(self._draws + n) % len(asked)] for n in range(count)]
         seeds = [self._people.seed * 10**7 + self._draws + n for n in range(count)]
         self._draws += count
-        await at_once([self._ask(one, seed) for one, seed in zip(picked, seeds, strict=True)])
+        with patch.object(exploring, "seed_of", side_effect=seeds):  # known, and as good as drawn
+            await at_once([self._ask(one) for one in picked])
         records = [
             one
             async for one in self._client.list_usage_records(
@@ -219,9 +222,9 @@ class Trial:
             ]
         )
 
-    async def _ask(self, question: Question, seed: int) -> None:
+    async def _ask(self, question: Question) -> None:
         await self._client.build_context(
-            self._channel.name, trigger_message_id=question.id, exploration_seed=seed,
+            self._channel.name, trigger_message_id=question.id,
             payload_formats=["none"], omit=["item_messages", "messages", "text"],
         )  # fmt: skip
 

@@ -71,7 +71,9 @@ def rated_build(record: UsageRecord) -> RatedBuild:
         record.token_count,
         record.build_microseconds,
         record.rung == RUNG_RANKED,
-        None if drawn is None else draw_of(drawn.probability, drawn.temperature, pool),
+        None
+        if drawn is None or drawn.seed_given
+        else draw_of(drawn.probability, drawn.temperature, pool),
     )
 
 

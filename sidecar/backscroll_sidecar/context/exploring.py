@@ -69,7 +69,8 @@ def _explored(picked: Picked, request: BuildRequest, asked_at_ms: int, context_i
     drawn = np.zeros(len(linear), np.bool_)
     drawn[found.order] = True
     draw = Draw(
-        slots, profile.exploration_temperature, seed, found.probability, ranked.factors, features, inclusion, drawn
+        slots, profile.exploration_temperature, seed, found.probability, ranked.factors, features, inclusion, drawn,
+        seed_given=request.exploration_seed is not None,
     )  # fmt: skip
     if ranked.all_scores is not None:  # only those over the threshold have one
         ranked = replace(ranked, scores=ranked.all_scores(), places=None, all_scores=None)

@@ -165,6 +165,7 @@ class Draw(msgspec.Struct, frozen=True, eq=False):
     Attributes
     ----------
     slots, temperature, seed : of the draw; see `learning.exploration.draw_slots`.
+    seed_given : the request brought the seed.
     probability : of the set that was drawn, in (0, 1).
     features : float64[m, f]
         What each of `factors` was, before it was weighed.
@@ -182,6 +183,7 @@ class Draw(msgspec.Struct, frozen=True, eq=False):
     features: NDArray[np.float64]
     inclusion: NDArray[np.float64]
     drawn: NDArray[np.bool_]
+    seed_given: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def usage_record(
     if draw is not None:
         chances = Chances(draw.features, draw.inclusion, draw.drawn)
         exploration = Exploration(
-            draw.slots, draw.temperature, draw.seed, draw.probability, draw.factors
+            draw.slots, draw.temperature, draw.seed, draw.probability, draw.factors, draw.seed_given
         )
     is_own = rows < (0 if view.origins else view.count)
     foreign: tuple[ForeignMessage, ...] = ()

@@ -117,6 +117,7 @@ class Reason(StrEnum):
     ROLLED_BACK = "rolled_back"
     SET_BY_HAND = "set_by_hand"
     NOT_WEIGHTED = "not_weighted"
+    NOT_COLLECTED = "not_collected"
 
 
 @dataclass(frozen=True, slots=True)

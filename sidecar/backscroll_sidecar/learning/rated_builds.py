@@ -62,7 +62,7 @@ class RatedBuild:
     reward : 0 to 1; None: nobody said anything in as many words.
     rater : who did; empty: unknown.
     is_ranked : whether it stands on the first rung.
-    draw : None: nothing was left to chance, or not all of the pool is there any more.
+    draw : None: nothing was left to chance, a request brought the seed, or not all of the pool is there any more.
     """
 
     created_at_ms: int

@@ -160,7 +160,12 @@ class Tuner:
         self, key: ChannelKey, builds: Sequence[RatedBuild], profiles: Counter[str]
     ) -> Outcome | None:
         """Why nothing is tuned here at all; None: it is."""
-        if (await self._settings.by_hand(key)).overrides.weights != ScoreWeights():
+        settings = await self._settings.by_hand(key)
+        if not settings.collects_usage:
+            return _refused(
+                Reason.NOT_COLLECTED, "the channel's settings say that its builds are not recorded"
+            )
+        if settings.overrides.weights != ScoreWeights():
             return _refused(
                 Reason.SET_BY_HAND,
                 "weights are set by hand for this channel, and come before tuned ones",
@@ -303,5 +308,7 @@ def _rated_build(
         record.tokens,
         record.build_us,
         record.rung is Rung.RANKED,
-        None if drawn is None else draw_of(drawn.probability, drawn.temperature, pool),
+        None
+        if drawn is None or drawn.seed_given
+        else draw_of(drawn.probability, drawn.temperature, pool),
     )

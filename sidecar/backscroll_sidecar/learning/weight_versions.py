@@ -14,11 +14,19 @@ import msgspec
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.learning.adoption import Reason
 from backscroll_sidecar.learning.tuning import Evidence, Weights
-from backscroll_sidecar.ports import ChangeWriter, Clock, HistoryReader, RecordChange
+from backscroll_sidecar.ports import (
+    ChangeWriter,
+    Clock,
+    HistoryReader,
+    RecordChange,
+    about_user,
+)
 
 STATE = "tuning"
 """The kind of what holds in a channel; it has one such record."""
 VERSION = "weight_version"
+REQUEST = "weight_request"
+"""Who asked for a version stands in a record of its own, which goes with that person."""
 PAGE = 1_000
 
 
@@ -30,7 +38,7 @@ class WeightVersion(msgspec.Struct, frozen=True):
     version, parent : from 1; the one that held before. 0: the server's weights.
     weights : empty: the server's.
     reason, detail : ADOPTED or ROLLED_BACK, and that as a sentence.
-    requested_by : who asked for it; empty: nobody did.
+    requested_by : who asked for it; empty: nobody did, or that person was erased.
     evidence : None: it was done by hand.
     """
 
@@ -97,8 +105,13 @@ class WeightVersions:
 
     async def version(self, key: ChannelKey, number: int) -> WeightVersion | None:
         """One version; None: there is no such."""
-        found = await self._reader.record(key, VERSION, "", str(number), self._clock.now_ms())
-        return None if found is None else _version(found.body)
+        now_ms = self._clock.now_ms()
+        found = await self._reader.record(key, VERSION, "", str(number), now_ms)
+        if found is None:
+            return None
+        request = await self._reader.record(key, REQUEST, "", str(number), now_ms)
+        asked_by = "" if request is None else request.body.decode()
+        return msgspec.structs.replace(_version(found.body), requested_by=asked_by)
 
     async def history(
         self, key: ChannelKey, limit: int, before: int | None = None
@@ -125,7 +138,7 @@ class WeightVersions:
     async def add(self, key: ChannelKey, kept: KeptState, new: WeightVersion) -> TuningState:
         """Let a version hold from now on. Raises `Conflict` where another one came in between."""
         is_adopted = new.reason is Reason.ADOPTED
-        await self._put(key, VERSION, str(new.version), msgspec.json.encode(new))
+        await self._put_version(key, new)
         state = TuningState(
             new.version,
             new.weights,
@@ -135,15 +148,28 @@ class WeightVersions:
         )
         return await self.put(key, kept, state)
 
+    async def _put_version(self, key: ChannelKey, new: WeightVersion) -> None:
+        id_, by = str(new.version), new.requested_by
+        anonymous = msgspec.structs.replace(new, requested_by="")
+        await self._put(key, VERSION, id_, msgspec.json.encode(anonymous))
+        named = (about_user(by),) if by else ()
+        await self._put(key, REQUEST, id_, by.encode() if by else None, named_ids=named)
+
     async def put(self, key: ChannelKey, kept: KeptState, state: TuningState) -> TuningState:
         """Replace what holds. Raises `Conflict` where it was replaced in between."""
         await self._put(key, STATE, "", msgspec.json.encode(state), kept.record_version)
         return state
 
     async def _put(
-        self, key: ChannelKey, kind: str, id_: str, body: bytes, if_version: int | None = None
+        self,
+        key: ChannelKey,
+        kind: str,
+        id_: str,
+        body: bytes | None,
+        if_version: int | None = None,
+        named_ids: tuple[str, ...] = (),
     ) -> None:
         at_ms = self._clock.now_ms()
         await self._writer.submit(
-            RecordChange(key, kind, id_, body, at_ms=at_ms, if_version=if_version)
+            RecordChange(key, kind, id_, body, named_ids, at_ms, if_version=if_version)
         )

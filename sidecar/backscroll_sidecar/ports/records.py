@@ -79,6 +79,8 @@ _STORES_OF_KINDS = {
     "move": "rounds",
     "loop_guard": "rounds",
     "preference": "preferences",
+    "read_preference": "preferences",
+    "refused_preference": "preferences",
     "summary": "summaries",
     "channel_settings": "channel_settings",
     "topic_label": "topic_labels",

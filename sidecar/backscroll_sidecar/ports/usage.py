@@ -80,6 +80,7 @@ class Exploration(msgspec.Struct, frozen=True):
     slots, temperature, seed : of the draw.
     probability : of drawing just these messages, in (0, 1).
     factors : what the candidates' features are of.
+    seed_given : the request brought the seed.
     """
 
     slots: int
@@ -87,6 +88,7 @@ class Exploration(msgspec.Struct, frozen=True):
     seed: int
     probability: float
     factors: tuple[str, ...]
+    seed_given: bool = False
 
 
 class Trial(msgspec.Struct, frozen=True):

@@ -37,6 +37,8 @@ class EdgeApp:
     chat: Any = None
     preferences: Any = None
     summaries: Any = None
+    periods: Any = None
+    replays: Any = None
     rooms: Any = field(default_factory=MagicMock)
     learning: Any = field(default_factory=MagicMock)
     profiles: Any = field(default_factory=dict)
@@ -86,6 +88,8 @@ async def serving(
             chat=real.chat,
             preferences=real.preferences,
             summaries=real.summaries,
+            periods=real.periods,
+            replays=real.replays,
             rooms=real.rooms,
             learning=real.learning,
             profiles=real.profiles,

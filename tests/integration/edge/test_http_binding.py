@@ -78,7 +78,7 @@ class Http:
         )
         self.pipeline.ready = True
         servicers = (
-            ContextServicer(app.builder, app.chat, app.summaries, "1"),
+            ContextServicer(app.builder, app.chat, app.summaries, app.periods, "1"),
             HistoryServicer(app.history),
         )
         methods = {one.name: one for servicer in servicers for one in methods_of(servicer)}
@@ -144,7 +144,7 @@ async def test_who_has_no_credential_or_comes_too_early_is_told(app: Any) -> Non
 
 async def test_room_is_that_of_the_method_and_a_deadline_ends_the_wait(app: Any) -> None:
     builder = Waiting()
-    app = Parts(builder, app.chat, app.summaries, app.history)
+    app = Parts(builder, app.chat, app.summaries, app.periods, app.history)
     http = Http(app, BuildContext=AdmissionLimits(running=1, waiting=1, wait_s=30))
     running = asyncio.ensure_future(http.build(QUESTION, **ONE))
     await builder.began.wait()
@@ -160,7 +160,7 @@ async def test_room_is_that_of_the_method_and_a_deadline_ends_the_wait(app: Any)
 async def test_the_deadline_is_what_the_builder_is_told(app: Any) -> None:
     builder = Waiting()
     builder.go.set()
-    http = Http(Parts(builder, app.chat, app.summaries, app.history))
+    http = Http(Parts(builder, app.chat, app.summaries, app.periods, app.history))
     await http.build(QUESTION, **ONE, Request_Timeout="10")
     assert 9 < builder.request.time_left_s <= 9.6
 
@@ -170,6 +170,7 @@ class Parts:
     builder: Any
     chat: Any
     summaries: Any
+    periods: Any
     history: Any
 
 

@@ -44,7 +44,7 @@ class Heard:
 async def test_every_profile_is_asked_for_and_the_default_until_it_is_quick(app: App) -> None:
     heard = Heard(app)
     await self_warmup.warm_up(
-        app.history, app.preferences, heard, app.chat, app.summaries, PROFILES
+        app.history, app.preferences, heard, app.chat, app.summaries, app.periods, PROFILES
     )
     asked = {profile: heard.profiles.count(profile) for profile in heard.profiles}
     usual = asked.pop("")
@@ -56,7 +56,7 @@ async def test_every_profile_is_asked_for_and_the_default_until_it_is_quick(app:
 async def test_a_process_warms_up_once(app: App) -> None:
     for _ in range(2):
         await self_warmup.warm_up(
-            app.history, app.preferences, app.builder, app.chat, app.summaries, ()
+            app.history, app.preferences, app.builder, app.chat, app.summaries, app.periods, ()
         )
     assert app.builder.build_count == self_warmup.TIMES * len(self_warmup.QUESTIONS) + 1
 
@@ -81,7 +81,13 @@ async def test_a_warm_up_that_fails_is_told_and_nothing_else(
     """Law 5: the first calls take longer, that is all."""
     with caplog.at_level(logging.WARNING):
         await self_warmup.warm_up(
-            app.history, app.preferences, Heard(app, error), app.chat, app.summaries, PROFILES
+            app.history,
+            app.preferences,
+            Heard(app, error),
+            app.chat,
+            app.summaries,
+            app.periods,
+            PROFILES,
         )
     assert "the first calls take longer" in caplog.text
 
@@ -92,7 +98,7 @@ async def test_a_proxy_of_the_web_is_not_asked(app: App, monkeypatch: pytest.Mon
     for name in ("no_proxy", "no_grpc_proxy"):
         monkeypatch.delenv(name, raising=False)
     await self_warmup.warm_up(
-        app.history, app.preferences, app.builder, app.chat, app.summaries, ()
+        app.history, app.preferences, app.builder, app.chat, app.summaries, app.periods, ()
     )
     assert app.builder.build_count > self_warmup.TIMES
 
@@ -116,7 +122,9 @@ async def test_one_that_takes_too_long_ends(
     """Nobody waits for it long, whatever holds it up; and who stops the server meanwhile does not wait at all."""
     heard = Heard(app, hangs=True)
     stopped = asyncio.create_task(
-        self_warmup.warm_up(app.history, app.preferences, heard, app.chat, app.summaries, PROFILES)
+        self_warmup.warm_up(
+            app.history, app.preferences, heard, app.chat, app.summaries, app.periods, PROFILES
+        )
     )
     await asyncio.wait_for(heard.hanging.wait(), 60)
     stopped.cancel()
@@ -126,7 +134,7 @@ async def test_one_that_takes_too_long_ends(
     monkeypatch.setattr(self_warmup, "PATIENCE_S", 0.05)
     with caplog.at_level(logging.WARNING):
         await self_warmup.warm_up(
-            app.history, app.preferences, heard, app.chat, app.summaries, PROFILES
+            app.history, app.preferences, heard, app.chat, app.summaries, app.periods, PROFILES
         )
     assert "TimeoutError" in caplog.text
 
@@ -137,7 +145,13 @@ async def test_where_no_port_can_be_had_nothing_is_lost(
     monkeypatch.setattr(self_warmup, "ADDRESS", "127.0.0.1:1x")
     with caplog.at_level(logging.WARNING):
         await self_warmup.warm_up(
-            app.history, app.preferences, app.builder, app.chat, app.summaries, PROFILES
+            app.history,
+            app.preferences,
+            app.builder,
+            app.chat,
+            app.summaries,
+            app.periods,
+            PROFILES,
         )
     assert "the first calls take longer" in caplog.text
     assert app.builder.build_count == 0

@@ -45,6 +45,7 @@ async def test_the_last_places_are_drawn_and_recorded():
             seen |= set(ids(context))
             drawn = context.exploration
             assert (drawn.slots, drawn.temperature, drawn.seed) == (2, 0.1, seed)
+            assert drawn.seed_given
             assert 0 < drawn.probability < 1
             by = {one.message_id: one.decided_by for one in context.explanation.candidates}
             assert sum(word == "exploration" for word in by.values()) == 2
@@ -73,6 +74,7 @@ async def test_a_seed_draws_the_same_again():
         first, second = await ask(client), await ask(client)
         assert first.raw.payloads == second.raw.payloads
         assert first.exploration == second.exploration
+        assert not first.exploration.seed_given
         again = await ask(client, exploration_seed=first.exploration.seed)
         assert (again.raw.payloads, again.raw.items) == (first.raw.payloads, first.raw.items)
         untold = [

@@ -115,6 +115,12 @@ async def test_what_people_like_is_learnt_and_taken_back(tmp_path):
         assert versions[1].evidence == evidence
         again = await client.roll_back_weights(channel.name, 1)
         assert (again.version, list(again.weights)) == (3, list(proposed))
+        await client.erase(user_id="ann", all_channels=True)
+        kept = [one async for one in client.list_weight_versions(channel.name)]
+        assert [one.requested_by for one in kept] == ["", "ben", ""]
+        await client.set_channel_settings(channel.name, collect_usage=False)
+        refused = await client.tune_channel(channel.name)
+        assert refused.reason == admin_pb2.TUNING_REASON_NOT_COLLECTED
         await client.erase(channel.name, whole_channel=True)
         assert [one async for one in client.list_weight_versions(channel.name)] == []
 

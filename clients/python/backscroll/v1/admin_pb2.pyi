@@ -50,6 +50,7 @@ class TuningReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TUNING_REASON_ROLLED_BACK: _ClassVar[TuningReason]
     TUNING_REASON_SET_BY_HAND: _ClassVar[TuningReason]
     TUNING_REASON_NOT_WEIGHTED: _ClassVar[TuningReason]
+    TUNING_REASON_NOT_COLLECTED: _ClassVar[TuningReason]
 PREFERENCE_EXTRACTION_UNSPECIFIED: PreferenceExtraction
 PREFERENCE_EXTRACTION_OFF: PreferenceExtraction
 PREFERENCE_EXTRACTION_RULES: PreferenceExtraction
@@ -79,6 +80,7 @@ TUNING_REASON_KEPT: TuningReason
 TUNING_REASON_ROLLED_BACK: TuningReason
 TUNING_REASON_SET_BY_HAND: TuningReason
 TUNING_REASON_NOT_WEIGHTED: TuningReason
+TUNING_REASON_NOT_COLLECTED: TuningReason
 
 class ChannelSettings(_message.Message):
     __slots__ = ("channel", "profile", "overrides", "collect_usage", "updated_at_ms", "redaction", "sharing", "preference_extraction", "summary_hours", "retention")

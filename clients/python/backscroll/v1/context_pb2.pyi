@@ -304,16 +304,18 @@ class Overrides(_message.Message):
     def __init__(self, use_intelligent_context: bool = ..., max_context: _Optional[int] = ..., time_window_hours: _Optional[int] = ..., relevance_threshold: _Optional[float] = ..., sources: _Optional[_Iterable[str]] = ..., max_chars_per_message: _Optional[int] = ..., recent_limit: _Optional[int] = ..., recent_floor: _Optional[int] = ..., decay_per_hour: _Optional[float] = ..., recency_half_life_minutes: _Optional[float] = ..., weights: _Optional[_Union[ScoreWeights, _Mapping]] = ..., exploration_slots: _Optional[int] = ..., exploration_temperature: _Optional[float] = ...) -> None: ...
 
 class Exploration(_message.Message):
-    __slots__ = ("slots", "temperature", "seed", "probability")
+    __slots__ = ("slots", "temperature", "seed", "probability", "seed_given")
     SLOTS_FIELD_NUMBER: _ClassVar[int]
     TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    SEED_GIVEN_FIELD_NUMBER: _ClassVar[int]
     slots: int
     temperature: float
     seed: int
     probability: float
-    def __init__(self, slots: _Optional[int] = ..., temperature: _Optional[float] = ..., seed: _Optional[int] = ..., probability: _Optional[float] = ...) -> None: ...
+    seed_given: bool
+    def __init__(self, slots: _Optional[int] = ..., temperature: _Optional[float] = ..., seed: _Optional[int] = ..., probability: _Optional[float] = ..., seed_given: bool = ...) -> None: ...
 
 class ScoreWeights(_message.Message):
     __slots__ = ("reply_chain", "user_continuity", "time_decay", "mention_relation", "keyword_overlap")

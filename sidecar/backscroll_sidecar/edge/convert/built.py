@@ -230,7 +230,11 @@ def _seldom(built: BuiltContext) -> pb.BuildContextResponse:
 def exploration_to_proto(one: Draw | Exploration) -> pb.Exploration:
     """How places were drawn, as callers read it."""
     return pb.Exploration(
-        slots=one.slots, temperature=one.temperature, seed=one.seed, probability=one.probability
+        slots=one.slots,
+        temperature=one.temperature,
+        seed=one.seed,
+        probability=one.probability,
+        seed_given=one.seed_given,
     )
 
 
