@@ -118,7 +118,17 @@ BUILT = BuiltContext(
     ),
     experiment_id="e",
     arm="a",
-    draw=Draw(2, 0.5, 7, 0.25, ("time",), np.zeros((1, 1)), np.array([0.25]), np.array([True])),
+    draw=Draw(
+        2,
+        0.5,
+        7,
+        0.25,
+        ("time",),
+        np.zeros((1, 1)),
+        np.array([0.25]),
+        np.array([True]),
+        seed_given=True,
+    ),
 )
 
 
