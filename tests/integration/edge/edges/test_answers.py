@@ -131,6 +131,7 @@ async def test_reflection_lists_and_gives_files(client: Client) -> None:
         "backscroll.v1.ContextService",
         "backscroll.v1.FeedbackService",
         "backscroll.v1.HistoryService",
+        "backscroll.v1.LearningService",
         "backscroll.v1.PreferenceService",
         "backscroll.v1.SessionService",
         "grpc.health.v1.Health",
