@@ -35,15 +35,15 @@ class Reading:
 Readings = Mapping[str, Reading]
 
 
-def latencies(rounds: Sequence[tuple[Load, Load]]) -> dict[str, Reading]:
-    """p50 and p99 of calls against R0, each the median of the rounds' ratios."""
+def latencies(rounds: Sequence[tuple[Load, Load]], base: str = "r0") -> dict[str, Reading]:
+    """p50 and p99 of calls against R0, or another base, each the median of the rounds' ratios."""
     p50 = Rounds(tuple(a.p50_s for a, _ in rounds), tuple(b.p50_s for _, b in rounds))
     p99 = Rounds(tuple(a.p99_s for a, _ in rounds), tuple(b.p99_s for _, b in rounds))
     details = {
         "p50_ms": p50.value * 1e3,
         "p99_ms": p99.value * 1e3,
-        "r0_p50_ms": p50.base * 1e3,
-        "r0_p99_ms": p99.base * 1e3,
+        f"{base}_p50_ms": p50.base * 1e3,
+        f"{base}_p99_ms": p99.base * 1e3,
     }
     return {"p50": Reading(p50.ratio, details, p50), "p99": Reading(p99.ratio, details)}
 

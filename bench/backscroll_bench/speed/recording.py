@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from statistics import median
 
 from backscroll_bench.speed import chats, sinks
 from backscroll_bench.speed.children import child
 from backscroll_bench.speed.fixture import APPEND, BUILD, Bench, fill
 from backscroll_bench.speed.load import Load, Questions, closed_loop, unary
 from backscroll_bench.speed.questions import near_questions
-from backscroll_bench.speed.reading import Reading, Readings
-from backscroll_bench.speed.stats import Rounds
+from backscroll_bench.speed.reading import Readings, latencies, rates
 
 HISTORY = 10_000
 CHANNEL = "room"
@@ -36,21 +34,7 @@ async def recording(bench: Bench, kind: str, concurrency: int = 1) -> Readings:
 
     await load(recorded), await load(unrecorded)
     pairs = await bench.interleaved(partial(load, recorded), partial(load, unrecorded))
-    p50 = Rounds(tuple(a.p50_s for a, _ in pairs), tuple(b.p50_s for _, b in pairs))
-    p99 = Rounds(tuple(a.p99_s for a, _ in pairs), tuple(b.p99_s for _, b in pairs))
-    rate = Rounds(tuple(a.per_second for a, _ in pairs), tuple(b.per_second for _, b in pairs))
-    details = {
-        "p50_ms": p50.value * 1e3,
-        "unrecorded_p50_ms": p50.base * 1e3,
-        "p99_ms": p99.value * 1e3,
-        "unrecorded_p99_ms": p99.base * 1e3,
-        "per_second": median(rate.values),
-    }
-    return {
-        "p50": Reading(p50.ratio, details, p50),
-        "p99": Reading(p99.ratio, details, p99, calm=p50.bases),
-        "rate": Reading(rate.ratio, details, rate),
-    }
+    return {**latencies(pairs, "unrecorded"), "rate": rates(pairs)}
 
 
 async def _asked(bench: Bench, kind: str) -> Questions:

@@ -6,10 +6,8 @@ predicts the reward of an action, q(x, a); its mean under the judged policy is v
 
 ========= ================================================= =====================================================
 DM        mean of v                                         Beygelzimer and Langford, KDD 2009
-IPS       mean of w r                                       Horvitz and Thompson, JASA 1952; clipped: Ionides, 2008
 SNIPS     sum of w r / sum of w                             Swaminathan and Joachims, NeurIPS 2015
 DR        mean of v + w (r - q)                             Dudik, Langford and Li, ICML 2011
-SNDR      mean of v + sum of w (r - q) / sum of w           Thomas and Brunskill, ICML 2016
 ========= ================================================= =====================================================
 
 Standard errors are those of the estimates' influence functions: the deviations of the terms for means, and by the delta
@@ -193,11 +191,6 @@ def direct_method(logged: LoggedDecisions) -> Estimate:
     return _estimate(_direct(logged), logged)
 
 
-def ips(logged: LoggedDecisions) -> Estimate:
-    """IPS, clipped. Unbiased where no weight is cut and every action the judged policy may take could be logged."""
-    return _estimate(_ips(logged), logged)
-
-
 def snips(logged: LoggedDecisions) -> Estimate:
     """SNIPS. Consistent, within the range of the rewards, and moved by c where each reward is moved by c."""
     return _estimate(_snips(logged), logged)
@@ -206,11 +199,6 @@ def snips(logged: LoggedDecisions) -> Estimate:
 def doubly_robust(logged: LoggedDecisions) -> Estimate:
     """DR. Unbiased, without clipping, where either the propensities or the model is right."""
     return _estimate(_doubly_robust(logged), logged)
-
-
-def self_normalised_doubly_robust(logged: LoggedDecisions) -> Estimate:
-    """SNDR: DR with the correction normalised by the weights, for weights that vary much."""
-    return _estimate(_self_normalised(logged), logged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,10 +280,6 @@ def _direct(logged: LoggedDecisions) -> _Terms:
     return _mean(logged.predicted_target)
 
 
-def _ips(logged: LoggedDecisions) -> _Terms:
-    return _mean(logged.weights * logged.rewards)
-
-
 def _snips(logged: LoggedDecisions) -> _Terms:
     return _ratio(logged.weights, logged.rewards)
 
@@ -303,14 +287,6 @@ def _snips(logged: LoggedDecisions) -> _Terms:
 def _doubly_robust(logged: LoggedDecisions) -> _Terms:
     missed = logged.rewards - logged.predicted
     return _mean(logged.predicted_target + logged.weights * missed)
-
-
-def _self_normalised(logged: LoggedDecisions) -> _Terms:
-    model, missed = (
-        _mean(logged.predicted_target),
-        _ratio(logged.weights, logged.rewards - logged.predicted),
-    )
-    return _Terms(model.value + missed.value, model.influence + missed.influence)
 
 
 def _mean(terms: Float64) -> _Terms:

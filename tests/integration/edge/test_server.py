@@ -20,6 +20,7 @@ SERVICES = [
     "backscroll.v1.ContextService",
     "backscroll.v1.FeedbackService",
     "backscroll.v1.HistoryService",
+    "backscroll.v1.LearningService",
     "backscroll.v1.PreferenceService",
     "backscroll.v1.SessionService",
 ]

@@ -6,12 +6,6 @@ TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
 
 BODIES_OF_KIND = "SELECT body FROM records WHERE kind = ?"
 
-CHANNELS_OF_TENANT = """
-SELECT channel FROM channels WHERE tenant = :tenant UNION SELECT channel FROM members WHERE tenant = :tenant
-UNION SELECT channel FROM records WHERE tenant = :tenant UNION SELECT channel FROM events WHERE tenant = :tenant
-UNION SELECT channel FROM usage_records WHERE tenant = :tenant
-"""
-
 RECEIVED_OF_CHANNEL = "SELECT id, received_at_ms FROM messages WHERE tenant = ? AND channel = ?"
 
 RECEIVED_OF_USER = f"{RECEIVED_OF_CHANNEL} AND author_id = ?"

@@ -16,7 +16,7 @@ from backscroll_sidecar.store.backups.erasures import (
     summed,
 )
 from backscroll_sidecar.store.sqlite import backup_statements as sql
-from backscroll_sidecar.store.sqlite import files, group, migrate
+from backscroll_sidecar.store.sqlite import files, group, migrate, reads
 from backscroll_sidecar.store.sqlite.failures import typed
 
 
@@ -53,8 +53,7 @@ def _receipts(connection: sqlite3.Connection, erasure: Erasure) -> Iterator[dict
 def _channels(connection: sqlite3.Connection, erasure: Erasure) -> list[str]:
     if erasure.channel:
         return [erasure.channel]
-    found = connection.execute(sql.CHANNELS_OF_TENANT, {"tenant": erasure.tenant}).fetchall()
-    return list(dict.fromkeys([*(channel for (channel,) in found), EVERYWHERE]))
+    return [*reads.channels_to_erase(connection, erasure.tenant, erasure.user_id), EVERYWHERE]
 
 
 def _received(connection: sqlite3.Connection, erasure: Erasure, channel: str) -> list[Received]:
