@@ -6,15 +6,23 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import backscroll_scoring
 from backscroll_sidecar import analyze
-from backscroll_sidecar.channels import Channels, SegmentWriter
+from backscroll_sidecar.background_jobs import (
+    build_shadows,
+    expire_messages,
+    extract_preferences,
+    keep_files,
+    summarise_periods,
+    summariser_of,
+)
+from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.chat.service import ChatService
 from backscroll_sidecar.chat.turn_store import TurnStore
 from backscroll_sidecar.concurrency.background import make_room
@@ -32,8 +40,7 @@ from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.profiles import PROFILES, Profile
 from backscroll_sidecar.context.replaying import ReplayParts, Replays
-from backscroll_sidecar.context.shadows import Shadows
-from backscroll_sidecar.domain import ChannelKey, Retention, SearchScope
+from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.edge import self_warmup
 from backscroll_sidecar.edge.convert.built import AnswerFields
 from backscroll_sidecar.edge.convert.codec import WireCodec
@@ -41,9 +48,7 @@ from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.history.redaction_policy import Redaction
-from backscroll_sidecar.history.retention import RetentionSweep
 from backscroll_sidecar.history.rosters import Rosters
-from backscroll_sidecar.history.secure_delete import SecureDelete
 from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import Writer
@@ -64,33 +69,27 @@ from backscroll_sidecar.ports import (
     Embedder,
     EventSink,
     HistoryStore,
-    Maintenance,
 )
 from backscroll_sidecar.precompute import Precompute
-from backscroll_sidecar.preferences.extractor import Extractor
-from backscroll_sidecar.preferences.model_reader import ModelReader
 from backscroll_sidecar.preferences.remembered import RememberedPreferences
 from backscroll_sidecar.preferences.service import PreferenceService
 from backscroll_sidecar.preferences.topics import Topics
 from backscroll_sidecar.recording import Recorder
 from backscroll_sidecar.rooms.rooms import Rooms
+from backscroll_sidecar.semantic_parts import SemanticParts, permitted_scopes
 from backscroll_sidecar.sessions.directory import SessionDirectory
 from backscroll_sidecar.sessions.modes.registry import Modes
 from backscroll_sidecar.store.opening import open_store
-from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
+from backscroll_sidecar.strategies import BUILTIN, Strategy
 from backscroll_sidecar.summaries.compactor import Compactor
 from backscroll_sidecar.summaries.period_service import PeriodSummaries
 from backscroll_sidecar.summaries.service import Summaries
-from backscroll_sidecar.summaries.summariser import Summariser
 from backscroll_sidecar.telemetry.build_telemetry import BuildTelemetry
 from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers
 from backscroll_sidecar.telemetry.metrics import Numbers
 from backscroll_sidecar.telemetry.spans import Spans
 from backscroll_sidecar.telemetry.tuning_numbers import TuningNumbers
 from backscroll_sidecar.telemetry.usage_numbers import UsageNumbers
-from backscroll_sidecar.vectors.backlog import Backlog
-from backscroll_sidecar.vectors.files import IndexFiles
-from backscroll_sidecar.vectors.service import Vectors
 
 log = logging.getLogger(__name__)
 
@@ -246,7 +245,7 @@ async def _assemble(
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
-    secure_delete = await _keep_files(store.maintenance, channels, writer, publishers, stack)
+    secure_delete = await keep_files(store.maintenance, channels, writer, publishers, stack)
     codec = AnswerFields()
     precompute = Precompute(channels, codec)
     await precompute.start()
@@ -264,28 +263,18 @@ async def _assemble(
     own = own_strategies(settings)
     building = context_settings(settings, tuple(own), stages)
     learning = await stack.enter_async_context(
-        Learning.open(
-            store,
-            writer,
-            clock,
-            feedback,
-            tunings,
-            shared=_weights(building.profiles),
-            collects=settings.memory.enable_async_data_collection,
-            keep_ms=settings.usage_days * DAY_MS,
-            resolver=own_resolver(settings),
-            check_hours=settings.tuning_check_hours,
-            tune_hours=settings.tune_hours,
-        )
+        _learning(settings, store, writer, clock, building.profiles, feedback, tunings)
     )
     sources = _sources(own, stages, embedding, recorder)
     pacer = Pacer()
     model = model or chat_model(settings, pacer)
     model = model if recorder is None else recorder.model(model)
     stack.push_async_callback(model.close)
-    publishers.add(await _extractor(settings, store, preferences, learning, model, stack))
+    publishers.add(await extract_preferences(settings, store, preferences, learning, model, stack))
     summaries = _summaries(settings, store, writer, events, clock, model, stack)
-    periods = await _periods(settings, channels, store, writer, clock, learning, model, stack)
+    periods = await summarise_periods(
+        settings, channels, store, writer, clock, learning, model, stack
+    )
     directory = SessionDirectory(store, clock)
     publishers.add(
         summaries,
@@ -305,7 +294,7 @@ async def _assemble(
         dims_of=dims_of, usage=learning.recorder,
         telemetry=BuildTelemetry(usage if settings.calibrate_tokens else None, spans),
     )  # fmt: skip
-    builder.make_behind(_shadows(learning, clock, stack))
+    builder.make_behind(build_shadows(learning, clock, stack))
     if embedding is not None:
         embedding.backlog.give_way_to(lambda: builder.build_count)
     history = _history(
@@ -338,10 +327,35 @@ async def _assemble(
             builder.numbers, analyzer, writer, learning.recorder, clock,
             None if embedding is None else embedding.backlog, usage, feedback, tunings, learning.experiments.numbers,
             damaged_segments=lambda: channels.damaged_segments, period_summaries=periods.made,
-            expired_messages=await _expire(settings, store, writer, learning, clock, builder, stack),
+            expired_messages=await expire_messages(settings, store, writer, learning, clock, builder, stack),
         ),
         spans,
     )  # fmt: skip
+
+
+def _learning(
+    settings: Settings,
+    store: HistoryStore,
+    writer: Writer,
+    clock: Clock,
+    profiles: Mapping[str, Profile],
+    feedback: FeedbackNumbers,
+    tunings: TuningNumbers,
+) -> AbstractAsyncContextManager[Learning]:
+    """What records builds and learns from them, for as long as the block lasts."""
+    return Learning.open(
+        store,
+        writer,
+        clock,
+        feedback,
+        tunings,
+        shared=_weights(profiles),
+        collects=settings.memory.enable_async_data_collection,
+        keep_ms=settings.usage_days * DAY_MS,
+        resolver=own_resolver(settings),
+        check_hours=settings.tuning_check_hours,
+        tune_hours=settings.tune_hours,
+    )
 
 
 def _weights(profiles: Mapping[str, Profile]) -> tuple[float, ...]:
@@ -350,36 +364,6 @@ def _weights(profiles: Mapping[str, Profile]) -> tuple[float, ...]:
     if parameters is None:
         raise AssertionError(f"{WEIGHTED_PROFILE} has weights")
     return parameters.weights
-
-
-def _shadows(learning: Learning, clock: Clock, stack: AsyncExitStack) -> Shadows:
-    """What makes builds behind the answers, for experiments."""
-    shadows = Shadows(clock, learning.experiments.numbers)
-    stack.push_async_callback(shadows.close)
-    return shadows
-
-
-async def _expire(
-    settings: Settings,
-    store: HistoryStore,
-    writer: Writer,
-    learning: Learning,
-    clock: Clock,
-    builder: ContextBuilder,
-    stack: AsyncExitStack,
-) -> Callable[[], int]:
-    """Erase messages that are too old or too many, from now on; what counts them."""
-    sweep = RetentionSweep(
-        store,
-        writer.submit,
-        learning.channel_settings,
-        clock,
-        Retention(settings.retention_days, settings.retention_messages),
-        lambda: builder.build_count,
-    )
-    await sweep.start()
-    stack.push_async_callback(sweep.close)
-    return lambda: sweep.expired
 
 
 def _history(
@@ -403,7 +387,7 @@ def _history(
         executor,
         embedding=None if embedding is None else embedding.backlog,
         dims_of=any_dims if embedding is None else embedding.dims_of,
-        semantic_search=SemanticSearch(store, _permitted(settings))
+        semantic_search=SemanticSearch(store, permitted_scopes(settings))
         if embedding is None
         else embedding.semantic_search,
         usage=learning.recorder,
@@ -422,30 +406,10 @@ def _summaries(
 ) -> Summaries:
     """What summarises conversations, by a model where one is configured."""
     compaction = compaction_settings(settings)
-    compactor = Compactor(store, writer, events, clock, compaction, _summariser(settings, model))
+    compactor = Compactor(store, writer, events, clock, compaction, summariser_of(settings, model))
     summaries = Summaries(compactor, compaction)
     stack.push_async_callback(summaries.close)
     return summaries
-
-
-async def _periods(
-    settings: Settings,
-    channels: Channels,
-    store: HistoryStore,
-    writer: Writer,
-    clock: Clock,
-    learning: Learning,
-    model: ChatModel,
-    stack: AsyncExitStack,
-) -> PeriodSummaries:
-    """What summarises past periods behind everything else."""
-    periods = PeriodSummaries(
-        channels, store, writer, clock, learning.channel_settings, settings.summary_hours,
-        _summariser(settings, model),
-    )  # fmt: skip
-    await periods.start()
-    stack.push_async_callback(periods.close)
-    return periods
 
 
 def _sources(
@@ -463,13 +427,6 @@ def _sources(
     return sources
 
 
-def _summariser(settings: Settings, model: ChatModel) -> Summariser | None:
-    """Who writes summaries; nobody where no model is configured."""
-    if settings.summary_model == "none" or isinstance(model, EchoModel):
-        return None
-    return Summariser(model, settings.summary_model or settings.default_model, settings.model_api)
-
-
 def _preferences(
     settings: Settings, store: HistoryStore, writer: Writer, clock: Clock
 ) -> tuple[PreferenceService, RememberedPreferences]:
@@ -479,109 +436,3 @@ def _preferences(
         PreferenceService(store, writer, clock, topics),
         RememberedPreferences(store, clock, topics, settings.preferences_shown),
     )
-
-
-async def _extractor(
-    settings: Settings,
-    store: HistoryStore,
-    preferences: PreferenceService,
-    learning: Learning,
-    model: ChatModel,
-    stack: AsyncExitStack,
-) -> Extractor:
-    """What reads messages for preferences, started."""
-    extractor = Extractor(
-        store,
-        preferences,
-        learning.channel_settings,
-        learning.consent,
-        settings.preference_extraction,
-        _model_reader(settings, model, preferences.topics),
-    )
-    await extractor.start()
-    stack.push_async_callback(extractor.close)
-    return extractor
-
-
-def _model_reader(settings: Settings, model: ChatModel, topics: Topics) -> ModelReader | None:
-    """Who reads messages for preferences beside the rules; nobody where no model is configured."""
-    if settings.preference_model == "none" or isinstance(model, EchoModel):
-        return None
-    name = settings.preference_model or settings.default_model
-    return ModelReader(model, name, topics, settings.model_api)
-
-
-def _permitted(settings: Settings) -> dict[str, SearchScope]:
-    """How far each tenant may search."""
-    return {t: SearchScope[name.upper()] for t, name in settings.search_scopes.items()}
-
-
-async def _keep_files(
-    maintenance: Maintenance | None,
-    channels: Channels,
-    writer: Writer,
-    publishers: FanOut,
-    stack: AsyncExitStack,
-) -> SecureDelete | None:
-    """What works on the files behind the answers: what was deleted goes from them, segments are written."""
-    if maintenance is None:
-        return None
-    secure_delete = SecureDelete(maintenance)
-    await secure_delete.start()
-    stack.push_async_callback(secure_delete.close)
-    segment_writer = SegmentWriter(channels, writer.submit)
-    await segment_writer.start()
-    stack.push_async_callback(segment_writer.close)
-    publishers.add(secure_delete, segment_writer)
-    return secure_delete
-
-
-@dataclass(frozen=True, slots=True)
-class SemanticParts:
-    """The parts of the semantic source."""
-
-    embedder: Embedder
-    vectors: Vectors
-    backlog: Backlog
-    semantic: Semantic
-    semantic_search: SemanticSearch
-
-    @classmethod
-    def over(
-        cls,
-        embedder: Embedder,
-        store: HistoryStore,
-        writer: Writer,
-        executor: ThreadPoolExecutor,
-        settings: Settings,
-    ) -> SemanticParts:
-        """Put them together. Nothing runs before `start`."""
-        vectors = Vectors(
-            store,
-            embedder.id,
-            executor,
-            index=settings.vector_index,
-            files=None if settings.in_memory else IndexFiles(settings.index_path),
-            submit=writer.submit,
-            max_bytes=settings.vector_bytes,
-        )
-        backlog = Backlog(store, writer.submit, embedder)
-        semantic_search = SemanticSearch(store, _permitted(settings), embedder, vectors)
-        semantic = Semantic(embedder, vectors, wide=semantic_search)
-        return cls(embedder, vectors, backlog, semantic, semantic_search)
-
-    def close_with(self, stack: AsyncExitStack) -> None:
-        """Have it closed when the stack is: the backlog first, the embedder last."""
-        stack.push_async_callback(self.embedder.close)
-        stack.push_async_callback(self.vectors.close)
-        stack.push_async_callback(self.backlog.close)
-
-    async def start(self) -> None:
-        """Begin to load the model, and to embed what has no vector yet."""
-        await self.embedder.start()
-        await self.vectors.start()
-        await self.backlog.start()
-
-    def dims_of(self, embedder_id: str) -> int:
-        """The size of an embedder's vectors, 0 when it is not known."""
-        return self.embedder.dims if embedder_id == self.embedder.id else 0
