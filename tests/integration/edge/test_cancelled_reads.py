@@ -89,6 +89,7 @@ async def test_a_read_that_is_left_harms_no_other(
         right = await told(READS[method](served, CHANNELS[-1]))
         assert len(str(right)) > 10
     async with serving(database, edge) as (served, real):  # the channel is cold once more
+        await real.periods.close()  # it reads channels from the start, and is to be held by nobody
         inside, go_on = threading.Event(), threading.Event()
 
         def hold() -> None:  # in the reading thread, inside a statement
