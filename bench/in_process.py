@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from inspect import signature
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -177,9 +178,11 @@ def _builder(app: App) -> Callable[[bytes], Awaitable[bytes]]:
         from backscroll_sidecar.rpc.context import ContextServicer
 
     class Call:
-        tenant, time_left_s = "default", 60.0
+        tenant, time_left_s, allowed = "default", 60.0, None
 
-    servicer, call = ContextServicer(app.builder, None, None, "bench"), Call()
+    given = dict.fromkeys(signature(ContextServicer).parameters)  # their number changes
+    given |= {"builder": app.builder, "server_version": "bench"}
+    servicer, call = ContextServicer(**given), Call()
     return lambda raw: servicer.build_context(raw, call)
 
 
