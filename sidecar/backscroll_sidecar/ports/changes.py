@@ -145,7 +145,7 @@ class RecordChange(msgspec.Struct, frozen=True):
     named_ids
         What it is about: `about_message` and `about_text` of its channel, `about_user`, `about_chain`, `ANY_ERASURE`,
         `ANY_RETRACTION`. It is deleted in the transaction that erases or retracts one of them, or edits such a text; a
-        user is erased of a channel, and of what belongs to none, too. A record that names a message of its channel that
+        user is erased of one channel at a time, or of `EVERYWHERE`. A record that names a message of its channel that
         is not there is refused (NotFound, Gone), but not one that a turn keeps: what a turn showed need not be stored.
     expires_at_ms
         From then on it is not read any more; 0: never. Every kept record takes a few expired ones of its tenant along.

@@ -87,6 +87,21 @@ class ErasureContract:
         assert list(await rows(store)) == ["m2"]
         assert await erased(store, person) == {}
 
+    async def test_a_person_goes_from_one_channel(self, store: HistoryStore) -> None:
+        """N-10: what is of another channel, or of none, stays as it is."""
+        await talk_of_alice(store)
+        here = place("by-record")
+        elsewhere = tuple(key for key in KEYS if key != here)
+        before = await everything(store, elsewhere, IDS)
+        person = Erasure(
+            tenant=here.tenant, channel=here.channel, user_id=ALICE, erased_at_ms=NOON_MS
+        )
+        assert await erased(store, person) == {"preferences": 1}
+        assert await everything(store, elsewhere, IDS) == before
+        assert await store.channels_to_erase(ROOM.tenant, ALICE) == sorted(
+            {*PLACES} - {here.channel}
+        )
+
     async def test_a_tenant_goes(self, store: HistoryStore) -> None:
         """N-10: what belongs to no channel, too; another tenant keeps everything."""
         await talk_of_alice(store)

@@ -8,7 +8,7 @@ import pytest
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.history.writer import Writer
-from backscroll_sidecar.ports import EraseChange
+from backscroll_sidecar.ports import EVERYWHERE, EraseChange
 from backscroll_sidecar.preferences import remembered as module
 from backscroll_sidecar.preferences.preference import Kept
 from backscroll_sidecar.preferences.remembered import RememberedPreferences
@@ -92,7 +92,7 @@ async def test_a_read_under_way_does_not_hide_a_change(
     elif change == "delete":
         await preferences.delete("a", "u1")
     else:
-        await preferences.writer.submit(EraseChange(ROOM, (), "u1", 0))
+        await preferences.writer.submit(EraseChange(ChannelKey("a", EVERYWHERE), (), "u1", 0))
     store.go.set()
     assert await reading == ("old",)
     assert await lines(preferences) == (["new"] if change == "set" else [])

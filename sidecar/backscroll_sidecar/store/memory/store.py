@@ -16,7 +16,6 @@ from backscroll_sidecar.ports import (
     ANY_ERASURE,
     ANY_RETRACTION,
     CHAIN_PREFIX,
-    EVERYWHERE,
     SESSION,
     Applied,
     Change,
@@ -320,11 +319,7 @@ class InMemoryStore(InMemoryReader):
         names = {either, *map(about_message, ids), *map(about_text, ids)}
         if change.message_ids:
             return self._forget_records(change.key, names)
-        user = about_user(change.user_id)
-        gone = self._forget_records(change.key, {*names, user})
-        if not change.is_of_many:
-            gone += self._forget_records((change.key.tenant, EVERYWHERE), {user})
-        return gone
+        return self._forget_records(change.key, {*names, about_user(change.user_id)})
 
     def _erase_or_try(self, change: EraseChange) -> Applied:
         if not change.is_dry_run:

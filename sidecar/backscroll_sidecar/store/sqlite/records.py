@@ -9,7 +9,6 @@ from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import (
     ANY_ERASURE,
     ANY_RETRACTION,
-    EVERYWHERE,
     EraseChange,
     RecordChange,
     StoredRecord,
@@ -102,10 +101,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable
     names = [(*here, ANY_RETRACTION if change.is_expiry else ANY_ERASURE)]
     names += [(*here, name) for id_ in victims for name in (about_message(id_), about_text(id_))]
     if not change.message_ids:
-        user = about_user(change.user_id)
-        names.append((*here, user))
-        if not change.is_of_many:
-            names.append((here[0], EVERYWHERE, user))
+        names.append((*here, about_user(change.user_id)))
     return _forget(connection, names)
 
 

@@ -29,7 +29,7 @@ from tests.integration.edge.keys.worlds import (
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.row("P-17")]
 Status = grpc.StatusCode
-h, c, s = history_pb2, context_pb2, session_pb2
+h, c, s, pr = history_pb2, context_pb2, session_pb2, preference_pb2
 ANN = message_pb2.Author(id=ASKER)
 
 
@@ -373,6 +373,22 @@ async def test_an_erasure_beyond_its_channels_is_refused(world: World, edge: Edg
         told = await ask(world, edge, "HistoryService/Erase", request)
         assert told.refused is not None
         assert (told.refused.reason, told.refused.field) == ("NOT_ALLOWED", "channel")
+
+
+@pytest.mark.row("N-10")
+async def test_a_person_erased_of_its_channel_stays_elsewhere(world: World, edge: EdgeName) -> None:
+    """A key may erase a person of its channel: what holds everywhere or in another one is not its to delete."""
+    for channel in ("", OWN, FOREIGN):
+        kept = pr.Preference(user_id="u7", channel=channel, text=f"keep it: {channel or 'all'}")
+        await world.answer(
+            "PreferenceService/SetPreference", pr.SetPreferenceRequest(preference=kept)
+        )
+    told = await ask(world, edge, "HistoryService/Erase", h.EraseRequest(channel=OWN, user_id="u7"))
+    assert told.answers[0].erased_count_by_store["preferences"] == 1
+    left = await world.answer(
+        "PreferenceService/ListPreferences", pr.ListPreferencesRequest(user_id="u7")
+    )
+    assert [one.channel for one in left.preferences] == ["", FOREIGN]
 
 
 async def test_a_stream_of_another_channel_sends_nothing(world: World, edge: EdgeName) -> None:
