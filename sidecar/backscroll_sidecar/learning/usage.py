@@ -19,9 +19,6 @@ from backscroll_sidecar.ports import (
     unpack_candidates,
 )
 
-LEAST_READ = 200
-"""Records are read so many at once where most of them may be of channels that are not allowed."""
-
 
 @dataclass(frozen=True, slots=True)
 class RecordedCandidate:
@@ -94,31 +91,15 @@ class UsageReads:
         Raises `StoreUnavailable`.
         """
         await self._flush()
-        stored = await self._stored(tenant, query, allowed)
+        stored = await self._reader.usage_records(tenant, replace(query, allowed=allowed))
         if not stored:
             return ()
+        if allowed is not None:
+            stored = [_limited(one, allowed) for one in stored]
         ids = await self._ids(tenant, stored, with_candidates=with_candidates)
         signals = await self._reader.signals(tenant, [one.record.context_id for one in stored])
         texts = await self._texts(tenant, stored, ids)
         return [_usage(one, ids, texts, signals, with_candidates=with_candidates) for one in stored]
-
-    async def _stored(
-        self, tenant: str, query: UsageQuery, allowed: AllowedChannels | None
-    ) -> Sequence[StoredUsage]:
-        """As many as asked for, however many of channels that are not allowed stand between them."""
-        if allowed is None:
-            return await self._reader.usage_records(tenant, query)
-        wanted, found = query.limit, list[StoredUsage]()
-        query = replace(query, limit=max(wanted, LEAST_READ))
-        while True:
-            page = await self._reader.usage_records(tenant, query)
-            found += [_limited(one, allowed) for one in page if one.channel in allowed]
-            if len(page) < query.limit or len(found) >= wanted:
-                return found[:wanted]
-            last = page[-1].number
-            query = (
-                replace(query, before=last) if query.newest_first else replace(query, after=last)
-            )
 
     async def _ids(
         self, tenant: str, stored: Sequence[StoredUsage], *, with_candidates: bool

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import orjson
 
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.domain import Degradation, Fate, Layout, Overrides, Rung
 
 if TYPE_CHECKING:  # who reads settings must not load numpy
@@ -276,7 +277,7 @@ class UsageQuery:
 
     `since_ms` inclusive, `until_ms` exclusive; `before`, `after`: numbers, exclusive. `trigger_message_id` or
     `reply_seq` are of `channel`: one of them. `arm` is of `experiment_id`. Without `with_shadows` builds that were made
-    behind the answers are left out, but for one that is named.
+    behind the answers are left out, but for one that is named. `allowed`: of these channels alone; None: of all.
     """
 
     channel: str = ""
@@ -293,6 +294,7 @@ class UsageQuery:
     experiment_id: str = ""
     arm: str = ""
     with_shadows: bool = False
+    allowed: AllowedChannels | None = None
 
 
 ANY_USAGE = UsageQuery()

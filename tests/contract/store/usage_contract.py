@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.domain import ChannelKey, Degradation, Fate, Role, Rung
 from backscroll_sidecar.ports import (
     AppendChange,
@@ -115,6 +116,44 @@ class UsageContract:
         assert await ids(store, channel=OTHER_ROOM.channel, user_id="u-bob") == ["x"]
         assert await ids(store, context_id="c3", newest_first=True) == ["c3"]
         assert await ids(store, context_id="y") == []
+
+    async def test_pages_of_allowed_channels(self, store: HistoryStore) -> None:
+        rooms = ("a", "ab", "b", "ba", "bb", "c", "a", "bb", "ba", "z")
+        for at, room in enumerate(rooms):
+            who = "u-bob" if at > 5 else "u-alice"
+            await store.apply(
+                [usage(f"{room}{at}", at=at, key=ChannelKey(TENANT, room), user_id=who)]
+            )
+        await store.apply([usage("x", key=ChannelKey("other", "b"))])
+        for patterns, wanted in (
+            (["a"], ["a0", "a6"]),
+            (["b*", "a", "ba", "none", "no*"], ["a0", "b2", "ba3", "bb4", "a6", "bb7", "ba8"]),
+            (["a*", "z"], ["a0", "ab1", "a6", "z9"]),
+            (["none", "no*"], []),
+        ):
+            allowed = AllowedChannels.of(patterns)
+            assert await ids(store, allowed=allowed) == wanted
+            assert await ids(store, allowed=allowed, newest_first=True) == wanted[::-1]
+            assert await ids(store, allowed=allowed, user_id="u-bob") == [
+                one for one in wanted if int(one[-1]) > 5
+            ]
+            for newest_first in (False, True):
+                paged, last = list[str](), None
+                while page := await found(
+                    store,
+                    allowed=allowed,
+                    limit=2,
+                    newest_first=newest_first,
+                    **{"before" if newest_first else "after": last},
+                ):
+                    paged += [one.record.context_id for one in page]
+                    last = page[-1].number
+                assert paged == (wanted[::-1] if newest_first else wanted)
+        allowed = AllowedChannels.of(["a"])
+        assert await ids(store, allowed=allowed, channel="b") == []
+        assert await ids(store, allowed=allowed, channel="a") == ["a0", "a6"]
+        assert await ids(store, allowed=allowed, context_id="b2") == []
+        assert await ids(store, allowed=allowed, context_id="a0") == ["a0"]
 
     async def test_builds_say_their_arm(self, store: HistoryStore) -> None:
         await put(store, message("q"))

@@ -65,7 +65,7 @@ WALK = re.compile(
     r".*\(tenant=\?( AND channel=\?)?\)$"
 )
 NO_TABLE = re.compile(
-    r"SCAN (json_each|wanted|above|below|bound|tree|places|stretch|\(subquery-\d+\)|CONSTANT ROW)"
+    r"SCAN (json_each|wanted|merged|found|above|below|bound|tree|places|stretch|\(subquery-\d+\)|CONSTANT ROW)"
 )
 ALL = {
     name: text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from backscroll_sidecar.allowed_channels import is_allowed
 from backscroll_sidecar.domain import ChannelKey, MessageState, Role
 from backscroll_sidecar.ports import (
     ANY_USAGE,
@@ -198,6 +199,7 @@ def _matches(one: StoredUsage, query: UsageQuery) -> bool:
     record, number = one.record, one.number
     return bool(
         query.channel in ("", one.channel)
+        and is_allowed(one.channel, query.allowed)
         and query.user_id in ("", record.user_id)
         and query.context_id in ("", record.context_id)
         and query.trigger_message_id in ("", record.trigger_message_id)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import orjson
 
+from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
 from backscroll_sidecar.domain import ChannelKey, Degradation, Rung
 from backscroll_sidecar.ports import (
     ANY_USAGE,
@@ -207,16 +208,29 @@ def usage_records(
         "before": _LAST_NUMBER if query.before is None else query.before,
         "limit": max(query.limit, 0),
     }
-    found = map(_decode, connection.execute(_statement(query), values))
-    if query.context_id:
-        return [one for one in found if query.channel in ("", one.channel)]
-    return [*found]
+    allowed = query.allowed
+    if allowed is not None:
+        values["channels"] = _channels(connection, tenant, allowed)
+    return [
+        one
+        for one in map(_decode, connection.execute(_statement(query), values))
+        if query.channel in ("", one.channel) and is_allowed(one.channel, allowed)
+    ]
+
+
+def _channels(connection: sqlite3.Connection, tenant: str, allowed: AllowedChannels) -> str:
+    """Those that may have records, as a JSON array."""
+    starts = orjson.dumps(allowed.prefixes).decode()
+    found = connection.execute(sql.CHANNELS_BEGINNING, {"tenant": tenant, "starts": starts})
+    return orjson.dumps(sorted({*allowed.names, *(name for (name,) in found)})).decode()
 
 
 def _statement(query: UsageQuery) -> str:
     if query.context_id:
         return sql.RECORD_OF_CONTEXT
-    if query.experiment_id and not query.channel:
+    if query.allowed is not None and not query.channel:
+        both = (sql.RECORDS_OF_CHANNELS_OLDEST_FIRST, sql.RECORDS_OF_CHANNELS_NEWEST_FIRST)
+    elif query.experiment_id and not query.channel:
         both = (sql.RECORDS_OF_EXPERIMENT_OLDEST_FIRST, sql.RECORDS_OF_EXPERIMENT_NEWEST_FIRST)
     elif not query.channel:
         both = (sql.RECORDS_OF_TENANT_OLDEST_FIRST, sql.RECORDS_OF_TENANT_NEWEST_FIRST)

@@ -103,14 +103,42 @@ FORGET_REPLY = f"UPDATE usage_records SET reply_seq = NULL WHERE {_RECORD} AND r
 _READ = f"number, channel, {_COLUMNS}, reply_seq, user_feedback, success_indicator"
 
 
+_CONDITIONS = """(:user_id = '' OR user_id = :user_id)
+    AND (:since_ms IS NULL OR created_at_ms >= :since_ms) AND (:until_ms IS NULL OR created_at_ms < :until_ms)
+    AND (:experiment_id = '' OR experiment_id = :experiment_id) AND (:arm = '' OR arm = :arm)
+    AND (:with_shadows OR shadow_of IS NULL) AND number > :after AND number < :before"""
+
+
 def _page(index: str, condition: str, order: str) -> str:
     return f"""
 SELECT {_READ} FROM usage_records INDEXED BY {index}
-WHERE tenant = :tenant AND {condition} AND (:user_id = '' OR user_id = :user_id)
-    AND (:since_ms IS NULL OR created_at_ms >= :since_ms) AND (:until_ms IS NULL OR created_at_ms < :until_ms)
-    AND (:experiment_id = '' OR experiment_id = :experiment_id) AND (:arm = '' OR arm = :arm)
-    AND (:with_shadows OR shadow_of IS NULL) AND number > :after AND number < :before
+WHERE tenant = :tenant AND {condition} AND {_CONDITIONS}
 ORDER BY number {order} LIMIT :limit
+"""
+
+
+def _merged(nearest: str, beyond: str, bound: str, order: str) -> str:
+    """Records of some channels in one order. `merged` is a queue in which the next record of each channel waits.
+
+    So a page reads a row of each channel and those it returns, and nothing of other channels. SQLite keeps the order of
+    what is joined to something only where that has a limit.
+    """
+
+    def following(channel: str, place: str) -> str:
+        return f"""(
+        SELECT {nearest}(number) FROM usage_records INDEXED BY usage_records_by_number
+        WHERE tenant = :tenant AND channel = {channel} AND number {beyond} {place}
+    )"""
+
+    return f"""
+WITH RECURSIVE merged(of, place) AS (
+    SELECT value, {following("value", bound)} FROM json_each(:channels)
+    UNION ALL
+    SELECT of, {following("of", "place")} FROM merged WHERE place IS NOT NULL
+    ORDER BY 2 {order} LIMIT -1
+)
+SELECT {_READ} FROM merged CROSS JOIN usage_records NOT INDEXED ON number = place
+WHERE tenant = :tenant AND channel = of AND {_CONDITIONS} LIMIT :limit
 """
 
 
@@ -141,6 +169,23 @@ RECORDS_OF_TENANT_OLDEST_FIRST = _page("usage_records_by_tenant", "TRUE", "ASC")
 RECORDS_OF_TENANT_NEWEST_FIRST = _page("usage_records_by_tenant", "TRUE", "DESC")
 RECORDS_OF_EXPERIMENT_OLDEST_FIRST = _page(*_EXPERIMENT, "ASC")
 RECORDS_OF_EXPERIMENT_NEWEST_FIRST = _page(*_EXPERIMENT, "DESC")
+RECORDS_OF_CHANNELS_OLDEST_FIRST = _merged("min", ">", ":after", "ASC")
+RECORDS_OF_CHANNELS_NEWEST_FIRST = _merged("max", "<", ":before", "DESC")
+# The channels with records that begin so, one step in the index each.
+CHANNELS_BEGINNING = """
+WITH RECURSIVE found(start, name) AS (
+    SELECT value, (
+        SELECT min(channel) FROM usage_records INDEXED BY usage_records_by_number
+        WHERE tenant = :tenant AND channel >= value
+    ) FROM json_each(:starts)
+    UNION ALL
+    SELECT start, (
+        SELECT min(channel) FROM usage_records INDEXED BY usage_records_by_number
+        WHERE tenant = :tenant AND channel > name
+    ) FROM found WHERE substr(name, 1, length(start)) = start
+)
+SELECT name FROM found WHERE substr(name, 1, length(start)) = start
+"""
 SIGNALS = """
 SELECT context_id, kind, signals.user_id, message_id, value, confidence, at_ms, rating, text
 FROM usage_records INDEXED BY usage_records_by_context CROSS JOIN signals USING (tenant, channel, context_id)
