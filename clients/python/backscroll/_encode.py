@@ -44,6 +44,9 @@ def encode(kind: type[_P], /, **values: object) -> _P:
     'Ann �'
     """
     fields = _fields(kind.DESCRIPTOR)
+    if unknown := values.keys() - fields.keys():
+        known = ", ".join(fields)
+        raise TypeError(f"{kind.DESCRIPTOR.name} has no {min(unknown)!r}; there are {known}")
     return kind(
         **{
             name: _encode(fields[name], value)

@@ -9,17 +9,16 @@ from rich.table import Table
 
 from backscroll.v1.admin_pb2 import UsageRecord
 from backscroll.v1.context_pb2 import RUNG_RANKED
-from backscroll_sidecar.learning.distributions import mean_interval
-from backscroll_sidecar.learning.estimators import standard_error
+from backscroll_sidecar.learning.experiment_report import share_of
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyQuality:
-    """What the builds of one policy came to. None: there is no data, or too little.
+    """What the builds of one policy came to. None: there is no data.
 
     Attributes
     ----------
-    success : the mean of explicit feedback, 0 to 1, with its 95 % interval `success_lower`, `success_upper`.
+    success : the mean of explicit feedback, 0 to 1, with its 95 % interval: `success_lower`, `success_upper`.
     fallback_rate : the share of builds on a lower rung.
     explored_rate : the share whose last places were drawn.
     """
@@ -46,20 +45,18 @@ def quality_by_policy(records: Iterable[UsageRecord]) -> list[PolicyQuality]:
 
 
 def _quality(policy_id: str, builds: list[UsageRecord]) -> PolicyQuality:
-    said = np.array([one.success_indicator for one in builds if one.HasField("success_indicator")])
-    mean = lower = upper = None
-    if len(said):
-        mean = float(said.mean())
-        interval = mean_interval(mean, *standard_error(said - mean))
-        if len(said) > 1:
-            lower, upper = interval
+    rated = [one for one in builds if one.HasField("success_indicator")]
+    numbers: dict[str, int] = {}
+    channels = [numbers.setdefault(one.channel, len(numbers)) for one in rated]
+    said = np.array([one.success_indicator for one in rated], np.float64)
+    success = share_of(said, np.array(channels, np.int64))
     return PolicyQuality(
         policy_id,
         len(builds),
-        len(said),
-        mean,
-        lower,
-        upper,
+        len(rated),
+        None if success is None else success.mean,
+        None if success is None else success.interval.lower,
+        None if success is None else success.interval.upper,
         float(np.mean([one.token_count for one in builds])),
         float(np.quantile([one.build_microseconds / 1e3 for one in builds], 0.95)),
         sum(one.rung != RUNG_RANKED for one in builds) / len(builds),
@@ -88,6 +85,4 @@ def as_table(found: list[PolicyQuality]) -> Table:
 def _success(one: PolicyQuality) -> str:
     if one.success is None:
         return ""
-    if one.success_lower is None or one.success_upper is None:
-        return f"{one.success:.3f}"
     return f"{one.success:.3f} ({one.success_lower:.3f}-{one.success_upper:.3f})"

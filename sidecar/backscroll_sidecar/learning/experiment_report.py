@@ -166,11 +166,11 @@ def _arm(name: str, channel: Int64, measured: dict[str, Float64]) -> ArmReport:
         median,
         p95,
         _mean(*of["tokens"]),
-        _share(*of["accuracy"]),
-        _share(*of["recall"]),
+        share_of(*of["accuracy"]),
+        share_of(*of["recall"]),
         _mean(*of["response_ms"]),
-        _share(*of["fallbacks"]),
-        _share(*of["same_messages"]),
+        share_of(*of["fallbacks"]),
+        share_of(*of["same_messages"]),
     )
 
 
@@ -182,7 +182,11 @@ def _mean(values: Float64, channel: Int64) -> Measured | None:
     return Measured(mean, mean_interval(mean, error, degrees), len(values))
 
 
-def _share(values: Float64, channel: Int64) -> Measured | None:
+def share_of(values: Float64, channel: Int64) -> Measured | None:
+    """The mean of numbers from 0 to 1 with its interval, which stays between them; None: there are none.
+
+    Numbers of one channel count as one where they say the same.
+    """
     count = len(values)
     if not count:
         return None

@@ -119,10 +119,12 @@ class TopicLabels:
             field, row = f"message_ids[{place}]", found.get(id_)
             if row is None:
                 raise NotFound(
-                    "no such message in this channel", field=field, reason=Reason.MESSAGE_NOT_FOUND
+                    f"{field}: no such message in this channel",
+                    field=field,
+                    reason=Reason.MESSAGE_NOT_FOUND,
                 )
             if row.state is MessageState.RECALLED:
-                raise Gone("the message was recalled", field=field)
+                raise Gone(f"{field}: the message was recalled", field=field)
             true_ids[row.message.id] = None
         return list(true_ids)
 

@@ -141,7 +141,10 @@ FEATURE_REQUESTS = _counter(
     "feature_cache_requests", "texts", "Hits: texts whose features were known.", "result"
 )
 FEATURE_HIT_RATE = _average(
-    "feature_cache_hit_rate", "1", "Texts whose features were known, as a share of all."
+    "feature_cache_hit_rate",
+    "1",
+    "Texts whose features were known, as a share of all since the start. The last hour's is that of the increase of "
+    "backscroll_feature_cache_requests_total.",
 )
 TOKEN_RATIO = _average(
     "token_count_ratio",

@@ -402,6 +402,24 @@ def test_an_unknown_override_lists_those_there_are(make):
         make()
 
 
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (
+            lambda: _calls.set_channel_settings("room", sharing={"group": ["x"]}),
+            "Sharing has no 'group'; there are shares_with, reads_from, groups, max_messages",
+        ),
+        (
+            lambda: _calls.set_channel_settings("room", overrides={"weights": {"reply": 1}}),
+            "ScoreWeights has no 'reply'; there are reply_chain, user_continuity,",
+        ),
+    ],
+)
+def test_an_unknown_name_in_a_mapping_lists_those_there_are(make, words):
+    with pytest.raises(TypeError, match=words):
+        first_call(make())
+
+
 def test_overrides_can_be_copied():
     assert copy.deepcopy(Overrides(max_context=5)) == Overrides(max_context=5)
     assert pickle.loads(pickle.dumps(Overrides(max_context=5))) == Overrides(max_context=5)

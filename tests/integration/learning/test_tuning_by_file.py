@@ -47,6 +47,26 @@ async def test_a_file_says_what_the_server_would_do(tmp_path):
 
 
 @pytest.mark.row("S5-53")
+def test_the_interval_of_the_success_is_one_of_a_share(tmp_path):
+    """However few and however alike they are: it stays between 0 and 1, and is no point."""
+    path = tmp_path / "usage.jsonl"
+    said = {"alike": (1.0, 1.0), "few": (0.0, 1.0), "one": (0.5,)}
+    lines = [
+        {"version": 1, "policy_id": name, "channel": f"c{place}", "success_indicator": value}
+        for name, values in said.items()
+        for place, value in enumerate(values)
+    ]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    done = run("quality", "--records", str(path), "--json")
+    found = {one["policy_id"]: one for one in json.loads(done.stdout)["policies"]}
+    assert found["alike"]["success"] == found["alike"]["success_upper"] == 1.0
+    assert 0.0 < found["alike"]["success_lower"] < 1.0
+    for name in ("few", "one"):
+        one = found[name]
+        assert 0.0 <= one["success_lower"] < one["success"] < one["success_upper"] <= 1.0
+
+
+@pytest.mark.row("S5-53")
 def test_a_file_that_is_none_is_told_with_its_line(tmp_path):
     path = tmp_path / "x.jsonl"
     for text, words in (

@@ -154,11 +154,37 @@ async def test_the_table_is_the_designs(tmp_path):
     before = columns["created_at_ms"]["dflt_value"]
     (now_ms,) = database.execute(f"SELECT {before}").fetchone()
     assert abs(now_ms - row_time(database)) < 60_000
-    for condition in ("tenant = '' AND channel = '' AND user_id = ''", "created_at_ms > 0"):
-        plan = database.execute(
-            f"EXPLAIN QUERY PLAN SELECT number FROM usage_records WHERE {condition}"
-        ).fetchall()
-        assert "INDEX usage_records_by" in plan[0]["detail"]
+    for condition, index in (
+        (
+            "channel = '' AND user_id = ''",
+            "usage_records_by_user (tenant=? AND channel=? AND user_id",
+        ),
+        ("created_at_ms > 0", "usage_records_by_time (tenant=? AND created_at_ms"),
+    ):
+        question = f"SELECT number FROM usage_records WHERE tenant = '' AND {condition}"
+        assert [one for one in plan_of(database, question) if f"INDEX {index}" in one]
+
+
+@pytest.mark.row("S5-18", "S5-19")
+async def test_the_view_finds_messages_one_by_one(tmp_path):
+    """It reads the messages that a record names, however many there are, and finds its records by an index."""
+    path = tmp_path / "b.db"
+    async with served(path):
+        pass
+    database = sqlite3.connect(path)
+    database.row_factory = sqlite3.Row
+    question = (
+        "SELECT * FROM context_usage_records WHERE tenant = '' AND group_id = '' AND user_id = ''"
+    )
+    steps = plan_of(database, question)
+    assert steps[0].startswith("SEARCH u USING INDEX usage_records_by_user")
+    messages = [one for one in steps if " m USING" in one]
+    assert len(messages) == 3
+    assert all("(tenant=? AND channel=? AND seq=?)" in one for one in messages), steps
+
+
+def plan_of(database, question):
+    return [one["detail"] for one in database.execute(f"EXPLAIN QUERY PLAN {question}")]
 
 
 def row_time(database):

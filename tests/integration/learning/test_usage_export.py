@@ -86,6 +86,7 @@ async def test_labels_that_cannot_be():
         with pytest.raises(NotFound) as never:
             await client.set_topic_labels("room", "x", ["m1", "never"])
         assert (never.value.field, never.value.reason) == ("message_ids[1]", "MESSAGE_NOT_FOUND")
+        assert "message_ids[1]" in str(never.value)  # the command line shows the words alone
         assert [one async for one in client.list_topic_labels("room")] == []
         for fields, field in (
             ({"channel": "", "label": "x", "message_ids": "m1"}, "channel"),
