@@ -1,14 +1,17 @@
 """backup and restore killed at any line: what is there is the old file or the new one, whole."""
 
+import os
 import sqlite3
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from backscroll_sidecar.store.backups import backup, files, restore
 from backscroll_sidecar.store.sqlite import renewal, snapshot
+from backscroll_sidecar.store.sqlite.store import SqliteStore
 from tests.integration.cli.in_process import Commands
 from tests.integration.cli.test_backup import content, database  # noqa: F401 - a fixture
 from tests.kit.killed_lines import killed_at
@@ -51,7 +54,57 @@ def test_a_backup_killed_at_any_line(database: Path, tmp_path: Path, step: int) 
     kills = kill_at_lines(step, lambda: HERE.json(*arguments), check)
     assert kills > 100 // step
     HERE.json(*arguments)
-    assert not list(tmp_path.glob(".*.part"))
+    assert not left_overs(tmp_path)
+
+
+def left_overs(folder: Path) -> list[Path]:
+    """Files that somebody began and nobody finished."""
+    return [*folder.glob("*restoring*"), *folder.glob(f".*{backup.PART_SUFFIX}*")]
+
+
+def leave(folder: Path, module: ModuleType, *arguments: str) -> None:
+    """Kill a command where it leaves the most."""
+    for number in count(1, 3):
+        assert killed_at(number, (module,), lambda: HERE.json(*arguments))
+        if any(one.stat().st_size > 4_096 for one in left_overs(folder)):
+            return
+
+
+@pytest.mark.slow
+@pytest.mark.row("N-10")
+def test_what_a_killed_backup_left_goes_with_the_next(database: Path, tmp_path: Path) -> None:  # noqa: F811
+    """Whatever name that one has; what another program is writing just then stays."""
+    leave(
+        tmp_path, backup, "backup", "--database", str(database), "--to", str(tmp_path / "a.backup")
+    )
+    with files.new_file(tmp_path / f".b.backup{backup.PART_SUFFIX}") as busy:
+        HERE.json("backup", "--database", str(database), "--to", str(tmp_path / "c.backup"))
+        assert [one.stat().st_ino for one in left_overs(tmp_path)] == [
+            os.fstat(busy.fileno()).st_ino
+        ]
+    assert not left_overs(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.row("N-10")
+@pytest.mark.parametrize("who", ["server", "restore"])
+async def test_what_a_killed_restore_left_goes_with_the_next_start(
+    database: Path,  # noqa: F811
+    tmp_path: Path,
+    who: str,
+) -> None:
+    """Of a server or of a restore, whatever that one does; what a restore makes while it runs is safe by the lock."""
+    file, told, target = (tmp_path / name for name in ("a.backup", "erased.jsonl", "new.db"))
+    HERE.json("backup", "--database", str(database), "--to", str(file))
+    told.write_text(ERASED)
+    restored = ("restore", str(file), "--to", str(target), "--force")
+    HERE.json(*restored)
+    leave(tmp_path, renewal, *restored, "--tombstones", str(told))
+    if who == "server":
+        await (await SqliteStore.open(target)).close()
+    else:
+        HERE.json(*restored, "--dry-run")
+    assert not left_overs(tmp_path)
 
 
 @pytest.mark.slow
@@ -95,4 +148,4 @@ def test_a_restore_killed_at_any_line(database: Path, tmp_path: Path, step: int)
     assert came == {False, True}
     HERE.json(*arguments)
     assert content(target) == new
-    assert not list(tmp_path.glob("*restoring*"))
+    assert not left_overs(tmp_path)

@@ -15,10 +15,12 @@ from backscroll_sidecar.store.backups import files
 from backscroll_sidecar.store.backups.files import Told
 from backscroll_sidecar.store.backups.manifest import Manifest, Part, written
 from backscroll_sidecar.store.sqlite import snapshot
+from backscroll_sidecar.store.sqlite.files import companions
 
 DATABASE = "backscroll.db"
 INDEX_SUFFIX = ".hnsw"
-SQLITE_COMPANIONS = ("", "-wal", "-shm", "-journal", ".lock")
+PART_SUFFIX = ".backscroll-part"
+"""Of a file that is being written. A left-over is known by it."""
 
 
 def back_up(database: Path, destination: Path, told: Told, *, replaces: bool = False) -> Manifest:
@@ -43,7 +45,8 @@ def back_up(database: Path, destination: Path, told: Told, *, replaces: bool = F
         raise StoreUnavailable(f"there is no database at {database}: name one with --database")
     _check_destination(database, destination, replaces=replaces)
     mode = stat.S_IMODE(database.stat().st_mode) & 0o666
-    part = destination.with_name(f".{destination.name}.part")
+    files.remove_left_overs(destination.parent, f".*{PART_SUFFIX}")
+    part = destination.with_name(f".{destination.name}{PART_SUFFIX}")
     with files.new_file(part) as file:
         manifest = _write(database, part, file, told)
         files.put_in_place(file, part, destination, mode)
@@ -56,7 +59,8 @@ def index_folder(database: Path) -> Path:
 
 
 def _check_destination(database: Path, destination: Path, *, replaces: bool) -> None:
-    if destination in {database.with_name(database.name + end) for end in SQLITE_COMPANIONS}:
+    lock = database.with_name(database.name + ".lock")
+    if destination in {database, lock, *companions(database)}:
         raise FailedPrecondition(f"{destination} belongs to the database itself: name another file")
     if destination.exists() and not replaces:
         raise FailedPrecondition(

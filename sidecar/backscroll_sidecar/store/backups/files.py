@@ -38,6 +38,13 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
                 path.unlink()
 
 
+def remove_left_overs(folder: Path, pattern: str) -> None:
+    """Delete files of these names that nobody is writing: whoever wrote them was killed."""
+    for path in sorted(folder.glob(pattern)):
+        with contextlib.suppress(FailedPrecondition), _taken(path):
+            path.unlink(missing_ok=True)
+
+
 def _taken(path: Path) -> BinaryIO:
     """The file, made if need be, which nobody else takes until it is closed."""
     while True:

@@ -17,10 +17,11 @@ from typing import BinaryIO
 
 from backscroll_sidecar.errors import FailedPrecondition, StoreUnavailable
 from backscroll_sidecar.store.backups import files, manifest
-from backscroll_sidecar.store.backups.backup import INDEX_SUFFIX, SQLITE_COMPANIONS, index_folder
+from backscroll_sidecar.store.backups.backup import INDEX_SUFFIX, index_folder
 from backscroll_sidecar.store.backups.erasures import Erased, Erasure
 from backscroll_sidecar.store.backups.files import Told
 from backscroll_sidecar.store.backups.manifest import BackupFault, Manifest
+from backscroll_sidecar.store.sqlite import files as sqlite_files
 from backscroll_sidecar.store.sqlite import renewal, snapshot
 from backscroll_sidecar.store.sqlite.files import FileLock
 
@@ -92,6 +93,7 @@ def restore(wanted: Wanted, told: Told) -> Restored:
                 "the backup is the database itself: name another file with --to"
             )
         with _locked(database):
+            sqlite_files.remove_unfinished(database)
             had_database = database.exists() and database.stat().st_size > 0
             if had_database and not wanted.replaces:
                 raise FailedPrecondition(
@@ -140,7 +142,7 @@ def _made(
     wanted: Wanted, backup: BinaryIO, database: Path, done: Restored, told: Told
 ) -> Iterator[tuple[BinaryIO, Path]]:
     """The new database beside the old one, checked, of the newest schema, without what was erased."""
-    path = database.with_name(database.name + ".restoring")
+    path, clean = sqlite_files.restoring(database)
     with _without_companions(path), files.new_file(path) as file:
         _copy(backup, done, file, told)
         if wanted.is_verified:
@@ -149,7 +151,6 @@ def _made(
         if wanted.erasures:
             done.erased = renewal.erase(path, wanted.erasures)
         if any(sum(one.counts.values()) for one in done.erased):
-            clean = database.with_name(database.name + ".restoring-clean")
             with _without_companions(clean), files.new_file(clean) as rewritten:
                 snapshot.take(path, clean, lambda *_: None)
                 if wanted.is_verified:
@@ -163,14 +164,11 @@ def _made(
 
 @contextlib.contextmanager
 def _without_companions(path: Path) -> Iterator[None]:
-    """No log of a left-over is taken for one of the file's, and none is left."""
-    companions = [path.with_name(path.name + end) for end in SQLITE_COMPANIONS if end]
+    """No log is left beside the file."""
     try:
-        for one in companions:
-            one.unlink(missing_ok=True)
         yield
     finally:
-        for one in companions:
+        for one in sqlite_files.companions(path):
             one.unlink(missing_ok=True)
 
 
@@ -233,8 +231,8 @@ def _settle(database: Path) -> None:
     A damaged one cannot take its log in any more: that goes, since with the new database it would do harm.
     """
     if database.exists() and not snapshot.settle(database):
-        for end in ("-wal", "-shm", "-journal"):
-            database.with_name(database.name + end).unlink(missing_ok=True)
+        for one in sqlite_files.companions(database):
+            one.unlink(missing_ok=True)
 
 
 def _mode_and_owner(file: BinaryIO, database: Path) -> int:

@@ -80,6 +80,26 @@ class FileLock:
             self._descriptor = -1
 
 
+def restoring(database: Path) -> tuple[Path, Path]:
+    """Where a restore makes the database anew: the copy of the backup, and that without what was erased since."""
+    return (
+        database.with_name(database.name + ".restoring"),
+        database.with_name(database.name + ".restoring-clean"),
+    )
+
+
+def companions(database: Path) -> list[Path]:
+    """What SQLite keeps beside a database."""
+    return [database.with_name(database.name + end) for end in ("-wal", "-shm", "-journal")]
+
+
+def remove_unfinished(database: Path) -> None:
+    """Delete what a restore left that was killed. Only for who holds the database's lock: restores hold it, too."""
+    for path in restoring(database):
+        for one in (path, *companions(path)):
+            one.unlink(missing_ok=True)
+
+
 def prepare(path: str | Path) -> tuple[Path, FileLock]:
     """Take the lock of a database file; make the file if it is new, readable for its owner alone.
 
@@ -88,6 +108,7 @@ def prepare(path: str | Path) -> tuple[Path, FileLock]:
     path = Path(path).resolve()
     lock = FileLock(path)
     try:
+        remove_unfinished(path)
         os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
         lock.release()
