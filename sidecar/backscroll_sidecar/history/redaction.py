@@ -6,6 +6,7 @@ Every pattern begins where nothing like it stands before, so that it looks at a 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
@@ -32,7 +33,7 @@ _PHONE = re.compile(
     r"(?<![\w.+-])(?:"
     r"(?:\+86[ -]?)?1[3-9]\d[ -]?\d{4}[ -]?\d{4}"  # a Chinese mobile
     r"|0\d{2,3}[ -]\d{7,8}"  # a Chinese land line
-    r"|\+\d{1,3}(?:[ -]?\(?\d{1,4}\)?){2,6}"
+    r"|\+\d{1,3}+\)?(?:[ -]?\(?\d{1,4}+\)?){2,6}"  # each run of digits is cut in one way
     r"|(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[.-]\d{4}"  # North America
     r")(?![\w-])",
     re.ASCII,
@@ -51,10 +52,9 @@ _KEY = re.compile(
     r")(?![\w-])",
     re.ASCII,
 )
-_BLOCK = re.compile(
-    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.{0,8000}?-----END [A-Z ]{0,40}PRIVATE KEY-----",
-    re.DOTALL,
-)
+_BLOCK_BEGINS = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----")
+_BLOCK_ENDS = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY-----")
+_MOST_IN_BLOCK = 8_000
 _NAMED = re.compile(
     r"(?i:(?<!\w)(?:password|passwd|passphrase|pwd|secret|api[ _-]?key|token)\s{0,3}(?:is|[:=])"
     r"|(?:密码|口令|密钥|令牌)\s{0,3}(?:是|[:=：]))\s{0,3}(\S{4,200})"
@@ -229,10 +229,19 @@ def _is_resident(number: str) -> bool:
     return "10X98765432"[rest % 11] == number[17]
 
 
+def _blocks(text: str) -> Iterator[_Found]:
+    """Private keys in their armour. Ends are found once, not anew behind every beginning."""
+    ends = list(_BLOCK_ENDS.finditer(text))
+    starts = [one.start() for one in ends]
+    for begin in _BLOCK_BEGINS.finditer(text) if ends else ():
+        place = bisect_left(starts, begin.end())
+        if place < len(ends) and starts[place] - begin.end() <= _MOST_IN_BLOCK:
+            yield _Found(begin.start(), ends[place].end(), RedactionKind.SECRET)
+
+
 def _secrets(text: str) -> Iterator[_Found]:
-    for pattern, group in (
-        (_BLOCK, 0), (_KEY, 0), (_NAMED, 1), (_IN_URL, 1), (_BEARER, 1),
-    ):  # fmt: skip
+    yield from _blocks(text)
+    for pattern, group in ((_KEY, 0), (_NAMED, 1), (_IN_URL, 1), (_BEARER, 1)):
         for one in pattern.finditer(text):
             yield _Found(one.start(group), one.end(group), RedactionKind.SECRET)
 
