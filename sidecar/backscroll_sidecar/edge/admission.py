@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from backscroll_sidecar.edge.limits import AdmissionLimits
 from backscroll_sidecar.errors import Overloaded
@@ -13,7 +15,8 @@ from backscroll_sidecar.errors import Overloaded
 class Admission:
     """Lets in so many calls of one method; the next wait in a line of bounded length, for a bounded time.
 
-    A call brings its request with it, so what runs and what waits is bounded in bytes, too. Belongs to one event loop.
+    A call brings its request with it, so what runs and what waits is bounded in bytes, too. A stream runs only while
+    the server works for it: one that is left open keeps nobody out. Belongs to one event loop.
     """
 
     def __init__(self, limits: AdmissionLimits) -> None:
@@ -21,10 +24,11 @@ class Admission:
         self._free = limits.running
         self._line: deque[asyncio.Future[None]] = deque()
         self._bytes = 0
+        self._streams = Counter[str]()
 
     def enter_at_once(self, request_bytes: int) -> bool:
         """Take a place if there is one and room for the request; False: `enter` waits for it, or says why it cannot."""
-        if not self._free or self._bytes + request_bytes > self._limits.max_bytes:
+        if self._free <= 0 or self._bytes + request_bytes > self._limits.max_bytes:
             return False
         self._free -= 1
         self._bytes += request_bytes
@@ -43,7 +47,7 @@ class Admission:
         if self._bytes and self._bytes + request_bytes > self._limits.max_bytes:
             raise Overloaded("calls of this method hold too many bytes")
         self._bytes += request_bytes
-        if self._free:
+        if self._free > 0:
             self._free -= 1
             return
         try:
@@ -57,8 +61,33 @@ class Admission:
         self._bytes -= request_bytes
         self._pass_on()
 
+    @contextmanager
+    def stream(self, tenant: str) -> Iterator[None]:
+        """Count one of a tenant's streams while it is open. Raises `Overloaded` where the tenant has too many."""
+        if self._streams[tenant] >= self._limits.most_streams:
+            raise Overloaded("too many streams of this method are open")
+        self._streams[tenant] += 1
+        try:
+            yield
+        finally:
+            self._streams[tenant] -= 1
+            if not self._streams[tenant]:
+                del self._streams[tenant]
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Give the place to others while a stream waits for its caller. It goes on at once, however many run then."""
+        self._pass_on()
+        try:
+            yield
+        finally:
+            self._free -= 1
+
     def _pass_on(self) -> None:
         """To the first in line who still waits; with nobody in line the place is free."""
+        if self._free < 0:  # streams went on beyond the limit
+            self._free += 1
+            return
         while self._line:
             place = self._line.popleft()
             if not place.done():

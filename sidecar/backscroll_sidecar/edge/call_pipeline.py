@@ -16,7 +16,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -38,6 +38,7 @@ _is_logged = logging.getLogger("backscroll.rpc").isEnabledFor
 
 Incoming = bytes | AsyncIterator[bytes]
 
+_NO_STREAM = nullcontext()
 DEADLINE_TOLERANCE_S = 0.001
 """An answer ready this late does not reach the caller in time any more."""
 MOST_LATE_SHARE = 0.04
@@ -205,18 +206,19 @@ class CallPipeline:
     def _once(
         self, method: Method, admission: Admission
     ) -> Callable[[Incoming, Caller], Awaitable[bytes]]:
-        read, need = _reader(method), need_of(method.full_name)
+        read, need = _reader(method, admission), need_of(method.full_name)
 
         async def answer(request: Incoming, caller: Caller) -> bytes:
             watch = _Watch(self, method, request)
             try:
                 call, key = self._admit(caller, watch, need)
-                if not admission.enter_at_once(watch.request_bytes):
-                    await admission.enter(watch.request_bytes, call.deadline_s)
-                try:
-                    body = _serialised(await method.answer(read(request, key), call))
-                finally:
-                    admission.leave(watch.request_bytes)
+                with admission.stream(call.tenant) if method.client_streaming else _NO_STREAM:
+                    if not admission.enter_at_once(watch.request_bytes):
+                        await admission.enter(watch.request_bytes, call.deadline_s)
+                    try:
+                        body = _serialised(await method.answer(read(request, key), call))
+                    finally:
+                        admission.leave(watch.request_bytes)
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - each becomes a status
                 raise watch.fail(error) from None
             watch.stop(Code.OK)
@@ -227,19 +229,22 @@ class CallPipeline:
     def _stream(
         self, method: Method, admission: Admission
     ) -> Callable[[Incoming, Caller], AsyncIterator[bytes]]:
-        read, need = _reader(method), need_of(method.full_name)
+        read, need = _reader(method, admission), need_of(method.full_name)
 
         async def answer(request: Incoming, caller: Caller) -> AsyncIterator[bytes]:
             watch = _Watch(self, method, request)
             try:
                 call, key = self._admit(caller, watch, need)
-                await admission.enter(watch.request_bytes, call.deadline_s)
-                try:
-                    async with aclosing(method.answer(read(request, key), call)) as answers:
-                        async for one in answers:
-                            yield _serialised(one)
-                finally:
-                    admission.leave(watch.request_bytes)
+                with admission.stream(call.tenant):
+                    await admission.enter(watch.request_bytes, call.deadline_s)
+                    try:
+                        async with aclosing(method.answer(read(request, key), call)) as answers:
+                            async for one in answers:
+                                body = _serialised(one)
+                                with admission.paused():
+                                    yield body
+                    finally:
+                        admission.leave(watch.request_bytes)
             except GeneratorExit:
                 watch.stop(Code.CANCELLED)
                 raise
@@ -331,7 +336,7 @@ class _Watch:
             log.exception("rpc.observer_failed")
 
 
-def _reader(method: Method) -> Callable[[Any, Key | None], Any]:
+def _reader(method: Method, admission: Admission) -> Callable[[Any, Key | None], Any]:
     """How the handler's request comes from the carrier's: parsed, or an iterator of parsed ones.
 
     With a key its limits are looked for in each request.
@@ -348,7 +353,12 @@ def _reader(method: Method) -> Callable[[Any, Key | None], Any]:
         return read
 
     async def parsed(requests: AsyncIterator[bytes], key: Key | None) -> AsyncIterator[Any]:
-        async for raw in requests:
+        incoming = aiter(requests)
+        while True:
+            with admission.paused():
+                raw = await anext(incoming, None)
+            if raw is None:
+                return
             yield read(raw, key)
 
     return parsed

@@ -80,6 +80,9 @@ MAX_ERROR_DETAILS_BYTES = 4 * KIB
 """Text and details travel in headers of 8 KiB together, percent-encoded and in base 64."""
 
 
+STREAMS_PER_PLACE = 4
+
+
 @dataclass(frozen=True, slots=True)
 class AdmissionLimits:
     """How many calls of one method run at once, how many more may wait, for how long, and how large the requests of
@@ -90,6 +93,11 @@ class AdmissionLimits:
     waiting: int
     wait_s: float = 2.0
     max_bytes: int = 64 * MIB
+
+    @property
+    def most_streams(self) -> int:
+        """Streams that one tenant may have open: one that waits for its caller takes no place, but memory."""
+        return STREAMS_PER_PLACE * self.running
 
 
 DEFAULT_ADMISSION = AdmissionLimits(128, 1_024)

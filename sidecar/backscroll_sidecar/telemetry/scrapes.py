@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
 
+MOST_SILENCE_S = 10.0
+"""A connection from which nothing comes for so long is closed."""
+
+
 class _Collector:
     """What the library asks at a scrape."""
 
@@ -44,6 +48,8 @@ class MetricsServer:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Collector(metrics))
         self._server, self._thread = start_http_server(port, host, registry)
+        # Each connection has a thread: one that asks nothing must not keep it.
+        setattr(self._server.RequestHandlerClass, "timeout", MOST_SILENCE_S)  # noqa: B010 - no type has it
         port = self._server.server_port
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

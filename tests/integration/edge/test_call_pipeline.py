@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -206,6 +206,50 @@ async def test_an_export_nobody_reads_gives_its_room_back(
             await call.read()
             call.cancel()
             await until(lambda count=count: exports(served).count("CANCELLED") == count)
+
+
+async def test_streams_left_open_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for its caller takes no place; how many of one tenant do is bounded."""
+    for name in ("ExportMessages", "ImportMessages"):
+        monkeypatch.setitem(
+            limits.ADMISSIONS, name, AdmissionLimits(running=1, waiting=9, wait_s=60)
+        )  # type: ignore[arg-type]
+    go = asyncio.Event()
+
+    async def slowly() -> AsyncIterator[hpb.ImportMessagesRequest]:
+        yield hpb.ImportMessagesRequest(channel="h", messages=[text("one", "h1")])
+        await go.wait()
+        yield hpb.ImportMessagesRequest(channel="h", messages=[text("two", "h2")])
+
+    async def at_once() -> AsyncIterator[hpb.ImportMessagesRequest]:
+        yield hpb.ImportMessagesRequest(channel="h", messages=[text("three", "h3")])
+
+    async with serving() as served:
+        for start in range(0, 300, 60):
+            rows = range(start, start + 60)
+            await served.append("g", *[text("x" * 60_000, f"m{i}") for i in rows])
+        importing = asyncio.ensure_future(served.history.ImportMessages(slowly()))
+        opened = []
+        for _ in range(limits.STREAMS_PER_PLACE):
+            call = served.history.ExportMessages(hpb.ExportMessagesRequest(channel="g"))
+            opened.append((call, await call.read()))
+        found = await refused(
+            served.history.ExportMessages(hpb.ExportMessagesRequest(channel="g")).read()
+        )
+        assert (found.reason, found.text) == (
+            "OVERLOADED",
+            "too many streams of this method are open",
+        )
+        assert (await served.history.ImportMessages(at_once())).stored_count == 1
+        for call, first in opened:
+            count = len(first.messages)
+            while (run := await call.read()) is not grpc.aio.EOF:
+                count += len(run.messages)
+            assert count == 300
+        go.set()
+        assert (await importing).stored_count == 2
+        # All places are free again.
+        assert (await served.history.ImportMessages(at_once())).duplicate_count == 1
 
 
 def exports(served: Served) -> list[str]:
