@@ -123,9 +123,11 @@ class Replays:
                 raise unknown_context("context_id")
             yield found[0]
             return
-        after = None
+        after, newest = None, await self._usage.newest(request.key.tenant)
         while page := await self._usage.list(
-            request.key.tenant, replace(query, after=after), allowed=request.allowed
+            request.key.tenant,
+            replace(query, after=after, before=newest + 1),
+            allowed=request.allowed,
         ):
             for usage in page:
                 yield usage

@@ -71,14 +71,14 @@ class TopicLabels:
         )
         return [_label(one) for one in found]
 
-    async def by_message(self, key: ChannelKey) -> Mapping[str, Sequence[str]]:
-        """All labels of a channel, by message and by name."""
+    async def by_message(
+        self, key: ChannelKey, message_ids: Sequence[str]
+    ) -> Mapping[str, Sequence[str]]:
+        """The labels of these messages, by message and by name."""
+        names = [about_message(id_) for id_ in message_ids]
         found: dict[str, list[str]] = {}
-        after = 0
-        while page := await self.list(key, after=after):
-            for one in page:
-                found.setdefault(one.message_id, []).append(one.label)
-            after = page[-1].number
+        for one in await self._reader.records_about(key, KIND, names, self._clock.now_ms()):
+            found.setdefault(one.id, []).append(one.owner)
         return {id_: sorted(labels) for id_, labels in found.items()}
 
     async def delete(

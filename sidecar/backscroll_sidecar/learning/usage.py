@@ -101,6 +101,14 @@ class UsageReads:
         texts = await self._texts(tenant, stored, ids)
         return [_usage(one, ids, texts, signals, with_candidates=with_candidates) for one in stored]
 
+    async def newest(self, tenant: str) -> int:
+        """The number of the newest build there is, of whatever kind and channel; 0: there is none."""
+        await self._flush()
+        query = UsageQuery(limit=1, newest_first=True, with_shadows=True)
+        return max(
+            (one.number for one in await self._reader.usage_records(tenant, query)), default=0
+        )
+
     async def _ids(
         self, tenant: str, stored: Sequence[StoredUsage], *, with_candidates: bool
     ) -> Mapping[str, Mapping[int, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from backscroll_sidecar.allowed_channels import AllowedChannels
@@ -24,8 +24,6 @@ from backscroll_sidecar.ports import HistoryReader, UsageQuery
 
 PAGE = 50
 ROWS_AT_ONCE = 1_000
-
-Labels = Mapping[str, Sequence[str]]
 
 
 class UsageExport:
@@ -56,15 +54,17 @@ class UsageExport:
     ) -> AsyncGenerator[ExportedUsage]:
         """The builds of a query in the order of recording; `summary` is counted up. Raises `StoreUnavailable`.
 
+        What is recorded after the export began is not in it, so that it ends however many builds are made.
         Of channels that are not allowed there is nothing, and they are not counted.
 
         Consent is asked for page by page: who refuses while an export runs is left out of what follows.
         """
         run = _Run(self, tenant, summary, with_texts=with_texts)
+        newest = await self._usage.newest(tenant)
         after = query.after
         while page := await self._usage.list(
             tenant,
-            replace(query, limit=PAGE, after=after),
+            replace(query, limit=PAGE, after=after, before=newest + 1),
             with_candidates=True,
             allowed=allowed,
         ):
@@ -79,28 +79,41 @@ class UsageExport:
         known = self._settings.known(key) or await self._settings.read(key)
         return known.collects_usage
 
-    async def labels_of(self, key: ChannelKey) -> Labels:
-        """All labels of a channel."""
-        return await self._labels.by_message(key)
+    async def labels_of(
+        self, tenant: str, channel: str, places: Iterable[Place]
+    ) -> Mapping[Place, Sequence[str]]:
+        """The labels of the messages at these places; `channel`: the build's own."""
+        found: dict[Place, Sequence[str]] = {}
+        for of, key, ids in _asked(tenant, channel, places):
+            labels = await self._labels.by_message(key, ids)
+            found |= {(of, id_): some for id_, some in labels.items()}
+        return found
 
     async def rows_of(
         self, tenant: str, channel: str, places: Iterable[Place]
     ) -> Mapping[Place, StoredMessage]:
         """The stored messages at these places; `channel`: the build's own."""
-        wanted: dict[str, list[str]] = {}
-        for of, id_ in dict.fromkeys(places):
-            wanted.setdefault(of, []).append(id_)
         rows: dict[Place, StoredMessage] = {}
-        for of, ids in wanted.items():
-            key = ChannelKey(tenant, of or channel)
-            for start in range(0, len(ids), ROWS_AT_ONCE):
-                found = await self._reader.get_messages(key, ids[start : start + ROWS_AT_ONCE])
-                rows |= {(of, id_): row for id_, row in found.items()}
+        for of, key, ids in _asked(tenant, channel, places):
+            found = await self._reader.get_messages(key, ids)
+            rows |= {(of, id_): row for id_, row in found.items()}
         return rows
 
 
+def _asked(
+    tenant: str, channel: str, places: Iterable[Place]
+) -> Iterator[tuple[str, ChannelKey, Sequence[str]]]:
+    """The ids by channel, so many as are read at once: the channel as places name it, its key, ids."""
+    wanted: dict[str, list[str]] = {}
+    for of, id_ in dict.fromkeys(places):
+        wanted.setdefault(of, []).append(id_)
+    for of, ids in wanted.items():
+        for start in range(0, len(ids), ROWS_AT_ONCE):
+            yield of, ChannelKey(tenant, of or channel), ids[start : start + ROWS_AT_ONCE]
+
+
 class _Run:
-    """One export; remembers labels and settings of the channels it met."""
+    """One export."""
 
     def __init__(
         self, export: UsageExport, tenant: str, summary: ExportSummary, *, with_texts: bool
@@ -109,7 +122,6 @@ class _Run:
         self._tenant = tenant
         self._summary = summary
         self._with_texts = with_texts
-        self._labels: dict[str, Labels] = {}
 
     async def exported(self, usage: Usage, refusals: Refusals) -> ExportedUsage | None:
         """A build as it may be handed out; None: it may not."""
@@ -133,10 +145,10 @@ class _Run:
         )
         self._summary.left_out_messages += lost
         self._summary.builds += 1
-        labels = {of: await self._labels_of(of or channel) for of, _ in places_of(usage)}
+        labels = await self._export.labels_of(self._tenant, channel, places_of(usage))
         messages = messages_of(
             usage,
-            lambda place: labels[place[0]].get(place[1], ()),
+            lambda place: labels.get(place, ()),
             rows if self._with_texts else {},
         )
         return ExportedUsage(usage if self._with_texts else without_texts(usage), messages)
@@ -144,8 +156,3 @@ class _Run:
     async def _closed(self, channels: Iterable[str]) -> set[str]:
         keys = [ChannelKey(self._tenant, one) for one in channels]
         return {key.channel for key in keys if not await self._export.collects(key)}
-
-    async def _labels_of(self, channel: str) -> Labels:
-        if channel not in self._labels:
-            self._labels[channel] = await self._export.labels_of(ChannelKey(self._tenant, channel))
-        return self._labels[channel]

@@ -105,13 +105,7 @@ class WeightVersions:
 
     async def version(self, key: ChannelKey, number: int) -> WeightVersion | None:
         """One version; None: there is no such."""
-        now_ms = self._clock.now_ms()
-        found = await self._reader.record(key, VERSION, "", str(number), now_ms)
-        if found is None:
-            return None
-        request = await self._reader.record(key, REQUEST, "", str(number), now_ms)
-        asked_by = "" if request is None else request.body.decode()
-        return msgspec.structs.replace(_version(found.body), requested_by=asked_by)
+        return next(iter(await self._versions(key, [number])), None)
 
     async def history(
         self, key: ChannelKey, limit: int, before: int | None = None
@@ -119,9 +113,20 @@ class WeightVersions:
         """Versions that held, the newest first; `before`: older than this one."""
         latest = (await self.state(key)).state.latest
         last = latest if before is None else min(latest, before - 1)
-        numbers = range(last, max(0, last - limit), -1)
-        found = [await self.version(key, number) for number in numbers]
-        return [one for one in found if one is not None]
+        return await self._versions(key, range(last, max(0, last - limit), -1))
+
+    async def _versions(self, key: ChannelKey, numbers: Sequence[int]) -> Sequence[WeightVersion]:
+        """Those of these numbers that there are, in the order of the numbers."""
+        ids, now_ms = [str(number) for number in numbers], self._clock.now_ms()
+        found = await self._reader.records_of_ids(key, VERSION, "", ids, now_ms)
+        requests = await self._reader.records_of_ids(key, REQUEST, "", ids, now_ms)
+        bodies = {one.id: one.body for one in found}
+        asked_by = {one.id: one.body.decode() for one in requests}
+        return [
+            msgspec.structs.replace(_version(bodies[id_]), requested_by=asked_by.get(id_, ""))
+            for id_ in ids
+            if id_ in bodies
+        ]
 
     async def on_trial(self, tenant: str) -> Sequence[str]:
         """The tenant's channels whose weights were adopted and not judged since."""

@@ -185,6 +185,16 @@ class HistoryReader(Protocol):
     ) -> StoredRecord | None:
         """The one of this name; None: there is none, or it has expired."""
 
+    async def records_of_ids(
+        self, key: ChannelKey, kind: str, owner: str, ids: Sequence[str], now_ms: int
+    ) -> Sequence[StoredRecord]:
+        """Those of one kind and owner that have one of these ids and have not expired, in order of creation."""
+
+    async def records_about(
+        self, key: ChannelKey, kind: str, names: Sequence[str], now_ms: int
+    ) -> Sequence[StoredRecord]:
+        """Those of one kind whose `named_ids` hold one of these and that have not expired, in order of creation."""
+
     async def updated_records(
         self,
         tenant: str,

@@ -145,6 +145,27 @@ class RecordContract:
             found = await store.newest_records(ROOM, "pin", "u-bob", NOON_MS + 5, limit)
             assert [one.id for one in found] == ["r4", "r3", "r2", "r1", "r0"][:limit]
 
+    async def test_records_of_some_ids_and_about_some_things(self, store: HistoryStore) -> None:
+        """Of one channel and kind, in order of creation; none that have expired."""
+        await put(store, message("m1"), message("m2"))
+        first, second = about_message("m1"), about_message("m2")
+        await store.apply([
+            record("b", names=(first, second)), record("a", names=(second,)), record("c"),
+            record("a", owner="u-bob", names=(first,)), record("a", kind="else", names=(first,)),
+            record("d", lives=5, names=(first,)),
+        ])  # fmt: skip
+        await put(store, message("m1"), key=OTHER_ROOM)
+        await store.apply([record("a", key=OTHER_ROOM, names=(first,))])
+        now_ms = NOON_MS + 5
+        found = await store.records_of_ids(ROOM, "pin", "", ["a", "d", "b", "none"], now_ms)
+        assert [one.id for one in found] == ["b", "a"]
+        assert await store.records_of_ids(ROOM, "pin", "", [], now_ms) == []
+        about = await store.records_about(ROOM, "pin", [first, about_user("u-bob")], now_ms)
+        assert [(one.id, one.owner) for one in about] == [("b", ""), ("a", "u-bob")]
+        both = await store.records_about(ROOM, "pin", [second, first], now_ms)
+        assert [(one.id, one.owner) for one in both] == [("b", ""), ("a", ""), ("a", "u-bob")]
+        assert await store.records_about(ROOM, "pin", [], now_ms) == []
+
     async def test_owners_and_what_is_theirs(self, store: HistoryStore) -> None:
         """Across channels, what holds everywhere first; never another tenant's, another kind's."""
         abroad = ChannelKey("b", ROOM.channel)

@@ -5,6 +5,8 @@ import pytest
 from backscroll import Author, Message
 from backscroll.errors import Gone, InvalidRequest, NotFound
 from backscroll.v1 import context_pb2, learning_pb2
+from backscroll_sidecar.learning.consented import ExportSummary
+from backscroll_sidecar.ports import UsageQuery
 from tests.kit.served import served
 
 NOON, MINUTE = 1_795_176_000_000, 60_000
@@ -148,6 +150,21 @@ async def test_only_what_was_asked_for():
         with pytest.raises(InvalidRequest) as refused:
             await exported(client, "x" * 513)
         assert refused.value.field == "channel"
+
+
+@pytest.mark.row("S5-43")
+async def test_an_export_ends_where_it_began():
+    """Builds that are made while it runs are not in it, so it ends."""
+    async with served() as (client, app):
+        first = await asked(client)
+        await client.get_usage_record(first.id)
+        seen = []
+        async for one in app.learning.export.export("default", UsageQuery(), ExportSummary()):
+            seen.append(one.usage.record.context_id)
+            assert len(seen) < 9
+            await client.build_context("room", "and back?", asker=CAT)
+        assert seen == [first.id]
+        assert len((await exported(client))[0]) == 2
 
 
 @pytest.mark.row("S5-43")

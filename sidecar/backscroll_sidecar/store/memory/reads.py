@@ -294,6 +294,23 @@ class InMemoryReader:
         found = await self.records(key, kind, now_ms, owner=owner, limit=sys.maxsize)
         return next((one for one in found if one.id == id), None)
 
+    async def records_of_ids(
+        self, key: ChannelKey, kind: str, owner: str, ids: Sequence[str], now_ms: int
+    ) -> Sequence[StoredRecord]:
+        found = await self.records(key, kind, now_ms, owner=owner, limit=sys.maxsize)
+        return [one for one in found if one.id in ids]
+
+    async def records_about(
+        self, key: ChannelKey, kind: str, names: Sequence[str], now_ms: int
+    ) -> Sequence[StoredRecord]:
+        wanted = set(names)
+        found = await self.records(key, kind, now_ms, limit=sys.maxsize)
+        return [
+            one
+            for one in found
+            if not wanted.isdisjoint(self._records[(*key, kind, one.owner, one.id)].named_ids)
+        ]
+
     async def updated_records(
         self,
         tenant: str,

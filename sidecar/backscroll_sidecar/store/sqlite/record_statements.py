@@ -106,6 +106,22 @@ SELECT {_COLUMNS} FROM records
 WHERE tenant = :tenant AND channel = :channel AND kind = :kind AND owner = :owner AND id = :id AND {_LIVE}
 """
 
+RECORDS_OF_IDS = f"""
+SELECT {_COLUMNS} FROM records INDEXED BY records_by_id
+WHERE tenant = :tenant AND channel = :channel AND kind = :kind AND owner = :owner
+    AND id IN (SELECT value FROM json_each(:ids)) AND {_LIVE}
+ORDER BY number
+"""
+
+RECORDS_ABOUT = f"""
+SELECT {_COLUMNS} FROM records
+WHERE tenant = :tenant AND channel = :channel AND kind = :kind AND {_LIVE} AND number IN (
+    SELECT number FROM json_each(:names) CROSS JOIN record_names INDEXED BY records_by_name
+        ON tenant = :tenant AND channel = :channel AND name = value
+)
+ORDER BY number
+"""
+
 UPDATED_RECORDS = f"""
 SELECT {_COLUMNS} FROM records INDEXED BY records_by_update
 WHERE tenant = :tenant AND kind = :kind AND (updated_at_ms, number) < (:before_ms, :before_number)

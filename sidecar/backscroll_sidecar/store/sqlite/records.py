@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
+import orjson
+
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import (
     ANY_ERASURE,
@@ -164,6 +166,38 @@ def record(
     values = {**key._asdict(), "kind": kind, "owner": owner, "id": id, "now_ms": now_ms}
     found = connection.execute(sql.RECORD, values).fetchone()
     return None if found is None else StoredRecord(*found)
+
+
+def records_of_ids(
+    connection: sqlite3.Connection,
+    key: ChannelKey,
+    kind: str,
+    owner: str,
+    ids: Sequence[str],
+    now_ms: int,
+) -> list[StoredRecord]:
+    """In order of creation."""
+    values = {
+        **key._asdict(),
+        "kind": kind,
+        "owner": owner,
+        "ids": orjson.dumps(list(ids)).decode(),
+        "now_ms": now_ms,
+    }
+    return [StoredRecord(*row) for row in connection.execute(sql.RECORDS_OF_IDS, values)]
+
+
+def records_about(
+    connection: sqlite3.Connection, key: ChannelKey, kind: str, names: Sequence[str], now_ms: int
+) -> list[StoredRecord]:
+    """In order of creation."""
+    values = {
+        **key._asdict(),
+        "kind": kind,
+        "names": orjson.dumps(list(names)).decode(),
+        "now_ms": now_ms,
+    }
+    return [StoredRecord(*row) for row in connection.execute(sql.RECORDS_ABOUT, values)]
 
 
 def updated_records(

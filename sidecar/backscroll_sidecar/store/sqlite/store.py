@@ -183,6 +183,8 @@ class SqliteStore:
     newest_records = _page(records.newest_records)
     record = _page(records.record)
     updated_records = _page(records.updated_records)
+    records_of_ids = _page(records.records_of_ids)
+    records_about = _page(records.records_about)
     records_of_owner = _page(records.records_of_owner)
     record_owners = _page(records.record_owners)
     records = _page(records.records)
