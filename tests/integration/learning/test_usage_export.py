@@ -1,5 +1,9 @@
 """Topic labels, and recorded builds as data to learn from, over the wire."""
 
+import sqlite3
+from contextlib import closing
+from hashlib import blake2b
+
 import pytest
 
 from backscroll import Author, Message
@@ -221,6 +225,55 @@ async def test_builds_of_a_person_without_consent():
         assert dropped == 0
         await client.erase("room", user_id="u1")
         assert await client.get_usage_consent("u1") is False
+
+
+@pytest.mark.row("S5-43")
+async def test_digests_of_refusals_are_salted(tmp_path):
+    """Nobody has them ready for ids that are easily guessed, and two databases have others."""
+    kept = []
+    for name in ("a.db", "b.db"):
+        async with served(tmp_path / name) as (client, _):
+            await client.set_usage_consent("u1", collect_usage=False)
+            await client.set_usage_consent("u2", collect_usage=False)
+            await client.set_usage_consent("u2", collect_usage=True)
+            assert await client.get_usage_consent("u1") is False
+            assert await client.get_usage_consent("u2") is True
+        kept.append(_refusals(tmp_path / name))
+    (one,), (other,) = kept
+    assert one != other
+    plain = blake2b(b"default\0u1", digest_size=16).hexdigest()
+    assert plain not in {*one, *other}
+
+
+@pytest.mark.row("S5-43")
+async def test_refusals_of_older_servers_go_on_holding(tmp_path):
+    """Their digests are salted, and the old ones are gone once the tenant's refusals were read."""
+    path = tmp_path / "b.db"
+    async with served(path):
+        pass
+    old = [blake2b(f"default\0{one}".encode(), digest_size=16).hexdigest() for one in ("u1", "u2")]
+    with closing(sqlite3.connect(path)) as database, database:
+        database.executemany(
+            "INSERT INTO records (tenant, channel, kind, owner, id, body, created_at_ms, updated_at_ms, expires_at_ms)"
+            " VALUES ('default', '', 'usage_refusal', ?, '', x'', 1, 1, 0)",
+            [(one,) for one in old],
+        )
+    async with served(path) as (client, _):
+        said = [await client.get_usage_consent(one) for one in ("u1", "u2", "u3")]
+        assert said == [False, False, True]
+        await client.set_usage_consent("u2", collect_usage=True)
+    async with served(path) as (client, _):
+        said = [await client.get_usage_consent(one) for one in ("u1", "u2", "u3")]
+        assert said == [False, True, True]
+    ((_, kept),) = _refusals(path)
+    assert kept not in old
+
+
+def _refusals(path):
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute(
+            "SELECT kind, owner FROM records WHERE kind LIKE '%usage_refusal'"
+        ).fetchall()
 
 
 @pytest.mark.row("S5-43", "N-10")
