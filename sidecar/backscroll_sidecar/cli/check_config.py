@@ -1,5 +1,6 @@
 """`backscroll check-config`: the settings as serve would use them, and what is wrong with them."""
 
+import importlib
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -13,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from backscroll_sidecar.cli import options
-from backscroll_sidecar.cli.console import CommandError, err, out, print_json
+from backscroll_sidecar.cli.console import CommandError, err, os_words, out, print_json
 from backscroll_sidecar.config.settings import Settings, prepare_process
 from backscroll_sidecar.config.sources import (
     HARMLESS,
@@ -24,6 +25,7 @@ from backscroll_sidecar.config.sources import (
     load,
 )
 
+KERNELS_ADVICE = "make ~/.cache or the state directory writable, or set NUMBA_CACHE_DIR"
 EPILOG = "Example: backscroll check-config --config /etc/backscroll.toml"
 
 
@@ -62,6 +64,25 @@ def loaded_or_refuse(
         raise CommandError(
             str(error), "correct the file, or name another with --config", exit_code=2
         ) from None
+
+
+def prepared_with_kernels() -> Settings:
+    """The settings, once the process has its kernels, for commands that compute without a server.
+
+    They are where serve keeps them; what is compiled first is told.
+    """
+    settings = loaded_or_refuse().settings
+    try:
+        kernels = prepare_process(settings)
+    except OSError as error:
+        raise CommandError(
+            f"compiled kernels can be kept nowhere: {os_words(error)}", KERNELS_ADVICE
+        ) from None
+    from backscroll_sidecar.cli import compiling
+
+    with compiling.said(kernels.directory):
+        importlib.import_module("backscroll_scoring")
+    return settings
 
 
 def effective(loaded: Loaded) -> Iterator[tuple[str, Any, str]]:

@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from backscroll import BackscrollError, Client, TlsConfig, Unavailable
 from backscroll_sidecar.cli import options
-from backscroll_sidecar.cli.check_config import loaded_or_refuse
+from backscroll_sidecar.cli.check_config import KERNELS_ADVICE, loaded_or_refuse
 from backscroll_sidecar.cli.connect import no_server, resolved
 from backscroll_sidecar.cli.console import os_words, out, print_json
 from backscroll_sidecar.config.settings import Settings, prepare_process
@@ -136,7 +136,7 @@ def _kernels(settings: Settings) -> Iterator[Finding]:
             "kernels",
             "fail",
             f"compiled kernels can be kept nowhere: {os_words(error)}",
-            "make ~/.cache or the state directory writable, or set NUMBA_CACHE_DIR",
+            KERNELS_ADVICE,
         )
         return
     directory = kept.directory

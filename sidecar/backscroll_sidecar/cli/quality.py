@@ -185,7 +185,10 @@ def quality(
 
 
 def _tell_records(path: Path, *, as_json: bool) -> None:
-    from backscroll_sidecar.cli import record_quality  # numpy takes its time
+    from backscroll_sidecar.cli.check_config import prepared_with_kernels
+
+    prepared_with_kernels()
+    from backscroll_sidecar.cli import record_quality
     from backscroll_sidecar.cli.exported_records import exported_records
 
     found = record_quality.quality_by_policy(exported_records(path))

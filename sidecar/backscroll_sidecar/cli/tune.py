@@ -96,14 +96,15 @@ def tune(
 
 def _by_records(path: Path, channel: str) -> Iterator[TuneChannelResponse]:
     """What tuning by the records of a file alone comes to, channel by channel."""
+    from backscroll_sidecar.cli.check_config import prepared_with_kernels
+
+    weights = prepared_with_kernels().memory.weights
     from backscroll_scoring import CLASSIC_FACTORS
-    from backscroll_sidecar.cli.check_config import loaded_or_refuse
     from backscroll_sidecar.cli.exported_records import exported_records, rated_build
     from backscroll_sidecar.edge.convert.tuning import report_to_proto
     from backscroll_sidecar.learning.rated_builds import WEIGHTED_PROFILE
     from backscroll_sidecar.learning.tuning import report_of
 
-    weights = loaded_or_refuse().settings.memory.weights
     builds: dict[str, list[RatedBuild]] = {}
     for record in exported_records(path):
         if record.profile == WEIGHTED_PROFILE and channel in {"", record.channel}:
@@ -112,7 +113,10 @@ def _by_records(path: Path, channel: str) -> Iterator[TuneChannelResponse]:
         yield report_to_proto(report_of(name, found, CLASSIC_FACTORS, weights))
     if not builds:
         words = f"{path} holds no build of {WEIGHTED_PROFILE}"
-        raise CommandError(words + (f" in {channel}" if channel else ""))
+        raise CommandError(
+            words + (f" in {channel}" if channel else ""),
+            f"only builds of the profile {WEIGHTED_PROFILE} have weights to tune: docs/guide/tuning.md",
+        )
 
 
 def _channels(client: Client) -> Iterator[str]:
@@ -126,7 +130,7 @@ def _tell(told: TuneChannelResponse, *, dry_run: bool, as_json: bool) -> None:
     console = out()
     would = " (dry run: nothing was done)" if dry_run else ""
     console.print(
-        f"{escape(told.channel)}: {_word(told.reason)}: {escape(told.detail)}{would}",
+        f"{escape(told.channel)}: {escape(_why(told))}{would}",
         soft_wrap=True,
     )
     console.print(
@@ -186,6 +190,12 @@ def _tell_versions(versions: list[WeightVersion], *, as_json: bool) -> None:
             escape(one.requested_by), weights, gain,
         )  # fmt: skip
     out().print(table)
+
+
+def _why(told: TuneChannelResponse) -> str:
+    """The rule that decided, and what it says; not twice where its words are in that."""
+    word = _word(told.reason)
+    return told.detail if word in told.detail else f"{word}: {told.detail}"
 
 
 def _word(reason: TuningReason) -> str:
