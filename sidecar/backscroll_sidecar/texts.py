@@ -66,6 +66,7 @@ class Texts:
     catch_up_title: str
     catch_up_question: str
     said_since: str
+    names_separator: str
     nothing_since: str
     question_label: str
     no_text: str
@@ -189,6 +190,7 @@ ENGLISH = Texts(
     catch_up_question="What did I miss since then?",
     said_since="Since {since} there were {messages} messages by {people} people ({names}). What matters most of them "
     "stands below.",
+    names_separator=", ",
     nothing_since="Nothing was said since {since}.",
     question_label="Question: ",
     no_text="(no text)",
@@ -214,6 +216,7 @@ CHINESE = Texts(
     catch_up_title="此后发生的事:",
     catch_up_question="在那之后我错过了什么？",
     said_since="自 {since} 以来，{people} 人共发了 {messages} 条消息（{names}）。以下是其中最重要的内容。",
+    names_separator="、",
     nothing_since="自 {since} 以来没有新消息。",
     question_label="用户提问: ",
     no_text="(无文字)",

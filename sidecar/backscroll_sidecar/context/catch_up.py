@@ -259,14 +259,15 @@ def told(window: Window, since_ms: int, zone: tzinfo, texts: Texts) -> Told:
     since = f"{moment:%Y-%m-%d %H:%M}"
     if not window.message_count:
         return Told(texts.nothing_since.format(since=since))
-    names = ", ".join(f"{escape_name(name)} {count}" for name, count in window.speakers)
-    more = "" if window.people_count <= len(window.speakers) else ", …"
+    names = [f"{escape_name(name)} {count}" for name, count in window.speakers]
+    if window.people_count > len(window.speakers):
+        names.append("…")
     return Told(
         texts.said_since.format(
             since=since,
             messages=window.message_count,
             people=window.people_count,
-            names=names + more,
+            names=texts.names_separator.join(names),
         )
     )
 

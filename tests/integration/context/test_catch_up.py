@@ -131,7 +131,7 @@ async def test_chinese():
         )
         assert shown(context) == ["约", "问", "叫"]
         assert context.raw.summary.startswith(
-            "自 2026-11-20 11:59 以来，4 人共发了 5 条消息（u5 2, "
+            "自 2026-11-20 11:59 以来，4 人共发了 5 条消息（u5 2、"
         )
         assert "在那之后我错过了什么？" in context.messages[-1]["content"]
         assert fates(context)["早"].fate == context_pb2.FATE_THRESHOLD
