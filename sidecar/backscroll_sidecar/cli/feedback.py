@@ -46,5 +46,9 @@ def feedback(
     if as_json:
         print_json(MessageToDict(told, preserving_proto_field_name=True))
         return
-    value = f": {told.success_indicator:.2f}" if told.HasField("success_indicator") else ""
+    value = (
+        f": {told.success_indicator:.2f} of 1 by all who rated it"
+        if told.HasField("success_indicator")
+        else ""
+    )
     out().print(f"recorded for {told.context_id}{value}", soft_wrap=True)

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import out, print_json
+from backscroll_sidecar.cli.console import err, out, print_json
 
 HELP = "Topic labels of messages: set, list and delete them."
 PAGE = 1_000
@@ -36,7 +36,7 @@ def set_(
     if as_json:
         print_json({"channel": channel, "label": label, "labelled": labelled})
     else:
-        out().print(f"{labelled} messages labelled {escape(label)}", soft_wrap=True)
+        out().print(f"{_messages(labelled)} labelled {escape(label)}", soft_wrap=True)
 
 
 def list_(
@@ -52,6 +52,9 @@ def list_(
     if as_json:
         for one in found:
             print_json(MessageToDict(one, preserving_proto_field_name=True), indent=None)
+        return
+    if not found:
+        err().print("there are no labels", markup=False)
         return
     table = Table("message", "label", "set by", "set", box=None, header_style="bold")
     for one in found:
@@ -77,7 +80,11 @@ def delete(
     if as_json:
         print_json({"channel": channel, "label": label, "deleted": count})
     else:
-        out().print(f"taken from {count} messages", soft_wrap=True)
+        out().print(f"taken from {_messages(count)}", soft_wrap=True)
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count} messages"
 
 
 COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {

@@ -70,8 +70,10 @@ def list_(
     if as_json:
         for one in found:
             print_json(MessageToDict(one, preserving_proto_field_name=True), indent=None)
-    else:
+    elif found:
         out().print(_table(found))
+    else:
+        err().print("no build of these is recorded", markup=False)
 
 
 def show(

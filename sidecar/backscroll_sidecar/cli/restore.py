@@ -121,7 +121,9 @@ def _said(done: "Restored", to: Path, *, is_dry: bool) -> list[str]:
     if done.is_migrated:
         said.append(f"migrated from schema {told_of.schema_version} to {done.schema_version}")
     for number, one in enumerate(done.erased, 1):
-        counts = ", ".join(f"{count} {part}" for part, count in sorted(one.counts.items()))
+        counts = ", ".join(
+            f"{count} {part.replace('_', ' ')}" for part, count in sorted(one.counts.items())
+        )
         said.append(f"tombstone {number} ({_words(one)}): {counts or 'nothing of it was there'}")
     again = _made_again(done)
     more = f", {again} are made again by the next serve" if again else ""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import typer
@@ -14,7 +15,7 @@ from backscroll.errors import NotFound
 from backscroll.v1 import admin_pb2, context_pb2
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import out, print_json, usage
+from backscroll_sidecar.cli.console import err, out, print_json, usage
 
 HELP = "What is set for single channels while a server runs."
 Extraction = Literal["off", "rules", "model"]
@@ -40,20 +41,20 @@ def list_(target: options.Target = options.ANY_TARGET, as_json: options.Json = F
 
     With --json one object a line.
     """
-    table = Table(box=None, header_style="bold")
-    for name in ("channel", "set"):
-        table.add_column(name)
+    table = Table("channel", "set", "at", box=None, header_style="bold")
     with connected(target) as client:
         for one in client.list_channel_settings():
             told = _told(one)
             if as_json:
                 print_json(told, indent=None)
             else:
-                table.add_row(
-                    escape(told.pop("channel")), escape(json.dumps(told, ensure_ascii=False))
-                )
-    if not as_json:
+                del told["channel"], told["updated_at_ms"]
+                said = ", ".join(f"{name} {_words(value)}" for name, value in told.items())
+                table.add_row(escape(one.channel), escape(said), _time(one))
+    if table.row_count:
         out().print(table)
+    elif not as_json:
+        err().print("nothing is set for any channel", markup=False)
 
 
 def set_(
@@ -176,9 +177,17 @@ def _show(settings: admin_pb2.ChannelSettings, *, as_json: bool) -> None:
     if as_json:
         print_json(told)
         return
-    for name, value in told.items():
-        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        out().print(f"{name:>13}  {escape(shown)}", soft_wrap=True)
+    del told["updated_at_ms"]
+    for name, value in [*told.items(), ("set at", _time(settings))]:
+        out().print(f"{name:>21}  {escape(_words(value))}", soft_wrap=True)
+
+
+def _words(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _time(settings: admin_pb2.ChannelSettings) -> str:
+    return f"{datetime.fromtimestamp(settings.updated_at_ms / 1_000, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {

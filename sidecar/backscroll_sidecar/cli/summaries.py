@@ -26,6 +26,8 @@ def list_(
     """
     with connected(target) as client:
         found = sorted(client.list_period_summaries(channel), key=lambda one: one.start_ms)
+    if not found and not as_json:
+        err().print("there are no summaries of past periods: docs/guide/summaries.md", markup=False)
     for one in found:
         if as_json:
             print_json(MessageToDict(one, preserving_proto_field_name=True), indent=None)

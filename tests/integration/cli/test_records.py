@@ -24,7 +24,7 @@ def test_a_build_its_answer_and_what_is_said_of_it(chat):
     whole = json.loads(chat.run("records", "show", context_id, "--json").stdout)
     assert len(whole["candidates"]) >= len(one["context_message_ids"]) > 0
     said = chat.run("feedback", context_id, "--rating", "4", "--user", "azriel", "--text", "不错")
-    assert said.stdout == f"recorded for {context_id}: 0.75\n"
+    assert said.stdout == f"recorded for {context_id}: 0.75 of 1 by all who rated it\n"
     table = chat.run("records", "list", CHANNEL).stdout.splitlines()
     assert table[0].split()[:2] == ["when", "context"]
     assert "0.75 不错" in table[-1]
@@ -52,6 +52,12 @@ def test_what_cannot_be(chat):
     assert unknown.returncode == 1
     assert "no build of this context_id is recorded" in unknown.stderr
     assert chat.run("records", "list", "never-heard-of", "--json").stdout == ""
+    for words, said in (
+        (["records", "list", "never-heard-of"], "no build of these is recorded\n"),
+        (["labels", "list", CHANNEL, "--label", "never"], "there are no labels\n"),
+    ):
+        told = chat.run(*words)
+        assert (told.returncode, told.stdout, told.stderr) == (0, "", said)
 
 
 @pytest.mark.row("S5-43")

@@ -271,7 +271,7 @@ def _time_zone(name: str, _: str) -> str:
         return name
     check_text(name, "time_zone", limits.MAX_TIME_ZONE_BYTES)
     if not _is_time_zone(name):
-        raise invalid("time_zone", "is no IANA time zone")
+        raise invalid("time_zone", f'"{name}" is no IANA time zone; one is "Asia/Shanghai"')
     return name
 
 
