@@ -1,4 +1,4 @@
-"""Real processes: the command as a user runs it, and servers on free ports."""
+"""Real processes: the command as a user runs it, and servers on free ports. Most are forked from a prepared one."""
 
 import contextlib
 import io
@@ -19,6 +19,7 @@ import pytest
 
 from backscroll_sidecar.cli import main
 from tests.kit import surface
+from tests.kit.prepared import IN_THE_START, Prepared, Started
 
 COMMAND = (sys.executable, "-m", "backscroll._cli_entry")
 OURS = ("BACKSCROLL_", "MEMORY_", "MAX_CHARS_PER_MESSAGE", "TG_HISTORY_WINDOW")
@@ -30,7 +31,7 @@ CHANNEL = "irc-2011-11-13_02"
 class Process:
     """A server's process and what it said when it was ready."""
 
-    popen: subprocess.Popen[str]
+    popen: subprocess.Popen[str] | Started
     ready: dict
     log: Path
 
@@ -46,11 +47,15 @@ class Process:
 
 @dataclass
 class Shell:
-    """A working directory and an environment to run commands in."""
+    """A working directory and an environment to run commands in.
+
+    What `run` and `serving` start is forked from `prepared`, if one is given; what `start` starts is not.
+    """
 
     directory: Path
     kernels: Path
     environment: dict[str, str] = field(default_factory=dict)
+    prepared: Prepared | None = None
 
     def variables(self, more: dict[str, str]) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
@@ -64,10 +69,18 @@ class Shell:
     def run(
         self, *arguments: str, stdin: str = "", **environment: str
     ) -> subprocess.CompletedProcess[str]:
+        variables = self.variables(environment)
+        if self.can_fork(environment):
+            surface.CALLS["command line"] += 1
+            return self.prepared.run(arguments, stdin, self.directory, variables, timeout=500)
         return subprocess.run(
             [*COMMAND, *arguments], input=stdin, capture_output=True, text=True, timeout=500,
-            cwd=self.directory, env=self.variables(environment), check=False,
+            cwd=self.directory, env=variables, check=False,
         )  # fmt: skip
+
+    def can_fork(self, more: dict[str, str]) -> bool:
+        given = {**self.environment, **more}
+        return self.prepared is not None and not any(map(IN_THE_START.match, given))
 
     def json(self, *arguments: str, stdin: str = "", **environment: str):
         done = self.run(*arguments, "--json", stdin=stdin, **environment)
@@ -87,10 +100,15 @@ class Shell:
     ) -> Iterator[Process]:
         log = self.directory / "server.log"
         with log.open("w") as errors:
-            popen = self.start(
-                "serve", "--json", "--listen", listen, *arguments,
-                stdout=subprocess.PIPE, stderr=errors, environment=environment,
-            )  # fmt: skip
+            command = ("serve", "--json", "--listen", listen, *arguments)
+            if self.can_fork(environment):
+                surface.CALLS["command line"] += 1
+                variables = self.variables(environment)
+                popen = self.prepared.start(command, self.directory, variables, stderr=errors)
+            else:
+                popen = self.start(
+                    *command, stdout=subprocess.PIPE, stderr=errors, environment=environment
+                )
             process = Process(popen, {}, log)
             try:
                 line = popen.stdout.readline()
@@ -136,21 +154,35 @@ def kernels(pytestconfig) -> Path:
     return pytestconfig.cache.mkdir("kernels")
 
 
+@pytest.fixture(scope="session")
+def prepared(kernels) -> Iterator[Prepared]:
+    """The process that commands are forked from."""
+    one = Prepared(kernels)
+    yield one
+    one.close()
+
+
 @pytest.fixture
-def shell(tmp_path, kernels) -> Shell:
+def shell(tmp_path, kernels, prepared) -> Shell:
+    return Shell(tmp_path, kernels, prepared=prepared)
+
+
+@pytest.fixture
+def started(tmp_path, kernels) -> Shell:
+    """A shell whose commands start as a user's do: by Python's own start, all imports and kernels behind it."""
     return Shell(tmp_path, kernels)
 
 
 @pytest.fixture
-def inside(tmp_path, kernels) -> InProcess:
+def inside(tmp_path, kernels, prepared) -> InProcess:
     """A shell for commands that need no process of their own."""
-    return InProcess(tmp_path, kernels)
+    return InProcess(tmp_path, kernels, prepared=prepared)
 
 
 @pytest.fixture(scope="module")
-def chat(tmp_path_factory, kernels) -> Iterator[InProcess]:
+def chat(tmp_path_factory, kernels, prepared) -> Iterator[InProcess]:
     """A server with the demo chat; the shell's commands talk to it. For tests that only read."""
-    shell = InProcess(tmp_path_factory.mktemp("chat"), kernels)
+    shell = InProcess(tmp_path_factory.mktemp("chat"), kernels, prepared=prepared)
     with shell.serving() as process:
         shell.environment["BACKSCROLL_SERVER"] = process.address
         shell.json("import", str(CHAT))

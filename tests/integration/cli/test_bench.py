@@ -122,8 +122,9 @@ def test_a_quick_run_warns_and_refuses_nothing_and_shows_how_far_it_is(shell):
     assert any("make peers" in warning for warning in warnings)
 
 
-def test_a_quick_run_takes_what_a_noisy_machine_gives(shell):
+def test_a_quick_run_takes_what_a_noisy_machine_gives(started):
     """Every denominator is called noisy here: a run that is not quick refuses it."""
+    shell = started
     (shell.directory / "sitecustomize.py").write_text(
         "from backscroll_bench.speed import stats\nstats.MOST_SPREAD = 0.0\n"
     )

@@ -162,6 +162,7 @@ def speak_to_it_by_hand(address: str) -> None:
         )  # fmt: skip
 
 
+END = "-- the next one --"
 LINES = [
     ("hpack.hpack", logging.DEBUG, "Decoded %s", (TOKEN,)),
     ("aiosqlite", logging.DEBUG, "executing %s", (SAID,)),
@@ -174,22 +175,29 @@ LINES = [
 
 
 @pytest.mark.parametrize("form", ["console", "json"])
-@pytest.mark.parametrize(("name", "level", "words", "values"), LINES)
-def test_lines_of_libraries(shell, tmp_path: Path, form, name, level, words, values):
-    """In a process of its own, since logging belongs to the whole of it."""
-    script = (
-        "import logging\nfrom backscroll_sidecar.telemetry import logs\n"
-        f"logs.configure('debug', {form!r})\n"
-        f"logging.getLogger({name!r}).setLevel('DEBUG')\n"
-        "try:\n    int(" + repr(SAID) + ")\nexcept ValueError:\n"
-        f"    logging.getLogger({name!r}).log({level}, {words!r}, *{values!r}, exc_info=True, extra={{'x': {KEY!r}}})\n"
-    )
+def test_lines_of_libraries(shell, tmp_path: Path, form):
+    """In a process of their own, since logging belongs to the whole of it."""
+    script = f"""
+import logging, sys
+from backscroll_sidecar.telemetry import logs
+logs.configure("debug", {form!r})
+for name, level, words, values in {LINES!r}:
+    logging.getLogger(name).setLevel("DEBUG")
+    try:
+        int({SAID!r})
+    except ValueError:
+        logging.getLogger(name).log(level, words, *values, exc_info=True, extra={{"x": {KEY!r}}})
+    print({END!r}, file=sys.stderr)
+"""
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path,
         env=shell.variables({}), check=True,
     )  # fmt: skip
-    assert not any(secret in done.stderr for secret in SECRETS)
-    assert bool(done.stderr) is (level >= logging.WARNING)
-    if level >= logging.WARNING:
-        assert "ValueError" in done.stderr
-        assert name in done.stderr
+    *said, rest = done.stderr.split(END + "\n")
+    assert not rest
+    for (name, level, _, _), one in zip(LINES, said, strict=True):
+        assert not any(secret in one for secret in SECRETS)
+        assert bool(one) is (level >= logging.WARNING)
+        if level >= logging.WARNING:
+            assert "ValueError" in one
+            assert name in one

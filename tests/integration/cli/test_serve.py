@@ -28,7 +28,8 @@ MEMORY_CONTEXT_BUILD_TIMEOUT_SECONDS=5
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_says_where_it_serves_and_stops_on_a_signal(shell, number):
+def test_says_where_it_serves_and_stops_on_a_signal(started, number):
+    shell = started
     with shell.serving("--log-format", "json") as process:
         assert process.ready["event"] == "serving"
         assert process.ready["pid"] == process.popen.pid
