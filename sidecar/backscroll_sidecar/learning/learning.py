@@ -86,7 +86,9 @@ class Learning:
             factors=CLASSIC_FACTORS,
             shared=shared,
         )
-        schedule = TuningSchedule(tuner, reader, check_hours=check_hours, tune_hours=tune_hours)
+        schedule = TuningSchedule(
+            tuner, reader, writer, clock, check_hours=check_hours, tune_hours=tune_hours
+        )
         await recorder.start()
         await schedule.start()
         if collects:

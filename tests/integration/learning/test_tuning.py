@@ -10,6 +10,7 @@ import pytest
 from backscroll import Author, Message, Overrides
 from backscroll.errors import InvalidRequest
 from backscroll.v1 import admin_pb2
+from backscroll_sidecar.wiring import SystemClock
 from bench.training.channel_tuning import (
     FACTORS,
     PLANTED,
@@ -23,6 +24,7 @@ from bench.training.channel_tuning import (
 )
 from tests.kit.served import served
 
+NOON = 1_795_176_000_000
 DATA = Path(__file__).parents[2] / "data"
 ADOPTED = admin_pb2.TUNING_REASON_ADOPTED
 
@@ -246,3 +248,38 @@ async def test_the_server_tunes_and_takes_back_by_itself():
         assert await counted(client, "rolled_back") == 1
         (drawn,) = await client.get_metrics("backscroll_context_builds_explored_total")
         assert drawn.value == 1_200
+
+
+class Later(SystemClock):
+    """The machine's time, some hours on."""
+
+    def __init__(self, hours):
+        self._ms = hours * 3_600_000
+
+    def now_ms(self):
+        return super().now_ms() + self._ms
+
+
+@pytest.mark.row("S5-41")
+async def test_a_server_that_is_restarted_often_tunes_in_time(tmp_path):
+    """Every 24 hours, though no server runs so long."""
+
+    async def begun(hours, is_due):
+        """A server starts then, and is soon stopped."""
+        clock, often = Later(hours), {"tune_hours": 24, "tuning_check_hours": 0}
+        async with served(tmp_path / "b.db", clock=clock, **often) as (client, _):
+
+            async def count():
+                return sum(
+                    one.value for one in await client.get_metrics("backscroll_weight_tunings")
+                )
+
+            if is_due:
+                await until(count)
+            for n in range(5):  # the schedule runs between
+                await client.append("room", Message(f"m{hours}-{n}", Author("u1"), "hello", NOON))
+            assert await count() == is_due
+
+    await begun(0, is_due=False)  # no channel is known
+    for hours, is_due in ((1, True), (20, False), (24, False), (40, True), (50, False)):
+        await begun(hours, is_due)
