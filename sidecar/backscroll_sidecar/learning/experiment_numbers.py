@@ -1,9 +1,9 @@
-"""What experiments came to since the start: builds by arm, and whether arms have the channels they should."""
+"""What experiments that are not over came to: builds by arm, and whether arms have the channels they should."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from backscroll_sidecar.domain import ChannelKey
@@ -43,9 +43,11 @@ class ExperimentNumbers:
     shadows : builds behind answers, by what became of them: built, dropped, failed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now_ms: Callable[[], int]) -> None:
         self.builds: Counter[tuple[str, str]] = Counter()
         self.shadows: Counter[str] = Counter()
+        self._now_ms = now_ms
+        self._tenants: dict[str, set[str]] = {}
         self._drawn: dict[tuple[str, str], _Drawn] = {}
 
     def count(
@@ -55,6 +57,8 @@ class ExperimentNumbers:
         name = (placement.experiment_id, placement.arm if takes_part else "")
         if name not in self.builds and len(self.builds) >= MOST_TOLD:
             name = ("", "")
+        elif name[0]:
+            self._tenants.setdefault(name[0], set()).add(key.tenant)
         self.builds[name] += 1
         if placement.is_listed or not takes_part:
             return
@@ -69,8 +73,19 @@ class ExperimentNumbers:
         self.shadows[outcome] += 1
 
     def forget(self, tenant: str, running: frozenset[str]) -> None:
-        """Keep of a tenant's experiments these alone: the others' ratios are no longer told."""
+        """Keep of a tenant's experiments these alone. Builds are counted by name: until its last tenant forgets it."""
         for owner in [one for one in self._drawn if one[0] == tenant and one[1] not in running]:
+            del self._drawn[owner]
+        for id_ in self._tenants.keys() - running:
+            self._tenants[id_].discard(tenant)
+            if not self._tenants[id_]:
+                del self._tenants[id_]
+                for name in [one for one in self.builds if one[0] == id_]:
+                    del self.builds[name]
+
+    def begin_anew(self, tenant: str) -> None:
+        """An experiment of the tenant changed: channels are counted anew."""
+        for owner in [one for one in self._drawn if one[0] == tenant]:
             del self._drawn[owner]
 
     def ratios(self) -> Mapping[str, float]:
@@ -81,7 +96,7 @@ class ExperimentNumbers:
         found: dict[str, float] = {}
         for (_, id_), drawn in list(self._drawn.items()):
             wanted = drawn.placing.shares
-            if len(wanted) == 1:
+            if len(wanted) == 1 or drawn.placing.settings.end_ms <= self._now_ms():
                 continue
             counts = [len(drawn.channels.get(arm, ())) for arm in wanted]
             if any(counts):

@@ -52,11 +52,25 @@ class KeptExperiment:
 
 
 class _Tenant:
-    """What is not over of a tenant's experiments. `damaged`: where a channel is that may be in one nobody can read."""
+    """What is not over of a tenant's experiments.
 
-    def __init__(self, placings: Sequence[Placing], *, has_damage: bool) -> None:
-        self.placings = placings
+    Attributes
+    ----------
+    placings : those that run, and those that begin later.
+    running : those that run from `since_ms` until `until_ms`.
+    otherwise : where a channel is that is in none, or may be in one that nobody can read.
+    """
+
+    def __init__(self, placings: Sequence[Placing], now_ms: int, *, has_damage: bool) -> None:
         self.otherwise = unplaced("DAMAGED_EXPERIMENT") if has_damage else NOWHERE
+        self.move(placings, now_ms)
+
+    def move(self, placings: Sequence[Placing], now_ms: int) -> None:
+        """Keep of them what is not over."""
+        self.placings = [one for one in placings if one.settings.end_ms > now_ms]
+        self.running = [one for one in self.placings if one.runs_at(now_ms)]
+        times = [at for one in self.placings for at in one.times if at > now_ms]
+        self.since_ms, self.until_ms = now_ms, min(times, default=now_ms)
 
 
 class ExperimentService:
@@ -79,7 +93,7 @@ class ExperimentService:
         self._known: dict[str, _Tenant] = {}
         self._changes = 0
         self._putting = asyncio.Lock()
-        self.numbers = ExperimentNumbers()
+        self.numbers = ExperimentNumbers(clock.now_ms)
 
     # --- what builds ask ---------------------------------------------------------------------------
 
@@ -90,14 +104,19 @@ class ExperimentService:
             return None
         if not tenant.placings:
             return tenant.otherwise
-        now_ms = self.clock.now_ms()
-        for placing in tenant.placings:
-            if not placing.runs_at(now_ms):
-                continue
+        for placing in self._running(key.tenant, tenant):
             found = self._placed(placing, key)
             if found is not NOWHERE:
                 return found
         return tenant.otherwise
+
+    def _running(self, name: str, tenant: _Tenant) -> Sequence[Placing]:
+        """Those that run now: looked up anew only when one begins or ends, or the clock is set back."""
+        now_ms = self.clock.now_ms()
+        if not tenant.since_ms <= now_ms < tenant.until_ms:
+            tenant.move(tenant.placings, now_ms)
+            self.numbers.forget(name, frozenset(one.id for one in tenant.placings))
+        return tenant.running
 
     def _placed(self, placing: Placing, key: ChannelKey) -> Placement | None:
         if not placing.asks_resolver:
@@ -111,10 +130,7 @@ class ExperimentService:
     async def read(self, key: ChannelKey) -> Placement:
         """The same, with what must be read or asked for. Raises `StoreUnavailable`."""
         tenant = self._known.get(key.tenant) or await self._load(key.tenant)
-        now_ms = self.clock.now_ms()
-        for placing in tenant.placings:
-            if not placing.runs_at(now_ms):
-                continue
+        for placing in self._running(key.tenant, tenant):
             found = self._placed(placing, key)
             if found is None and self._resolving is not None:
                 found = await self._resolving.ask(placing, key)
@@ -125,7 +141,7 @@ class ExperimentService:
     def count(self, key: ChannelKey, placement: Placement, *, takes_part: bool) -> None:
         """A build was made there."""
         tenant = self._known.get(key.tenant)
-        for placing in () if tenant is None else tenant.placings:
+        for placing in () if tenant is None else tenant.running:
             if placing.id == placement.experiment_id:
                 self.numbers.count(key, placement, placing, takes_part=takes_part)
 
@@ -139,7 +155,7 @@ class ExperimentService:
                 has_damage = True
             elif settings.end_ms > now_ms:
                 placings.append(Placing(record.id, settings))
-        tenant = _Tenant(placings, has_damage=has_damage)
+        tenant = _Tenant(placings, now_ms, has_damage=has_damage)
         if changes == self._changes:  # else what was read may be older than what was answered
             self._known[name] = tenant
             self.numbers.forget(name, frozenset(one.id for one in placings))
@@ -150,6 +166,7 @@ class ExperimentService:
         if any(one.kind == KIND for one in applied.records):
             self._changes += 1
             self._known.pop(key.tenant, None)
+            self.numbers.begin_anew(key.tenant)
             if self._resolving is not None:
                 self._resolving.forget()
 

@@ -50,6 +50,11 @@ class Placing:
         """What share of the channels each arm should have."""
         return shares(self.settings, self.id)
 
+    @property
+    def times(self) -> tuple[int, int]:
+        """When it begins, and when it is over."""
+        return self.settings.starts_at_ms, self.settings.end_ms
+
     def runs_at(self, now_ms: int) -> bool:
         """Whether builds go by it."""
         return self.settings.starts_at_ms <= now_ms < self.settings.end_ms

@@ -139,6 +139,32 @@ async def test_who_comes_before_whom():
 
 
 @pytest.mark.row("S5-39")
+async def test_numbers_of_what_is_over_are_forgotten():
+    """However many experiments there were, those that run are told by their names."""
+    clock = StillClock(NOON)
+    async with served(clock=clock) as (client, _):
+
+        async def told(what, by="experiment"):
+            return {one.labels[by]: one.value for one in await client.get_metrics(what)}
+
+        for n in range(35):  # with two arms each: more than are told apart at once
+            await client.put_experiment(f"e{n}", [A, B], stops_at=clock.at_ms + 10 * MINUTE)
+            await arms(client, CHANNELS[:8])
+            clock.at_ms += 10 * MINUTE
+        await client.put_experiment("later", [A, B], starts_at=clock.at_ms + MINUTE)
+        assert await told("backscroll_experiment_sample_ratio_probability") == {}
+        clock.at_ms += MINUTE
+        await arms(client, CHANNELS[:8])
+        assert sum((await told("backscroll_experiment_builds", "arm")).values()) == 8
+        assert set(await told("backscroll_experiment_builds")) == {"later"}
+        assert set(await told("backscroll_experiment_sample_ratio_probability")) == {"later"}
+        await client.delete_experiment("later")
+        assert await told("backscroll_experiment_sample_ratio_probability") == {}
+        await built(client)
+        assert await told("backscroll_experiment_builds") == {}
+
+
+@pytest.mark.row("S5-39")
 async def test_what_moves_channels_asks_first():
     async with served() as (client, _):
         await client.put_experiment("ab", [A, B])
