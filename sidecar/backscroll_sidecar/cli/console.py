@@ -27,7 +27,7 @@ INTERRUPTED: Final = 130
 MIN_COLUMNS, MAX_COLUMNS = 20, 10_000
 NARROW: Final = 120
 """Columns where the output is no terminal and COLUMNS says nothing."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 class CommandError(Exception):

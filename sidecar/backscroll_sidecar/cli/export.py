@@ -178,7 +178,7 @@ def _write(
 
 @contextmanager
 def written(output: Path | None) -> Iterator[IO[bytes]]:
-    """The file to write to. An old one stays until the new one is whole."""
+    """The file to write to, for its owner alone; an old one stays until the new one is whole, which has its rights."""
     if output is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -193,14 +193,9 @@ def written(output: Path | None) -> Iterator[IO[bytes]]:
                     yield cast("IO[bytes]", packed)
             else:
                 yield raw
-        beside.chmod(0o666 & ~_umask())
+        if output.exists():
+            beside.chmod(output.stat().st_mode & 0o777)
         beside.replace(output)
     finally:
         with contextlib.suppress(FileNotFoundError):
             beside.unlink()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -123,7 +123,7 @@ def messages_of(
     if sum(len(text.encode()) for text in texts.values()) > MAX_TEXT_BYTES:
         limit = MAX_TEXT_BYTES // len(places)
     found = (
-        ExportedMessage(place[1], place[0], labels(place), _cut(texts[place], limit))
+        ExportedMessage(place[1], place[0], labels(place), cut(texts[place], limit))
         for place in places
     )
     return [one for one in found if one.topic_labels or one.text]
@@ -133,6 +133,7 @@ def _text(row: StoredMessage | None) -> str:
     return "" if row is None or row.state is MessageState.RECALLED else row.message.text
 
 
-def _cut(text: str, limit_bytes: int) -> str:
+def cut(text: str, limit_bytes: int) -> str:
+    """The beginning of a text that takes no more bytes."""
     raw = text.encode()
     return text if len(raw) <= limit_bytes else raw[:limit_bytes].decode(errors="ignore")

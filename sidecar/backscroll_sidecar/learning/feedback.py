@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.errors import NotFound, Reason
+from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
 from backscroll_sidecar.learning.usage import unknown_context
 from backscroll_sidecar.ports import (
     ChangeWriter,
@@ -22,6 +22,8 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers
 
 MAX_RATING = 5
+MAX_RATERS = 1_000
+"""So many people may have a say about one answer: all of it is read when one more says something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +84,14 @@ class FeedbackService:
         ------
         NotFound
             No such build of an allowed channel is recorded, or none has this answer.
+        InvalidRequest
+            `MAX_RATERS` others have had their say.
         """
         await self._flush()
         found = await self._find(tenant, feedback)
         if not is_allowed(found.channel, allowed):
             raise unknown_context("context_id")
+        await self._check_room(tenant, found.record.context_id, feedback.user_id)
         signal = Signal(
             SignalKind.FEEDBACK,
             feedback.user_id,
@@ -105,6 +110,16 @@ class FeedbackService:
         if not stored:
             raise unknown_context("context_id")
         return stored[0]
+
+    async def _check_room(self, tenant: str, context_id: str, user_id: str) -> None:
+        signals = (await self._reader.signals(tenant, [context_id])).get(context_id, ())
+        raters = {one.user_id for one in signals if one.kind is SignalKind.FEEDBACK}
+        if user_id not in raters and len(raters) >= MAX_RATERS:
+            raise InvalidRequest(
+                f"{MAX_RATERS:,} people have said what they think of this answer, more are not kept",
+                field="user_id",
+                reason=Reason.TOO_LARGE,
+            )
 
     async def _find(self, tenant: str, feedback: Feedback) -> StoredUsage:
         if feedback.context_id:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import stat
 import time
 
 import pytest
@@ -54,6 +55,7 @@ def test_what_is_exported_can_be_imported_and_exported_again(commands, filled, t
     """The same channel of another server, and another channel of this one: equal, all of it."""
     file, again = tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"
     done = commands.json("export", filled, "--output", str(file))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert (done["written"], done["recalled"]) == (10, 1)
     with shell.serving() as other:
         elsewhere = Commands(other.address)

@@ -10,6 +10,8 @@ from backscroll import Author, Message, Overrides
 from backscroll.errors import BackscrollError, InvalidRequest, NotFound
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.config.settings import MemorySettings
+from backscroll_sidecar.edge.convert import usage
+from backscroll_sidecar.learning import feedback
 from tests.kit.fake_model import STOP, FakeModel
 from tests.kit.served import served
 
@@ -335,3 +337,24 @@ async def test_many_builds_at_once_are_all_recorded():
         ids = {one.context_id async for one in client.list_usage_records("room", page_size=100)}
         assert ids == {one.id for one in contexts}
         assert app.learning.recorder.dropped_count == 0
+
+
+async def test_so_many_people_have_a_say_and_the_record_stays_readable(monkeypatch):
+    """A flood of user ids makes no record that nobody can read, and no feedback that takes ever longer."""
+    monkeypatch.setattr(feedback, "MAX_RATERS", 3)
+    monkeypatch.setattr(usage, "MAX_TEXT_BYTES", 3_000)
+    async with served() as (client, _):
+        await client.append("room", CHAT)
+        context = await ask(client)
+        for number in range(3):
+            await client.record_feedback(
+                context.id, user_id=f"x{number}", rating=1, text="猫" * 1_000
+            )
+        with pytest.raises(InvalidRequest) as refused:
+            await client.record_feedback(context.id, user_id="x3", rating=1)
+        assert (refused.value.reason, refused.value.field) == ("TOO_LARGE", "user_id")
+        again = await client.record_feedback(context.id, user_id="x1", rating=5)
+        assert again.success_indicator == pytest.approx(1 / 3)
+        record = await client.get_usage_record(context.id)
+        assert [one.user_id for one in record.signals] == ["x0", "x2", "x1"]
+        assert [one.text for one in record.signals] == ["猫" * 333, "猫" * 333, ""]

@@ -68,6 +68,22 @@ async def test_people_who_were_erased_are_not_known(store: SqliteStore) -> None:
     assert applied.append_results[0].seq == 2
 
 
+async def test_nothing_is_acknowledged_in_a_file_that_is_gone(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    """SQLite would go on in a file without a name. Put back, it goes on; another file in its place is refused."""
+    file, elsewhere = tmp_path / "history.db", tmp_path / "elsewhere.db"
+    file.rename(elsewhere)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="deleted, moved or replaced"):
+            await put(store, message("m2"))
+        assert list(await rows(store)) == ["m1"]
+        file.write_bytes(elsewhere.read_bytes())
+    elsewhere.replace(file)
+    (result,) = await put(store, message("m2"))
+    assert result.seq == 2
+
+
 async def test_a_read_only_connection_is_replaced(store: SqliteStore) -> None:
     """Refused once; the next group gets a new connection."""
     await set_pragma(store, "query_only = ON")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from backscroll.v1 import admin_pb2, context_pb2, feedback_pb2
 from backscroll_sidecar.edge.convert.built import exploration_to_proto
 from backscroll_sidecar.edge.convert.fields import (
@@ -18,6 +20,7 @@ from backscroll_sidecar.edge.convert.fields import (
 )
 from backscroll_sidecar.edge.convert.pages import page_position
 from backscroll_sidecar.edge.limits import MAX_FEEDBACK_BYTES
+from backscroll_sidecar.learning.consented import MAX_TEXT_BYTES, cut
 from backscroll_sidecar.learning.feedback import MAX_RATING, Feedback
 from backscroll_sidecar.learning.usage import Usage
 from backscroll_sidecar.ports import Signal, SignalKind, UsageQuery
@@ -67,7 +70,7 @@ def usage_to_proto(one: Usage) -> admin_pb2.UsageRecord:
         llm_response=one.llm_response,
         user_feedback=one.user_feedback,
         success_indicator=one.success_indicator,
-        signals=map(_signal_to_proto, one.signals),
+        signals=_signals_to_proto(one.signals),
         created_at_ms=record.created_at_ms,
         asked_at_ms=record.asked_at_ms,
         profile=record.profile,
@@ -101,7 +104,15 @@ def usage_to_proto(one: Usage) -> admin_pb2.UsageRecord:
     return told
 
 
-def _signal_to_proto(one: Signal) -> feedback_pb2.Signal:
+def _signals_to_proto(signals: Sequence[Signal]) -> Iterator[feedback_pb2.Signal]:
+    """Where many people wrote much, each text is cut to its share: a record is one message."""
+    limit = MAX_TEXT_BYTES
+    if sum(len(one.text.encode()) for one in signals) > limit:
+        limit //= len(signals)
+    return (_signal_to_proto(one, cut(one.text, limit)) for one in signals)
+
+
+def _signal_to_proto(one: Signal, text: str) -> feedback_pb2.Signal:
     return feedback_pb2.Signal(
         kind=SIGNAL_KINDS[one.kind],
         user_id=one.user_id,
@@ -109,7 +120,7 @@ def _signal_to_proto(one: Signal) -> feedback_pb2.Signal:
         value=one.value,
         confidence=one.confidence,
         rating=one.rating,
-        text=one.text,
+        text=text,
         at_ms=one.at_ms,
     )
 

@@ -48,7 +48,9 @@ def remove_left_overs(folder: Path, pattern: str) -> None:
 def _taken(path: Path) -> BinaryIO:
     """The file, made if need be, which nobody else takes until it is closed."""
     while True:
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")
+        # In a folder of many a link may lie here, to a file that is not to be emptied.
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        file = os.fdopen(os.open(path, flags, 0o600), "r+b")
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

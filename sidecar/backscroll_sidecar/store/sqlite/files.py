@@ -80,6 +80,28 @@ class FileLock:
             self._descriptor = -1
 
 
+class Place:
+    """Where a database is: what is written to a file that was deleted, moved or replaced is gone with the process."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._mark = self._found()
+
+    def check(self) -> None:
+        """Refuse to go on in another place. Raises `StoreUnavailable`."""
+        if self._found() != self._mark:
+            raise StoreUnavailable(
+                "the database's file was deleted, moved or replaced: put it back, or start the server again"
+            )
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            found = self._database.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+
 def restoring(database: Path) -> tuple[Path, Path]:
     """Where a restore makes the database anew: the copy of the backup, and that without what was erased since."""
     return (

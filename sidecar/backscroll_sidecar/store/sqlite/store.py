@@ -65,6 +65,7 @@ class SqliteStore:
         self._known = group.Known()
         self._closing: asyncio.Task[None] | None = None
         self._file = wiping.PageFile(path)
+        self._place = files.Place(path)
         self._is_interrupted = False
 
     @classmethod
@@ -131,9 +132,15 @@ class SqliteStore:
             return []
         few = all(isinstance(c, AppendChange) and len(c.messages) == 1 for c in changes)
         return await self._writer.run(
-            lambda c: group.apply_group(c, changes, self._known),
+            lambda connection: self._apply(connection, changes),
             is_short=few and len(changes) <= SHORT_GROUP,
         )
+
+    def _apply(
+        self, connection: sqlite3.Connection, changes: Sequence[Change]
+    ) -> Sequence[Applied]:
+        self._place.check()
+        return group.apply_group(connection, changes, self._known)
 
     @property
     def maintenance(self) -> Maintenance:
