@@ -76,6 +76,22 @@ def pages(
         request.page_token = page.next_page_token
 
 
+def gathered(
+    rpc: str,
+    request: Any,  # noqa: ANN401 - every kind of request that asks for a page
+    items: str,
+    timeout_s: float | None,
+) -> Plan[Sequence[Any]]:
+    """Ask for page after page and return what all of them hold in their field `items`."""
+    found: list[Any] = []
+    while True:
+        page = yield Call(rpc, request, timeout_s)
+        found += getattr(page, items)
+        if not page.next_page_token:
+            return found
+        request.page_token = page.next_page_token
+
+
 def present(
     method: Callable[..., Any], description: Callable[..., Any], returns: str, given: int = 0
 ) -> None:

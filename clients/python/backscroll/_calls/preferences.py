@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from backscroll._calls.plan import Call, Plan
+from backscroll._calls.plan import Call, Plan, gathered
 from backscroll._encode import encode
 from backscroll.v1 import preference_pb2
 
@@ -100,7 +100,7 @@ def list_preferences(
     at
         The moment that their status refers to. None: now.
     timeout_s
-        Deadline of the call. None: the client's.
+        Deadline of each page. None: the client's.
 
     Examples
     --------
@@ -116,10 +116,7 @@ def list_preferences(
         topic=topic,
         at_ms=at,
     )
-    response: preference_pb2.ListPreferencesResponse = yield Call(
-        "ListPreferences", request, timeout_s
-    )
-    return response.preferences
+    return (yield from gathered("ListPreferences", request, "preferences", timeout_s))
 
 
 def list_preference_topics(

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from google.protobuf.wrappers_pb2 import StringValue
 
-from backscroll._calls.plan import BULK_TIMEOUT_S, Call, Listing, Plan, Stream, pages
+from backscroll._calls.plan import BULK_TIMEOUT_S, Call, Listing, Plan, Stream, gathered, pages
 from backscroll._encode import encode
 from backscroll.results import SearchHits
 from backscroll.v1 import history_pb2
@@ -261,10 +261,8 @@ def list_members(
     >>> [member.user_id for member in client.list_members("room")]
     ['ann']
     """
-    response: history_pb2.ListMembersResponse = yield Call(
-        "ListMembers", encode(history_pb2.ListMembersRequest, channel=channel), timeout_s
-    )
-    return response.members
+    request = encode(history_pb2.ListMembersRequest, channel=channel)
+    return (yield from gathered("ListMembers", request, "members", timeout_s))
 
 
 def list_pinned_messages(

@@ -407,16 +407,22 @@ class UpsertMembersResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class ListMembersRequest(_message.Message):
-    __slots__ = ("channel",)
+    __slots__ = ("channel", "limit", "page_token")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     channel: str
-    def __init__(self, channel: _Optional[str] = ...) -> None: ...
+    limit: int
+    page_token: str
+    def __init__(self, channel: _Optional[str] = ..., limit: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListMembersResponse(_message.Message):
-    __slots__ = ("members",)
+    __slots__ = ("members", "next_page_token")
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     members: _containers.RepeatedCompositeFieldContainer[Member]
-    def __init__(self, members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ...) -> None: ...
+    next_page_token: str
+    def __init__(self, members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class WaitForIndexRequest(_message.Message):
     __slots__ = ("channel", "timeout_ms")

@@ -214,7 +214,7 @@ class HistoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListMembers(self, request, context):
-        """ListMembers returns everybody known in a channel, authors seen included.
+        """ListMembers pages through everybody known in a channel, authors seen included.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

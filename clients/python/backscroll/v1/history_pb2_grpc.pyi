@@ -71,7 +71,7 @@ class HistoryServiceStub:
     UpsertMembers: _grpc.UnaryUnaryMultiCallable[_history_pb2.UpsertMembersRequest, _history_pb2.UpsertMembersResponse]
     """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
     ListMembers: _grpc.UnaryUnaryMultiCallable[_history_pb2.ListMembersRequest, _history_pb2.ListMembersResponse]
-    """ListMembers returns everybody known in a channel, authors seen included."""
+    """ListMembers pages through everybody known in a channel, authors seen included."""
     AliasMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.AliasMessageRequest, _history_pb2.AliasMessageResponse]
     """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
     before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
@@ -145,7 +145,7 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     UpsertMembers: _aio.UnaryUnaryMultiCallable[_history_pb2.UpsertMembersRequest, _history_pb2.UpsertMembersResponse]  # type: ignore[assignment]
     """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
     ListMembers: _aio.UnaryUnaryMultiCallable[_history_pb2.ListMembersRequest, _history_pb2.ListMembersResponse]  # type: ignore[assignment]
-    """ListMembers returns everybody known in a channel, authors seen included."""
+    """ListMembers pages through everybody known in a channel, authors seen included."""
     AliasMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.AliasMessageRequest, _history_pb2.AliasMessageResponse]  # type: ignore[assignment]
     """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
     before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
@@ -282,7 +282,7 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.ListMembersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.ListMembersResponse, _abc.Awaitable[_history_pb2.ListMembersResponse]]:
-        """ListMembers returns everybody known in a channel, authors seen included."""
+        """ListMembers pages through everybody known in a channel, authors seen included."""
 
     @_abc_1.abstractmethod
     def AliasMessage(

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x62\x61\x63kscroll/v1/preference.proto\x12\rbackscroll.v1\"\xf0\x02\n\nPreference\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07user_id\x18\x02 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\x15\n\rupdated_at_ms\x18\x05 \x01(\x03\x12\r\n\x05topic\x18\x06 \x01(\t\x12\r\n\x05value\x18\x07 \x01(\t\x12\x1a\n\rvalid_from_ms\x18\x08 \x01(\x03H\x00\x88\x01\x01\x12\x1b\n\x0evalid_until_ms\x18\t \x01(\x03H\x01\x88\x01\x01\x12/\n\x06origin\x18\n \x01(\x0e\x32\x1f.backscroll.v1.PreferenceOrigin\x12\x1a\n\x12source_message_ids\x18\x0b \x03(\t\x12/\n\x06status\x18\x0c \x01(\x0e\x32\x1f.backscroll.v1.PreferenceStatus\x12\x15\n\rsuperseded_by\x18\r \x01(\tB\x10\n\x0e_valid_from_msB\x11\n\x0f_valid_until_ms\"E\n\x14SetPreferenceRequest\x12-\n\npreference\x18\x01 \x01(\x0b\x32\x19.backscroll.v1.Preference\"F\n\x15SetPreferenceResponse\x12-\n\npreference\x18\x01 \x01(\x0b\x32\x19.backscroll.v1.Preference\"}\n\x16ListPreferencesRequest\x12\x0f\n\x07user_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\x14\n\x0cinclude_past\x18\x03 \x01(\x08\x12\r\n\x05topic\x18\x04 \x01(\t\x12\x12\n\x05\x61t_ms\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\x08\n\x06_at_ms\"I\n\x17ListPreferencesResponse\x12.\n\x0bpreferences\x18\x01 \x03(\x0b\x32\x19.backscroll.v1.Preference\"]\n\x17\x44\x65letePreferenceRequest\x12\x0f\n\x07user_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\t\x12\x14\n\x0c\x61ll_channels\x18\x04 \x01(\x08\"1\n\x18\x44\x65letePreferenceResponse\x12\x15\n\rdeleted_count\x18\x01 \x01(\x03\"\xab\x01\n\x0fPreferenceTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x30\n\x04type\x18\x02 \x01(\x0e\x32\".backscroll.v1.PreferenceTopicType\x12\x10\n\x08has_many\x18\x03 \x01(\x08\x12\r\n\x05words\x18\x04 \x03(\t\x12\x10\n\x08opposite\x18\x05 \x01(\t\x12\x0f\n\x07\x63hoices\x18\x06 \x03(\t\x12\x14\n\x0c\x61lways_shown\x18\x07 \x01(\x08\"\x1d\n\x1bListPreferenceTopicsRequest\"N\n\x1cListPreferenceTopicsResponse\x12.\n\x06topics\x18\x01 \x03(\x0b\x32\x1e.backscroll.v1.PreferenceTopic*\x8a\x01\n\x10PreferenceOrigin\x12!\n\x1dPREFERENCE_ORIGIN_UNSPECIFIED\x10\x00\x12\x19\n\x15PREFERENCE_ORIGIN_SET\x10\x01\x12\x1b\n\x17PREFERENCE_ORIGIN_RULES\x10\x02\x12\x1b\n\x17PREFERENCE_ORIGIN_MODEL\x10\x03*\x90\x01\n\x10PreferenceStatus\x12!\n\x1dPREFERENCE_STATUS_UNSPECIFIED\x10\x00\x12\x1d\n\x19PREFERENCE_STATUS_CURRENT\x10\x01\x12\x1e\n\x1aPREFERENCE_STATUS_UPCOMING\x10\x02\x12\x1a\n\x16PREFERENCE_STATUS_PAST\x10\x03*\xc7\x01\n\x13PreferenceTopicType\x12%\n!PREFERENCE_TOPIC_TYPE_UNSPECIFIED\x10\x00\x12\x1e\n\x1aPREFERENCE_TOPIC_TYPE_TEXT\x10\x01\x12 \n\x1cPREFERENCE_TOPIC_TYPE_CHOICE\x10\x02\x12\"\n\x1ePREFERENCE_TOPIC_TYPE_LANGUAGE\x10\x03\x12#\n\x1fPREFERENCE_TOPIC_TYPE_TIME_ZONE\x10\x04\x32\xa7\x03\n\x11PreferenceService\x12Z\n\rSetPreference\x12#.backscroll.v1.SetPreferenceRequest\x1a$.backscroll.v1.SetPreferenceResponse\x12`\n\x0fListPreferences\x12%.backscroll.v1.ListPreferencesRequest\x1a&.backscroll.v1.ListPreferencesResponse\x12\x63\n\x10\x44\x65letePreference\x12&.backscroll.v1.DeletePreferenceRequest\x1a\'.backscroll.v1.DeletePreferenceResponse\x12o\n\x14ListPreferenceTopics\x12*.backscroll.v1.ListPreferenceTopicsRequest\x1a+.backscroll.v1.ListPreferenceTopicsResponseB\\\n\x10io.backscroll.v1P\x01ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x62\x61\x63kscroll/v1/preference.proto\x12\rbackscroll.v1\"\xf0\x02\n\nPreference\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07user_id\x18\x02 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\x15\n\rupdated_at_ms\x18\x05 \x01(\x03\x12\r\n\x05topic\x18\x06 \x01(\t\x12\r\n\x05value\x18\x07 \x01(\t\x12\x1a\n\rvalid_from_ms\x18\x08 \x01(\x03H\x00\x88\x01\x01\x12\x1b\n\x0evalid_until_ms\x18\t \x01(\x03H\x01\x88\x01\x01\x12/\n\x06origin\x18\n \x01(\x0e\x32\x1f.backscroll.v1.PreferenceOrigin\x12\x1a\n\x12source_message_ids\x18\x0b \x03(\t\x12/\n\x06status\x18\x0c \x01(\x0e\x32\x1f.backscroll.v1.PreferenceStatus\x12\x15\n\rsuperseded_by\x18\r \x01(\tB\x10\n\x0e_valid_from_msB\x11\n\x0f_valid_until_ms\"E\n\x14SetPreferenceRequest\x12-\n\npreference\x18\x01 \x01(\x0b\x32\x19.backscroll.v1.Preference\"F\n\x15SetPreferenceResponse\x12-\n\npreference\x18\x01 \x01(\x0b\x32\x19.backscroll.v1.Preference\"\xaf\x01\n\x16ListPreferencesRequest\x12\x0f\n\x07user_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\x14\n\x0cinclude_past\x18\x03 \x01(\x08\x12\r\n\x05topic\x18\x04 \x01(\t\x12\x12\n\x05\x61t_ms\x18\x05 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\x05limit\x18\x06 \x01(\rH\x01\x88\x01\x01\x12\x12\n\npage_token\x18\x07 \x01(\tB\x08\n\x06_at_msB\x08\n\x06_limit\"b\n\x17ListPreferencesResponse\x12.\n\x0bpreferences\x18\x01 \x03(\x0b\x32\x19.backscroll.v1.Preference\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"]\n\x17\x44\x65letePreferenceRequest\x12\x0f\n\x07user_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63hannel\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\t\x12\x14\n\x0c\x61ll_channels\x18\x04 \x01(\x08\"1\n\x18\x44\x65letePreferenceResponse\x12\x15\n\rdeleted_count\x18\x01 \x01(\x03\"\xab\x01\n\x0fPreferenceTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x30\n\x04type\x18\x02 \x01(\x0e\x32\".backscroll.v1.PreferenceTopicType\x12\x10\n\x08has_many\x18\x03 \x01(\x08\x12\r\n\x05words\x18\x04 \x03(\t\x12\x10\n\x08opposite\x18\x05 \x01(\t\x12\x0f\n\x07\x63hoices\x18\x06 \x03(\t\x12\x14\n\x0c\x61lways_shown\x18\x07 \x01(\x08\"\x1d\n\x1bListPreferenceTopicsRequest\"N\n\x1cListPreferenceTopicsResponse\x12.\n\x06topics\x18\x01 \x03(\x0b\x32\x1e.backscroll.v1.PreferenceTopic*\x8a\x01\n\x10PreferenceOrigin\x12!\n\x1dPREFERENCE_ORIGIN_UNSPECIFIED\x10\x00\x12\x19\n\x15PREFERENCE_ORIGIN_SET\x10\x01\x12\x1b\n\x17PREFERENCE_ORIGIN_RULES\x10\x02\x12\x1b\n\x17PREFERENCE_ORIGIN_MODEL\x10\x03*\x90\x01\n\x10PreferenceStatus\x12!\n\x1dPREFERENCE_STATUS_UNSPECIFIED\x10\x00\x12\x1d\n\x19PREFERENCE_STATUS_CURRENT\x10\x01\x12\x1e\n\x1aPREFERENCE_STATUS_UPCOMING\x10\x02\x12\x1a\n\x16PREFERENCE_STATUS_PAST\x10\x03*\xc7\x01\n\x13PreferenceTopicType\x12%\n!PREFERENCE_TOPIC_TYPE_UNSPECIFIED\x10\x00\x12\x1e\n\x1aPREFERENCE_TOPIC_TYPE_TEXT\x10\x01\x12 \n\x1cPREFERENCE_TOPIC_TYPE_CHOICE\x10\x02\x12\"\n\x1ePREFERENCE_TOPIC_TYPE_LANGUAGE\x10\x03\x12#\n\x1fPREFERENCE_TOPIC_TYPE_TIME_ZONE\x10\x04\x32\xa7\x03\n\x11PreferenceService\x12Z\n\rSetPreference\x12#.backscroll.v1.SetPreferenceRequest\x1a$.backscroll.v1.SetPreferenceResponse\x12`\n\x0fListPreferences\x12%.backscroll.v1.ListPreferencesRequest\x1a&.backscroll.v1.ListPreferencesResponse\x12\x63\n\x10\x44\x65letePreference\x12&.backscroll.v1.DeletePreferenceRequest\x1a\'.backscroll.v1.DeletePreferenceResponse\x12o\n\x14ListPreferenceTopics\x12*.backscroll.v1.ListPreferenceTopicsRequest\x1a+.backscroll.v1.ListPreferenceTopicsResponseB\\\n\x10io.backscroll.v1P\x01ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,32 +32,32 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'backscroll.v1.preference_pb
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\020io.backscroll.v1P\001ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1'
-  _globals['_PREFERENCEORIGIN']._serialized_start=1197
-  _globals['_PREFERENCEORIGIN']._serialized_end=1335
-  _globals['_PREFERENCESTATUS']._serialized_start=1338
-  _globals['_PREFERENCESTATUS']._serialized_end=1482
-  _globals['_PREFERENCETOPICTYPE']._serialized_start=1485
-  _globals['_PREFERENCETOPICTYPE']._serialized_end=1684
+  _globals['_PREFERENCEORIGIN']._serialized_start=1273
+  _globals['_PREFERENCEORIGIN']._serialized_end=1411
+  _globals['_PREFERENCESTATUS']._serialized_start=1414
+  _globals['_PREFERENCESTATUS']._serialized_end=1558
+  _globals['_PREFERENCETOPICTYPE']._serialized_start=1561
+  _globals['_PREFERENCETOPICTYPE']._serialized_end=1760
   _globals['_PREFERENCE']._serialized_start=50
   _globals['_PREFERENCE']._serialized_end=418
   _globals['_SETPREFERENCEREQUEST']._serialized_start=420
   _globals['_SETPREFERENCEREQUEST']._serialized_end=489
   _globals['_SETPREFERENCERESPONSE']._serialized_start=491
   _globals['_SETPREFERENCERESPONSE']._serialized_end=561
-  _globals['_LISTPREFERENCESREQUEST']._serialized_start=563
-  _globals['_LISTPREFERENCESREQUEST']._serialized_end=688
-  _globals['_LISTPREFERENCESRESPONSE']._serialized_start=690
-  _globals['_LISTPREFERENCESRESPONSE']._serialized_end=763
-  _globals['_DELETEPREFERENCEREQUEST']._serialized_start=765
-  _globals['_DELETEPREFERENCEREQUEST']._serialized_end=858
-  _globals['_DELETEPREFERENCERESPONSE']._serialized_start=860
-  _globals['_DELETEPREFERENCERESPONSE']._serialized_end=909
-  _globals['_PREFERENCETOPIC']._serialized_start=912
-  _globals['_PREFERENCETOPIC']._serialized_end=1083
-  _globals['_LISTPREFERENCETOPICSREQUEST']._serialized_start=1085
-  _globals['_LISTPREFERENCETOPICSREQUEST']._serialized_end=1114
-  _globals['_LISTPREFERENCETOPICSRESPONSE']._serialized_start=1116
-  _globals['_LISTPREFERENCETOPICSRESPONSE']._serialized_end=1194
-  _globals['_PREFERENCESERVICE']._serialized_start=1687
-  _globals['_PREFERENCESERVICE']._serialized_end=2110
+  _globals['_LISTPREFERENCESREQUEST']._serialized_start=564
+  _globals['_LISTPREFERENCESREQUEST']._serialized_end=739
+  _globals['_LISTPREFERENCESRESPONSE']._serialized_start=741
+  _globals['_LISTPREFERENCESRESPONSE']._serialized_end=839
+  _globals['_DELETEPREFERENCEREQUEST']._serialized_start=841
+  _globals['_DELETEPREFERENCEREQUEST']._serialized_end=934
+  _globals['_DELETEPREFERENCERESPONSE']._serialized_start=936
+  _globals['_DELETEPREFERENCERESPONSE']._serialized_end=985
+  _globals['_PREFERENCETOPIC']._serialized_start=988
+  _globals['_PREFERENCETOPIC']._serialized_end=1159
+  _globals['_LISTPREFERENCETOPICSREQUEST']._serialized_start=1161
+  _globals['_LISTPREFERENCETOPICSREQUEST']._serialized_end=1190
+  _globals['_LISTPREFERENCETOPICSRESPONSE']._serialized_start=1192
+  _globals['_LISTPREFERENCETOPICSRESPONSE']._serialized_end=1270
+  _globals['_PREFERENCESERVICE']._serialized_start=1763
+  _globals['_PREFERENCESERVICE']._serialized_end=2186
 # @@protoc_insertion_point(module_scope)

@@ -85,24 +85,30 @@ class SetPreferenceResponse(_message.Message):
     def __init__(self, preference: _Optional[_Union[Preference, _Mapping]] = ...) -> None: ...
 
 class ListPreferencesRequest(_message.Message):
-    __slots__ = ("user_id", "channel", "include_past", "topic", "at_ms")
+    __slots__ = ("user_id", "channel", "include_past", "topic", "at_ms", "limit", "page_token")
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_PAST_FIELD_NUMBER: _ClassVar[int]
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     AT_MS_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     user_id: str
     channel: str
     include_past: bool
     topic: str
     at_ms: int
-    def __init__(self, user_id: _Optional[str] = ..., channel: _Optional[str] = ..., include_past: bool = ..., topic: _Optional[str] = ..., at_ms: _Optional[int] = ...) -> None: ...
+    limit: int
+    page_token: str
+    def __init__(self, user_id: _Optional[str] = ..., channel: _Optional[str] = ..., include_past: bool = ..., topic: _Optional[str] = ..., at_ms: _Optional[int] = ..., limit: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListPreferencesResponse(_message.Message):
-    __slots__ = ("preferences",)
+    __slots__ = ("preferences", "next_page_token")
     PREFERENCES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     preferences: _containers.RepeatedCompositeFieldContainer[Preference]
-    def __init__(self, preferences: _Optional[_Iterable[_Union[Preference, _Mapping]]] = ...) -> None: ...
+    next_page_token: str
+    def __init__(self, preferences: _Optional[_Iterable[_Union[Preference, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class DeletePreferenceRequest(_message.Message):
     __slots__ = ("user_id", "channel", "id", "all_channels")

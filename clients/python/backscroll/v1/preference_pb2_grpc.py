@@ -75,7 +75,7 @@ class PreferenceServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListPreferences(self, request, context):
-        """ListPreferences lists what is stored of one user, those that hold everywhere first.
+        """ListPreferences pages through what is stored of one user, those that hold everywhere first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

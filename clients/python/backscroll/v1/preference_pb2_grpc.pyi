@@ -42,7 +42,7 @@ class PreferenceServiceStub:
     beyond 100 preferences of one user in one channel.
     """
     ListPreferences: _grpc.UnaryUnaryMultiCallable[_preference_pb2.ListPreferencesRequest, _preference_pb2.ListPreferencesResponse]
-    """ListPreferences lists what is stored of one user, those that hold everywhere first."""
+    """ListPreferences pages through what is stored of one user, those that hold everywhere first."""
     DeletePreference: _grpc.UnaryUnaryMultiCallable[_preference_pb2.DeletePreferenceRequest, _preference_pb2.DeletePreferenceResponse]
     """DeletePreference deletes for good; what is not there is no error. What was read from a message is not read from it
     again.
@@ -64,7 +64,7 @@ class PreferenceServiceAsyncStub(PreferenceServiceStub):
     beyond 100 preferences of one user in one channel.
     """
     ListPreferences: _aio.UnaryUnaryMultiCallable[_preference_pb2.ListPreferencesRequest, _preference_pb2.ListPreferencesResponse]  # type: ignore[assignment]
-    """ListPreferences lists what is stored of one user, those that hold everywhere first."""
+    """ListPreferences pages through what is stored of one user, those that hold everywhere first."""
     DeletePreference: _aio.UnaryUnaryMultiCallable[_preference_pb2.DeletePreferenceRequest, _preference_pb2.DeletePreferenceResponse]  # type: ignore[assignment]
     """DeletePreference deletes for good; what is not there is no error. What was read from a message is not read from it
     again.
@@ -95,7 +95,7 @@ class PreferenceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _preference_pb2.ListPreferencesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_preference_pb2.ListPreferencesResponse, _abc.Awaitable[_preference_pb2.ListPreferencesResponse]]:
-        """ListPreferences lists what is stored of one user, those that hold everywhere first."""
+        """ListPreferences pages through what is stored of one user, those that hold everywhere first."""
 
     @_abc_1.abstractmethod
     def DeletePreference(

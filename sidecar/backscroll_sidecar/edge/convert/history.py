@@ -6,7 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from backscroll.v1 import admin_pb2, context_pb2, experiment_pb2, learning_pb2, session_pb2
+from backscroll.v1 import (
+    admin_pb2,
+    context_pb2,
+    experiment_pb2,
+    learning_pb2,
+    preference_pb2,
+    session_pb2,
+)
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import (
@@ -41,6 +48,7 @@ from backscroll_sidecar.edge.convert.wire import LENGTH, lengthed, tag
 from backscroll_sidecar.edge.limits import (
     DEFAULT_PAGE_ITEMS,
     MAX_ALIASES,
+    MAX_ANSWER_BYTES,
     MAX_BATCH_ITEMS,
     MAX_NAME_BYTES,
     MAX_PAGE_ITEMS,
@@ -54,6 +62,8 @@ from backscroll_sidecar.ports import ChannelInfo, EraseReceipt, ListQuery
 LimitedRequest = (
     pb.ListMessagesRequest
     | pb.ListChannelsRequest
+    | pb.ListMembersRequest
+    | preference_pb2.ListPreferencesRequest
     | pb.GetThreadRequest
     | pb.SearchMessagesRequest
     | admin_pb2.ListEventsRequest
@@ -276,14 +286,19 @@ def summary_to_proto(info: ChannelInfo) -> pb.ChannelSummary:
     )
 
 
-async def encode_members(members: Sequence[Member]) -> bytes:
-    """Serialise everybody known in a channel; there may be very many."""
+async def encode_members(members: Sequence[Member], limit: int) -> tuple[bytes, int]:
+    """Serialise people of a channel, so many and as much as one answer may hold; how many there was room for."""
     slices = LoopSlices()
-    pieces = []
-    for member in members:
+    pieces: list[bytes] = []
+    size = 0
+    for member in members[:limit]:
         await slices.spend(MEMBER_US + ALIAS_US * len(member.earlier_stays))
-        pieces.append(lengthed(_MEMBERS, _member_to_proto(member).SerializeToString()))
-    return b"".join(pieces)
+        piece = lengthed(_MEMBERS, _member_to_proto(member).SerializeToString())
+        size += len(piece)
+        if pieces and size > MAX_ANSWER_BYTES:
+            break
+        pieces.append(piece)
+    return b"".join(pieces), len(pieces)
 
 
 def _member_to_proto(member: Member) -> pb.Member:

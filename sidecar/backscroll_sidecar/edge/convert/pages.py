@@ -12,7 +12,14 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import repeat
 
-from backscroll.v1 import admin_pb2, context_pb2, experiment_pb2, learning_pb2, session_pb2
+from backscroll.v1 import (
+    admin_pb2,
+    context_pb2,
+    experiment_pb2,
+    learning_pb2,
+    preference_pb2,
+    session_pb2,
+)
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.allowed_channels import AllowedChannels
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
@@ -180,6 +187,8 @@ def _finish(page: Rows, next_page_token: str = "") -> bytes:
 PagedRequest = (
     pb.ListMessagesRequest
     | pb.ListChannelsRequest
+    | pb.ListMembersRequest
+    | preference_pb2.ListPreferencesRequest
     | admin_pb2.ListEventsRequest
     | admin_pb2.ListUsageRecordsRequest
     | admin_pb2.ListChannelSettingsRequest

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
+from operator import attrgetter
 from typing import ClassVar, cast
 
 from backscroll.v1 import history_pb2 as pb
@@ -250,8 +253,16 @@ class HistoryServicer:
         )
 
     async def list_members(self, request: pb.ListMembersRequest, call: Call) -> bytes:
-        """Return everybody known in a channel."""
-        return await encode_members(await self._history.members(_key(request.channel, call)))
+        """Page through everybody known in a channel."""
+        limit, after = limit_of(request, sys.maxsize), page_name(request)
+        members = await self._history.members(_key(request.channel, call))
+        if after is not None:
+            members = members[bisect_right(members, after, key=attrgetter("user_id")) :]
+        page, count = await encode_members(members, limit)
+        if count < len(members):
+            token = page_token(request, members[count - 1].user_id)
+            page += pb.ListMembersResponse(next_page_token=token).SerializeToString()
+        return page
 
     async def wait_for_index(
         self, request: pb.WaitForIndexRequest, call: Call

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
+
 from backscroll.v1 import preference_pb2 as pb
+from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.fields import (
     check_id,
@@ -12,14 +16,19 @@ from backscroll_sidecar.edge.convert.fields import (
     missing,
     required_id,
 )
+from backscroll_sidecar.edge.convert.history import limit_of
+from backscroll_sidecar.edge.convert.pages import page_name, page_token
 from backscroll_sidecar.edge.convert.preferences import (
     judged_to_proto,
     kept_from_proto,
     topic_from_proto,
     topic_to_proto,
 )
-from backscroll_sidecar.edge.limits import MAX_PREFERENCE_ID_BYTES
+from backscroll_sidecar.edge.limits import MAX_ANSWER_BYTES, MAX_PREFERENCE_ID_BYTES
 from backscroll_sidecar.preferences.service import PreferenceService
+from backscroll_sidecar.preferences.validity import Judged
+
+PREFERENCE_US = 10
 
 
 class PreferenceServicer:
@@ -52,7 +61,8 @@ class PreferenceServicer:
     async def list_preferences(
         self, request: pb.ListPreferencesRequest, call: Call
     ) -> pb.ListPreferencesResponse:
-        """What is stored of a user."""
+        """Page through what is stored of a user."""
+        limit, after = limit_of(request, sys.maxsize), page_name(request)
         found = await self._preferences.list(
             call.tenant,
             required_id(request.user_id, "user_id"),
@@ -62,7 +72,19 @@ class PreferenceServicer:
             at_ms=check_time(request.at_ms, "at_ms") if request.HasField("at_ms") else None,
             allowed=call.allowed,
         )
-        return pb.ListPreferencesResponse(preferences=map(judged_to_proto, found))
+        if after is not None:
+            found = found[bisect_right(found, _place(after), key=_place_of) :]
+        answer, size, slices = pb.ListPreferencesResponse(), 0, LoopSlices()
+        for place, one in enumerate(found):
+            await slices.spend(PREFERENCE_US)
+            told = judged_to_proto(one)
+            size += told.ByteSize()
+            if place == limit or (place and size > MAX_ANSWER_BYTES):
+                last = " ".join(map(str, _place_of(found[place - 1])[::-1]))
+                answer.next_page_token = page_token(request, last)
+                break
+            answer.preferences.append(told)
+        return answer
 
     async def delete_preference(
         self, request: pb.DeletePreferenceRequest, call: Call
@@ -91,3 +113,15 @@ class PreferenceServicer:
         """The topics that are known."""
         topics = map(topic_to_proto, self._preferences.topics.all())
         return pb.ListPreferenceTopicsResponse(topics=topics)
+
+
+def _place_of(one: Judged) -> tuple[str, int, int]:
+    """Where it stands among those of its user: by channel, what was set first, by creation."""
+    preference = one.preference
+    return preference.channel, int(not preference.is_set), preference.number
+
+
+def _place(name: str) -> tuple[str, int, int]:
+    """The place that the name of a page holds."""
+    number, is_read, channel = name.split(" ", 2)
+    return channel, int(is_read), int(number)
