@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from msgspec.structs import replace as replace_fields
 
-from backscroll_sidecar.domain import MessageState, StoredMessage
+from backscroll_sidecar.domain import StoredMessage
 from backscroll_sidecar.learning.usage import Usage
 from backscroll_sidecar.ports import Signal, SignalKind
 
@@ -118,7 +118,7 @@ def messages_of(
 ) -> Sequence[ExportedMessage]:
     """What there is to say of the messages of a record; `rows`: those whose texts are wanted."""
     places = list(dict.fromkeys(places_of(usage)))
-    texts = {place: _text(rows.get(place)) for place in places}
+    texts = {place: rows[place].message.text if place in rows else "" for place in places}
     limit = MAX_TEXT_BYTES
     if sum(len(text.encode()) for text in texts.values()) > MAX_TEXT_BYTES:
         limit = MAX_TEXT_BYTES // len(places)
@@ -127,10 +127,6 @@ def messages_of(
         for place in places
     )
     return [one for one in found if one.topic_labels or one.text]
-
-
-def _text(row: StoredMessage | None) -> str:
-    return "" if row is None or row.state is MessageState.RECALLED else row.message.text
 
 
 def cut(text: str, limit_bytes: int) -> str:

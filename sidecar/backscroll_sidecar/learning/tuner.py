@@ -105,7 +105,7 @@ class Tuner:
             current = kept.state.weights or self._shared
             profiles: Counter[str] = Counter()
             builds = [one async for one in self._builds(key, profiles)]
-            outcome = await self._refusal(key, builds, profiles)
+            outcome = await self._refusal(key, profiles)
             if outcome is None and kept.state.on_trial_since_ms:
                 outcome = await self._judged(key, kept.state, builds)
                 if outcome.decision.reason is Reason.KEPT:
@@ -156,9 +156,7 @@ class Tuner:
             raise InvalidRequest("the channel has no such version of weights", field="version")
         return found.weights
 
-    async def _refusal(
-        self, key: ChannelKey, builds: Sequence[RatedBuild], profiles: Counter[str]
-    ) -> Outcome | None:
+    async def _refusal(self, key: ChannelKey, profiles: Counter[str]) -> Outcome | None:
         """Why nothing is tuned here at all; None: it is."""
         settings = await self._settings.by_hand(key)
         if not settings.collects_usage:
@@ -170,7 +168,7 @@ class Tuner:
                 Reason.SET_BY_HAND,
                 "weights are set by hand for this channel, and come before tuned ones",
             )
-        if profiles and not builds:
+        if profiles and WEIGHTED_PROFILE not in profiles:
             names = ", ".join(sorted(profiles))
             return _refused(
                 Reason.NOT_WEIGHTED,

@@ -53,6 +53,10 @@ class Writes(Protocol):
         """Events that were not recorded."""
 
     @property
+    def dropped_records(self) -> int:
+        """Usage records that were handed over and could not be stored."""
+
+    @property
     def publish_failures(self) -> int:
         """Commits that a reader in memory was not told of."""
 
@@ -70,7 +74,7 @@ class Records(Protocol):
 
     @property
     def dropped_count(self) -> int:
-        """Those of them that were not recorded."""
+        """Those of them that were not handed to the writer."""
 
 
 class Embeds(Protocol):
@@ -382,7 +386,8 @@ def _queues(writes: Writes, records: Records, embeds: Embeds | None) -> Iterator
     yield all_metrics.PUBLISH_FAILURES, [Sample(writes.publish_failures)]
     yield all_metrics.RECORD_QUEUE, [Sample(records.queued_count)]
     yield all_metrics.RECORDS, [Sample(records.noted_count)]
-    yield all_metrics.DROPPED_RECORDS, [Sample(records.dropped_count)]
+    dropped = records.dropped_count + writes.dropped_records
+    yield all_metrics.DROPPED_RECORDS, [Sample(dropped)]
     yield all_metrics.BACKLOG, [Sample(embeds.due_channels)] if embeds else []
     yield all_metrics.EMBEDDED, [Sample(embeds.embedded)] if embeds else []
     yield all_metrics.REFUSED_EMBEDDINGS, [Sample(len(embeds.refused))] if embeds else []

@@ -18,6 +18,12 @@ async def ask(client):
     return await client.build_context("room", "which line?", asker=ANN, asked_at=NOON)
 
 
+async def dropped(client):
+    """Builds that were not recorded, as a scrape tells it."""
+    (sample,) = await client.get_metrics("backscroll_dropped_usage_records_total")
+    return sample.value
+
+
 def is_recording(changes):
     return any(isinstance(one, UsageChange) for one in changes)
 
@@ -75,10 +81,21 @@ async def test_a_dead_sink_costs_records_alone(monkeypatch):
         monkeypatch.setattr(app.store, "apply", dead)
         assert (await ask(client)).items
         await app.learning.recorder.flush()
-        assert app.writer.dropped_records == 1
+        assert await dropped(client) == 1
         report = await client.append("room", Message("x", BEN, "still here", NOON))
         assert not report.problems
         assert [one async for one in client.list_usage_records()] == []
+
+
+@pytest.mark.injects_fault
+@pytest.mark.row("S5-21", "S5-29")
+async def test_what_the_writer_has_no_room_for_is_counted(monkeypatch):
+    async with served() as (client, app):
+        await client.append("room", CHAT)
+        monkeypatch.setattr(app.writer, "offer", lambda _: False)
+        assert (await ask(client)).items
+        await app.learning.recorder.flush()
+        assert await dropped(client) == 1
 
 
 @pytest.mark.row("S5-18")

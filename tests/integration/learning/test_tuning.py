@@ -175,6 +175,52 @@ async def test_without_propensities_nothing_is_adopted():
         assert few.rated_builds == 1
 
 
+@pytest.mark.row("S5-41", "S5-43")
+async def test_nothing_is_learnt_from_who_refuses():
+    """Neither from builds they asked for nor from what they said of those of others."""
+    async with served() as (client, _):
+        await client.append("room", [*CHAT, QUESTION])
+        draws = Overrides(exploration_slots=2, **SHOWN)
+        context = await client.build_context("room", overrides=draws, **ASKED)
+        await client.record_feedback(context.id, user_id="u1", rating=5)
+
+        async def learnt_from():
+            told = await client.tune_channel("room", dry_run=True)
+            return told.recorded_builds, told.rated_builds, told.reason
+
+        few = admin_pb2.TUNING_REASON_TOO_FEW_DECISIONS
+        assert await learnt_from() == (1, 1, few)
+        await client.set_usage_consent("u1", collect_usage=False)
+        assert await learnt_from() == (1, 0, few)
+        await client.record_feedback(context.id, user_id="u2", rating=5)
+        assert await learnt_from() == (1, 1, few)
+        await client.set_usage_consent("u0", collect_usage=False)
+        assert await learnt_from() == (0, 0, admin_pb2.TUNING_REASON_NO_PROPENSITIES)
+
+
+@pytest.mark.row("S5-41", "N-10")
+async def test_draws_that_prove_nothing_are_no_evidence():
+    """Of a seed that the request brought, and of a pool that is not whole any more."""
+    async with served() as (client, _):
+        await client.append("room", [*CHAT, QUESTION])
+        draws = Overrides(exploration_slots=2, **SHOWN)
+        drawn = await client.build_context("room", overrides=draws, **ASKED)
+        again = await client.build_context(
+            "room", overrides=draws, exploration_seed=drawn.exploration.seed, **ASKED
+        )
+        for context in (drawn, again):
+            await client.record_feedback(context.id, user_id="u1", rating=5)
+
+        async def rated():
+            return (await client.tune_channel("room", dry_run=True)).rated_builds
+
+        assert await rated() == 1
+        record = await client.get_usage_record(drawn.id)
+        lost = next(one for one in record.candidates if 0 < one.inclusion_probability < 1)
+        await client.erase("room", message_ids=[lost.message_id])
+        assert await rated() == 0
+
+
 @pytest.mark.row("S5-41")
 async def test_profiles_without_weights_are_told():
     async with served() as (client, _):

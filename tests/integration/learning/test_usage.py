@@ -111,6 +111,19 @@ async def test_the_answer_is_joined_by_context_id_or_by_its_edge():
         assert not (await client.get_usage_record(second.id)).HasField("llm_response")
 
 
+@pytest.mark.row("S5-22")
+async def test_feedback_on_an_answer_that_two_builds_have_is_for_the_newer_one():
+    async with served() as (client, _):
+        await client.append("room", CHAT)
+        first, second = await ask(client), await ask(client)
+        for one in (first, second):
+            await client.append("room", answer(), context_id=one.id)
+            assert (await client.get_usage_record(one.id)).reply_message_id == "a"
+        told = await client.record_feedback(channel="room", reply_message_id="a", rating=5)
+        assert told.context_id == second.id
+        assert not (await client.get_usage_record(first.id)).HasField("success_indicator")
+
+
 @pytest.mark.row("S5-18")
 async def test_the_answer_of_a_chat_is_joined():
     async with served(model=FakeModel(["at ", "ten", STOP])) as (client, _):

@@ -73,8 +73,9 @@ async def test_labels_go_with_their_messages(tmp_path):
         assert await labels(client) == [("m3", "旅行"), ("m2", "cats")]
         await client.recall_message("room", "m2")
         assert await labels(client) == [("m3", "旅行")]
-        with pytest.raises(Gone):
-            await client.set_topic_labels("room", "cats", "m2")
+        with pytest.raises(Gone) as gone:
+            await client.set_topic_labels("room", "cats", ["q", "m2"])
+        assert gone.value.field == "message_ids[1]"
         await client.set_topic_labels("room", "cats", "q", set_by="u3")
         await client.erase("room", message_ids=["m3"])
         assert await labels(client) == [("q", "cats")]
@@ -181,6 +182,36 @@ async def test_a_channel_without_consent_is_left_out():
         builds, summary = await exported(client)
         assert [one.record.channel for one in builds] == ["open"]
         assert (summary.build_count, summary.left_out_by_channel) == (1, 1)
+
+
+@pytest.mark.row("S5-43", "S5-44")
+async def test_lines_of_a_channel_without_consent_are_in_no_build_of_another():
+    """Neither their ids nor their texts, where the build showed them because the channels share."""
+    async with served() as (client, _):
+        await client.append("closed", [Message("far", CAT, "the train to the sea is blue", NOON)])
+        for channel in ("room", "closed"):
+            await client.set_channel_settings(channel, sharing={"groups": ["guild"]})
+        context = await asked(client)
+        assert "closed" in {one.channel for one in context.items}
+        ((build,), _) = await exported(client, "room", with_texts=True)
+        assert b"far" in build.SerializeToString()
+        await client.set_channel_settings(
+            "closed", sharing={"groups": ["guild"]}, collect_usage=False
+        )
+        ((build,), summary) = await exported(client, "room", with_texts=True)
+        for name in ("far", "closed", "blue"):
+            assert name.encode() not in build.SerializeToString(), name
+        assert summary.left_out_message_count == 1
+
+
+@pytest.mark.row("S5-43")
+async def test_a_question_of_somebody_without_consent_is_left_out_whoever_asks():
+    async with served() as (client, _):
+        await asked(client, asker=CAT)
+        assert [one.record.user_id for one in (await exported(client))[0]] == ["u3"]
+        await client.set_usage_consent("u1", collect_usage=False)  # who wrote the question
+        builds, summary = await exported(client)
+        assert (builds, summary.left_out_by_user) == ([], 1)
 
 
 @pytest.mark.row("S5-43")
@@ -295,11 +326,14 @@ async def test_erased_and_recalled_messages():
 async def test_a_build_with_very_long_texts_fits_an_answer():
     async with served() as (client, _):
         long = [
-            Message(f"l{n}", BEN, f"{n} 山" * 12_000, NOON - 60 * MINUTE + n) for n in range(60)
+            Message(f"l{n}", BEN, f"{n} 山" * 10_000, NOON - 60 * MINUTE + n) for n in range(60)
         ]
-        await client.append("room", long[:30])
-        await client.append("room", long[30:])
-        await client.build_context("room", "where?", asker=ANN, profile="naive")
+        for half in (long[:30], long[30:]):
+            assert not (await client.append("room", half)).problems
+        await client.build_context("room", "where?", asker=ANN)
         ((build,), _) = await exported(client, with_texts=True)
+        named = {one.message_id for one in build.record.candidates}
+        assert sum(len(one.text.encode()) for one in long if one.id in named) > 3 * 2**20
         assert build.ByteSize() < 2.5 * 2**20
+        assert len(build.messages) == len(named)
         assert all(one.text.startswith(one.message_id[1:]) for one in build.messages)
