@@ -36,10 +36,12 @@ NO_NAME = _words(
 )
 """Behind "call me" these are no name."""
 NO_PLACE = _words(
-    "a an another arch bed breezy chrome college console constant dapper debian denial edgy emacs fear fedora "
-    "feisty firefox gentoo gnome gutsy hardy her here his home hope intrepid it jaunty karmic kde kubuntu "
-    "linux lucid mac me mint my nano new office one opensuse other our peace python room root same school sin "
-    "slackware suse terminal that the their there this town two ubuntu unity us vi vim vista what which "
+    "a an another arch bed breezy chaos chrome college console constant dapper darkness debian denial dreams "
+    "edgy emacs fear fedora "
+    "feisty firefox gentoo gnome gutsy hardy heaven hell her here his home hope intrepid it jaunty karmic kde kubuntu "
+    "limbo linux lucid luxury mac me mint misery my nano new office one opensuse other our peace poverty python "
+    "room root same school sin "
+    "slackware squalor suse terminal that the their there this town two ubuntu unity us vi vim vista what which "
     "windows work x xfce xp xubuntu you your"
 )
 """These are no place to live in."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_sidecar.preferences.rules import read_text
+from backscroll_sidecar.preferences.rules import MOST_FOUND, read_text
 from backscroll_sidecar.preferences.topics import KNOWN
 
 LABELLED = Path(__file__).parents[2] / "data" / "said_of_self.jsonl"
@@ -91,3 +91,25 @@ def test_whatever_is_said_is_read_or_left(text: str) -> None:
         assert one.text
         assert 0 < len(one.value.encode()) <= 500
         assert "\ufffc" not in one.value
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    ["嗯", "顺便说一下", "我最最近", "就行了", "就好了", "好了就好了", "对对了", "你们大家", "u just ",
+     "please always ", "a bit more ", "hm", "嗯，", "- ", "((", "老", "really ", "和", "尽量", "一直"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "around", ["{}", "{}我x", "我{}", "我喜欢茶x{}x", "叫我阿明{}.", "i {}like", "i like tea {}"]
+)
+def test_what_is_said_over_and_over_takes_no_longer(repeated: str, around: str) -> None:
+    """A pattern that reads it in two ways would look at more ways than there is time for."""
+    longest = around.format(repeated * (76 // len(repeated)))
+    assert len(read_text(longest, KNOWN)) <= 2
+    assert len(read_text("。".join([longest] * 20), KNOWN)) <= MOST_FOUND
+
+
+@pytest.mark.parametrize(
+    "text", ["I'm living in hell", "we live in limbo", "我喜欢个屁", "我喜欢个鬼"]
+)
+def test_figures_of_speech_say_nothing(text: str) -> None:
+    assert read(text) == set()
