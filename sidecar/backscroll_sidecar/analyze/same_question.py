@@ -17,10 +17,10 @@ _MENTION = rf"{_WRITTEN}|(?<![\w.])[@\uff20]\S{{1,64}}"
 _PREFIX = r"/\uff0f!\uff01.\u3002>\uff1e$%~\uff5e#\uff03&+*=^"
 _COMMAND = rf"(?<!\S)[{_PREFIX}][^\W\d_][\w-]{{0,31}}(?:@\w{{1,64}})?(?!\S)"
 _MARKS = r"\s,\uff0c:\uff1a;\uff1b?\uff1f\u3001\u2026\u2014\-"
-_ENDS = re.compile(
-    rf"\A(?:[.\u3002]{{2,}}|[{_MARKS}]|[!\uff01.\u3002](?![^\W\d_]))+|[{_MARKS}!\uff01.\u3002]+\Z"
-)
-"""Marks around a call; an exclamation mark or one full stop before a letter begins a command."""
+_START = re.compile(rf"(?:[.\u3002]{{2,}}|[{_MARKS}]|[!\uff01.\u3002](?![^\W\d_]))+")
+"""Marks before a call; an exclamation mark or one full stop before a letter begins a command."""
+_END = "".join(filter(re.compile(rf"[{_MARKS}!\uff01.\u3002]").match, map(chr, range(0x10000))))
+"""Marks behind one. Stripped, not searched: a search begins anew at each of many marks within a text."""
 _BLANKS = re.compile(rf"[{_MARKS}!\uff01.\u3002]+")
 
 
@@ -102,7 +102,8 @@ def _goes_on(one: str, other: str) -> bool:
 
 
 def _without_marks(text: str) -> str:
-    return _ENDS.sub("", text)
+    start = _START.match(text)
+    return text[start.end() if start else 0 :].rstrip(_END)
 
 
 def _without_calls(text: str, calls: re.Pattern[str]) -> str:

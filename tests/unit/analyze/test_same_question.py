@@ -96,3 +96,11 @@ def test_any_two_texts_have_an_answer(stored, asked, names):
     assert is_same_question(stored, stored, names)
     if stored.strip():
         assert is_same_question(f"@bot {stored}", stored, names)
+
+
+@pytest.mark.parametrize("marks", ["!", " ", ".", "……", "! "])
+def test_many_marks_within_a_text_are_looked_at_once(marks):
+    """As long as a text may be: looked at anew from each of them they would hold up the server for minutes."""
+    many = marks * (60_000 // len(marks))
+    assert not is_same_question(f"@bob a{many}b", f"c{many}b", ["bob"])
+    assert is_same_question(f"@bob a{many}b {marks}", f"a{many}b", ["bob"])
