@@ -378,6 +378,8 @@ def _history(
     learning: Learning,
 ) -> HistoryService:
     """What stores and reads messages, with or without an embedder."""
+    redaction = Redaction(settings.redaction, learning.channel_settings, executor)
+    learning.feedback.redact = redaction.of_text
     return HistoryService(
         store,
         writer,
@@ -391,7 +393,7 @@ def _history(
         if embedding is None
         else embedding.semantic_search,
         usage=learning.recorder,
-        redaction=Redaction(settings.redaction, learning.channel_settings, executor),
+        redaction=redaction,
     )
 
 

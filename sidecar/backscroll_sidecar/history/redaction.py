@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from backscroll_sidecar.domain import (
     Mention,
     Message,
     Part,
+    ProviderStatePart,
     RedactionKind,
     TextPart,
     ToolCallPart,
@@ -28,39 +29,66 @@ from backscroll_sidecar.texts import REDACTED
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
+_HALF_WIDTH: Mapping[int, int | str] = {
+    **{0xFEE0 + code: code for code in range(0x21, 0x7F)},
+    **dict.fromkeys((0x00A0, 0x2007, 0x202F, 0x3000), " "),
+    **dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2013, 0x2212), "-"),
+}
+"""Full-width characters, wide spaces and dashes, each to one character: places in the text stay."""
+
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.ASCII)
 _PHONE = re.compile(
-    r"(?<![\w.+-])(?:"
-    r"(?:\+86[ -]?)?1[3-9]\d[ -]?\d{4}[ -]?\d{4}"  # a Chinese mobile
-    r"|0\d{2,3}[ -]\d{7,8}"  # a Chinese land line
-    r"|\+\d{1,3}+\)?(?:[ -]?\(?\d{1,4}+\)?){2,6}"  # each run of digits is cut in one way
-    r"|(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[.-]\d{4}"  # North America
-    r")(?![\w-])",
+    r"(?<!\d)(?<!\d\.)(?:"
+    r"(?:(?:\+|00)?86[ -]?)?1[3-9]\d[ .-]?\d{4}[ .-]?\d{4}"  # a Chinese mobile
+    r"|(?:\(0\d{2,3}\) ?|0\d{2,3}[ -])\d{3,4}[ -]?\d{4}"  # a Chinese land line
+    r"|0(?:10|2\d)\d{8}|0[3-9]\d{9,10}"
+    r"|(?<!\w)\+\d{1,3}+\)?(?:[ -]?\(?\d{1,4}+\)?){2,6}"  # each run of digits is cut in one way
+    r"|(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[.-]\d{4}"  # North America
+    r"|(?:1 )?[2-9]\d{2} [2-9]\d{2} \d{4}"
+    r")(?![0-9a-fA-F])",
     re.ASCII,
 )
-_CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])", re.ASCII)
-_RESIDENT = re.compile(r"(?<!\w)\d{17}[\dXx](?!\w)", re.ASCII)
+_CARD = re.compile(  # as it is printed, also where other digits stand beside it
+    r"(?<!\d)(?<!\d\.)(?="
+    r"([2-69]\d{12,18}|[2-69]\d{3}(?:[ -]\d{4}){3}|3\d{3}[ -]\d{6}[ -]\d{4,5})(?!\d))",
+    re.ASCII,
+)
+_SPACED_CARD = re.compile(r"(?<!\d)(?<!\d\.)[2-69](?:[ -]?\d){12,18}(?!\d)", re.ASCII)
+_RESIDENT = re.compile(r"(?<!\d)\d{6}[ -]?\d{8}[ -]?\d{3}[\dXx](?!\d)", re.ASCII)
+_SEPARATOR = re.compile("[ -]")
 _SOCIAL = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])", re.ASCII)
 _KEY = re.compile(
-    r"(?<![\w-])(?:"
-    r"sk-[\w-]{16,200}"
-    r"|gh[opsur]_\w{20,200}|github_pat_\w{20,200}|glpat-[\w-]{16,200}"
-    r"|A(?:KIA|SIA)[A-Z0-9]{16}"
-    r"|xox[abeprs]-[\w-]{10,200}"
+    r"(?<![A-Za-z0-9-])(?:"
+    r"sk-[\w-]{16,400}|[sr]k_(?:live|test)_\w{16,400}|hf_[A-Za-z0-9]{30,60}"
+    r"|gh[opsur]_\w{20,400}|github_pat_\w{20,400}|glpat-[\w-]{16,400}"
+    r"|A(?:KIA|SIA)[A-Z0-9]{16}(?!\w)|LTAI[A-Za-z0-9]{12,30}|AKID[A-Za-z0-9]{13,40}"
+    r"|xox[abeprs]-[\w-]{10,400}"
     r"|AIza[\w-]{35}"
     r"|eyJ[\w-]{8,2000}\.eyJ[\w-]{8,4000}\.[\w-]{8,2000}"
-    r")(?![\w-])",
+    r")",
     re.ASCII,
 )
-_BLOCK_BEGINS = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----")
-_BLOCK_ENDS = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY-----")
+_BLOCK_BEGINS = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_BLOCK_ENDS = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _MOST_IN_BLOCK = 8_000
-_NAMED = re.compile(
-    r"(?i:(?<!\w)(?:password|passwd|passphrase|pwd|secret|api[ _-]?key|token)\s{0,3}(?:is|[:=])"
-    r"|(?:密码|口令|密钥|令牌)\s{0,3}(?:是|[:=：]))\s{0,3}(\S{4,200})"
+SECRET_CHARS = 4
+"""What is shorter is hardly a password."""
+_NAMED_IN_ENGLISH = (
+    r"(?i:password|passwd|passphrase|pwd|secret|(?:api|access|private|secret)[ _-]?key|token)"
 )
-_IN_URL = re.compile(r"(?<=://)[^\s/@:]{1,100}:([^\s/@]{1,200})(?=@)")
-_BEARER = re.compile(r"(?i:(?<!\w)bearer )([\w.~+/-]{16,4000}=*)")
+_NAMED_IN_CHINESE = r"(?:密码|口令|密钥|令牌)"
+_QUOTE = r"""(?:\\?["'])?\s{0,3}"""
+_NAMED = re.compile(
+    rf"(?:{_NAMED_IN_ENGLISH}{_QUOTE}(?:(?i:is\b)\s{{0,3}}:?|:=|[:=])|{_NAMED_IN_CHINESE}{_QUOTE}是?[:=])\s{{0,3}}"
+    r"""(?:"([^"\n]{4,400})"|'([^'\n]{4,400})'|(\S{4,400}))"""
+    rf"|{_NAMED_IN_CHINESE}\s{{0,3}}[是为]\s{{0,3}}(?=\S{{0,399}}[A-Za-z0-9])(\S{{4,400}})"
+    rf"|{_NAMED_IN_CHINESE}\s{{0,3}}(?=[!-~]{{0,399}}\d)([!-~]{{4,400}})"
+)
+_SECRET_NAME = re.compile(rf"(?:{_NAMED_IN_ENGLISH}|{_NAMED_IN_CHINESE})\Z")
+_IN_URL = re.compile(r"(?<=://)[^\s/@:]{0,100}:([^\s/]{1,200})(?=@)")
+_BEARER = re.compile(
+    r"(?i:(?<![a-z])bearer |authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?basic )([\w.~+/-]{16,4000}=*)"
+)
 
 _RESIDENT_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 
@@ -74,12 +102,13 @@ class _Found(NamedTuple):
 def redacted(message: Message, kinds: Iterable[RedactionKind]) -> Message:
     """The message without what is of these kinds: in texts, descriptions, arguments and results of tools.
 
+    What an API gave for itself alone is signed as it is: where it tells any of this, it is left out.
     Positions of mentions move along; one that cannot be told any more is unknown. Equal messages stay equal.
     """
     wanted = frozenset(kinds)
     if not wanted:
         return message
-    parts = tuple(_part(part, wanted) for part in message.parts)
+    parts = tuple(_part(part, wanted) for part in message.parts if not _is_told_in(part, wanted))
     if parts == message.parts:
         return message
     return replace(message, parts=parts, mentions=_moved(message, wanted))
@@ -112,18 +141,31 @@ def _part(part: Part, kinds: frozenset[RedactionKind]) -> Part:
             return replace(part, alt_text=redacted_text(part.alt_text, kinds))
         case ToolCallPart():
             return replace(part, arguments_json=_json(part.arguments_json, kinds))
-        case ToolResultPart():
-            return replace(part, text=redacted_text(part.text, kinds))
+        case ToolResultPart(text=text):
+            is_json = text.lstrip()[:1] in ("{", "[")
+            return replace(part, text=(_json if is_json else redacted_text)(text, kinds))
         case _:
             return part
 
 
+def _is_told_in(part: Part, kinds: frozenset[RedactionKind]) -> bool:
+    if not isinstance(part, ProviderStatePart):
+        return False
+    text = part.data.decode(errors="replace")
+    return _json(text, kinds) != text
+
+
 def _json(text: str, kinds: frozenset[RedactionKind]) -> str:
-    """JSON stays JSON: what is found in a string or a number becomes a string. What is none, or too deep, is a text."""
-    if not _finds(text, kinds):
-        return text
+    """JSON stays JSON: what is found in a string or a number becomes a string. What is none, or too deep, is a text.
+
+    It is looked at as what it says: escapes hide what is in it, and a password stands apart from its name.
+    """
     try:
-        return orjson.dumps(_value(orjson.loads(text), kinds)).decode()
+        value = orjson.loads(text)
+        changed = _value(value, kinds)
+        if changed == value and not _finds(text, kinds):
+            return text
+        return orjson.dumps(changed).decode()
     except (orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):
         return redacted_text(text, kinds)
 
@@ -133,7 +175,7 @@ def _value(value: object, kinds: frozenset[RedactionKind]) -> object:
         case str():
             return redacted_text(value, kinds)
         case dict():
-            return {redacted_text(k, kinds): _value(v, kinds) for k, v in value.items()}
+            return {redacted_text(k, kinds): _named_value(k, v, kinds) for k, v in value.items()}
         case list():
             return [_value(one, kinds) for one in value]
         case bool() | None:
@@ -141,6 +183,20 @@ def _value(value: object, kinds: frozenset[RedactionKind]) -> object:
         case _:
             changed = redacted_text(str(value), kinds)
             return value if changed == str(value) else changed
+
+
+def _named_value(name: str, value: object, kinds: frozenset[RedactionKind]) -> object:
+    """What stands under a name, which may say that it is a secret."""
+    is_secret = (
+        RedactionKind.SECRET in kinds
+        and isinstance(value, str | int)
+        and not isinstance(value, bool)
+        and len(str(value)) >= SECRET_CHARS
+        and _SECRET_NAME.search(name)
+    )
+    if is_secret:
+        return REDACTED[RedactionKind.SECRET][_language(f"{name}{value}")]
+    return _value(value, kinds)
 
 
 def _moved(message: Message, kinds: frozenset[RedactionKind]) -> tuple[Mention, ...]:
@@ -172,7 +228,8 @@ def _is_before(mention: Mention, found: Sequence[_Found]) -> bool:
 
 def _finds(text: str, kinds: frozenset[RedactionKind]) -> list[_Found]:
     """What is to go, in order. Of two that overlap the first; of those from one place a secret, else the longest."""
-    every = [one for kind in kinds for one in _SEARCHES[kind](text)]
+    plain = text if text.isascii() else text.translate(_HALF_WIDTH)
+    every = [one for kind in kinds for one in _SEARCHES[kind](plain)]
     found: list[_Found] = []
     for one in sorted(every, key=_rank):
         if not found or one.start >= found[-1].end:
@@ -198,9 +255,10 @@ def _phones(text: str) -> Iterator[_Found]:
 
 
 def _cards(text: str) -> Iterator[_Found]:
-    for one in _CARD.finditer(text):
-        if _is_luhn([int(digit) for digit in one[0] if digit.isdigit()]):
-            yield _Found(one.start(), one.end(), RedactionKind.CARD)
+    for one in (*_CARD.finditer(text), *_SPACED_CARD.finditer(text)):
+        group = one.lastindex or 0
+        if _is_luhn([int(digit) for digit in one[group] if digit.isdigit()]):
+            yield _Found(one.start(group), one.end(group), RedactionKind.CARD)
 
 
 def _is_luhn(digits: Sequence[int]) -> bool:
@@ -211,7 +269,7 @@ def _is_luhn(digits: Sequence[int]) -> bool:
 
 def _id_numbers(text: str) -> Iterator[_Found]:
     for one in _RESIDENT.finditer(text):
-        if _is_resident(one[0].upper()):
+        if _is_resident(_SEPARATOR.sub("", one[0]).upper()):
             yield _Found(one.start(), one.end(), RedactionKind.ID_NUMBER)
     for one in _SOCIAL.finditer(text):
         yield _Found(one.start(), one.end(), RedactionKind.ID_NUMBER)
@@ -241,8 +299,9 @@ def _blocks(text: str) -> Iterator[_Found]:
 
 def _secrets(text: str) -> Iterator[_Found]:
     yield from _blocks(text)
-    for pattern, group in ((_KEY, 0), (_NAMED, 1), (_IN_URL, 1), (_BEARER, 1)):
+    for pattern in (_KEY, _NAMED, _IN_URL, _BEARER):
         for one in pattern.finditer(text):
+            group = one.lastindex or 0
             yield _Found(one.start(group), one.end(group), RedactionKind.SECRET)
 
 

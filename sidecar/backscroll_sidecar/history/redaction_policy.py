@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from backscroll_sidecar.concurrency import offload
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import ChannelKey, Message, RedactionKind
-from backscroll_sidecar.history.redaction import redacted
+from backscroll_sidecar.history.redaction import redacted, redacted_text
 from backscroll_sidecar.ports import StoredChannelSettings
 
 MESSAGE_US = 10
@@ -40,6 +40,14 @@ class Redaction:
             await slices.spend(min(cost_us, offload.INLINE_US))
             changed.append(await self._redacted(message, kinds, cost_us))
         return changed
+
+    async def of_text(self, key: ChannelKey, text: str) -> str:
+        """The same of a text that is kept beside a channel's messages."""
+        kinds = frozenset(await self._kinds(key)) if text else frozenset()
+        if not kinds:
+            return text
+        cost_us = MESSAGE_US + US_PER_CHAR * len(text)
+        return await offload.run(cost_us, lambda: redacted_text(text, kinds), self._executor)
 
     async def _redacted(
         self, message: Message, kinds: Sequence[RedactionKind], cost_us: float

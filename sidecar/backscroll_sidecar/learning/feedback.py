@@ -70,6 +70,8 @@ class FeedbackService:
         self._writer = writer
         self._clock = clock
         self._numbers = numbers
+        self.redact: Callable[[ChannelKey, str], Awaitable[str]] | None = None
+        """Set where texts of a channel are stored without some words."""
 
     async def record(
         self,
@@ -92,6 +94,8 @@ class FeedbackService:
         if not is_allowed(found.channel, allowed):
             raise unknown_context("context_id")
         await self._check_room(tenant, found.record.context_id, feedback.user_id)
+        key, context_id = ChannelKey(tenant, found.channel), found.record.context_id
+        text = feedback.text if self.redact is None else await self.redact(key, feedback.text)
         signal = Signal(
             SignalKind.FEEDBACK,
             feedback.user_id,
@@ -100,9 +104,8 @@ class FeedbackService:
             1.0,
             self._clock.now_ms(),
             feedback.rating,
-            feedback.text,
+            text,
         )
-        key, context_id = ChannelKey(tenant, found.channel), found.record.context_id
         await self._writer.submit(SignalChange(key, context_id, (signal,)), deadline_s)
         if feedback.value is not None:
             self._numbers.add(feedback.value, self._clock.monotonic_s())

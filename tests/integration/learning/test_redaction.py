@@ -72,6 +72,18 @@ async def test_imports_and_answers_too():
 
 
 @pytest.mark.row("P-15")
+async def test_what_is_said_of_an_answer_too(tmp_path):
+    async with served(tmp_path / "b.db", redaction=["phone"]) as (client, _):
+        await client.set_channel_settings("open", redaction=[])
+        for channel, kept in (("room", "call [phone number]"), ("open", "call 13800138000")):
+            await client.append(channel, said("m1", "hi"))
+            built = await client.build_context(channel, "who?", asker=ANN)
+            told = await client.record_feedback(built.id, user_id="u1", text="call 13800138000")
+            assert told.user_feedback == kept
+            assert (await client.get_usage_record(built.id)).user_feedback == kept
+
+
+@pytest.mark.row("P-15")
 async def test_mentions_keep_their_places():
     async with served(redaction=["email"]) as (client, _):
         text = "ann@example.com asks @Ben"

@@ -11,6 +11,7 @@ from backscroll_sidecar.domain import (
     MediaPart,
     Mention,
     Message,
+    ProviderStatePart,
     RedactionKind,
     TextPart,
     ToolCallPart,
@@ -46,6 +47,37 @@ def clean(text, *kinds):
         ("密码是hunter22", "密码是[密钥]"),
         ("https://ann:s3cret@example.com/x", "https://ann:[secret]@example.com/x"),
         ("Authorization: Bearer abcdefghij1234567890", "Authorization: Bearer [secret]"),
+        # full-width digits and signs, as Chinese keyboards type them
+        ("手机：１３８００１３８０００，谢谢", "手机：[电话号码]，谢谢"),
+        ("身份证１１０１０５１９４９１２３１００２Ｘ", "身份证[证件号码]"),
+        ("卡 ６２２２０２１２３４５６７８９０１２８", "卡 [卡号]"),
+        ("邮箱 ann＠example．com", "邮箱 [邮箱]"),
+        ("password：hunter22", "password：[secret]"),
+        ("138\u00a00013\u20118000", "[phone number]"),
+        # with a country code, an area code, letters beside
+        ("0086 13912345679 or 86-13912345679", "[phone number] or [phone number]"),
+        ("(010) 62345678, 021 6234 5678, 01062345678, 07558234567", ", ".join(["[phone number]"] * 4)),
+        ("tel13800138000 wx13800138000_ 13800138000vx同号", "tel[电话号码] wx[电话号码]_ [电话号码]vx同号"),
+        ("138.0013.8000, 1-415-555-2671, 415 555 2671", ", ".join(["[phone number]"] * 3)),
+        ("110105 19491231 002X and id_11010519491231002x", "[ID number] and id_[ID number]"),
+        # a card with other numbers beside it
+        ("4111 1111 1111 1111 123", "[card number] 123"),
+        ("4111111111111111 12/28", "[card number] 12/28"),
+        ("2 4111-1111-1111-1111", "2 [card number]"),
+        ("1234 3782 822463 10005 28", "1234 [card number] 28"),
+        # names of secrets as programs and people write them
+        ('{"password": "correct horse"', '{"password": "[secret]"'),
+        ("DB_PASSWORD=hunter22 client_secret: hunter22", "DB_PASSWORD=[secret] client_secret: [secret]"),
+        ("aws_secret_access_key=wJalrXUt/K7MDENG", "aws_secret_access_key=[secret]"),
+        ("我的password: hunter22", "我的password: [密钥]"),
+        ("密码为hunter22，别外传 口令＝天王盖地虎", "密码为[密钥] 口令＝[密钥]"),
+        ("wifi密码 abc12345", "wifi密码 [密钥]"),
+        ("redis://:hunter22@db and https://u:p@ss@db", "redis://:[secret]@db and https://u:[secret]@db"),
+        ("sk_live_abcdefghijklmnop12", "[secret]"),
+        ("hf_abcdefghijklmnopqrstuvwxyzABCDEFGH", "[secret]"),
+        ("LTAI5tAbCdEfGhIjKlMnOpQr 和 AKIDz8krbsJ5yKBZQpn74WFkmLPx3EXAMPLE", "[密钥] 和 [密钥]"),
+        ("sk-" + "a1" * 180, "[secret]"),
+        ("Authorization: Basic dXNlcjpwYXNzd29yZA==", "Authorization: Basic [secret]"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----", "[secret]"),
     ],
 )  # fmt: skip
@@ -69,6 +101,9 @@ def test_what_is_found(text, stored):
         "a commit: 3f0c9e7a1b2d4c5e6f708192a3b4c5d6e7f80910",
         "猫吃鱼，狗也吃鱼 123",
         "msgid 1795176000000",
+        "1380013800012 and 0.13800138000",
+        "密码是不是改过了，密码是多少来着",
+        "密码 reset",
     ],
 )
 def test_what_is_left_alone(text):
@@ -104,6 +139,44 @@ def test_all_parts_of_a_message():
     }  # fmt: skip
     assert broken.arguments_json == "broken [email]"
     assert result.text == "sent to [email]"
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        # escapes hide the number, or stand right before it
+        (json.dumps({"q": "电话13800138000"}), {"q": "电话[电话号码]"}),
+        (json.dumps({"q": "tel:\n138\u00a000138000"}), {"q": "tel:\n[phone number]"}),
+        ('{"q": "\\u0031380013800\\u0030"}', {"q": "[phone number]"}),
+        # a secret stands apart from its name
+        ('{"password":"hunter22","db":{"apiKey":12345678},"口令":"天王盖地虎"}',
+         {"password": "[secret]", "db": {"apiKey": "[secret]"}, "口令": "[密钥]"}),
+        # the first of two alike is not seen by who reads it
+        ('{"q":"ann@example.com","q":"x"}', {"q": "x"}),
+        ('{"token": null, "secret": true, "password": "", "max_tokens": 4096}',
+         {"token": None, "secret": True, "password": "", "max_tokens": 4096}),
+        ('["ann@example.com"]', ["[email]"]),
+    ],
+)  # fmt: skip
+def test_json_is_looked_at_as_what_it_says(given, stored):
+    parts = (ToolCallPart("c", "send", given), ToolResultPart("c", "send", given))
+    call, result = redacted(Message("m", "room", ANN, parts, 1), ALL).parts
+    assert json.loads(call.arguments_json) == stored
+    assert json.loads(result.text) == stored
+    kept = redacted(Message("m", "room", ANN, parts, 1), [RedactionKind.CARD])
+    assert kept.parts == parts
+
+
+def test_a_signed_thought_that_tells_it_is_left_out():
+    def thought(text):
+        return ProviderStatePart(
+            "api", "anthropic_messages", "m", "thinking", json.dumps({"thinking": text}).encode()
+        )
+
+    parts = (thought("她的电话是13800138000"), thought("nothing of it"), TextPart("13800138000"))
+    message = Message("m", "room", ANN, parts, 1)
+    assert redacted(message, ALL).parts == (parts[1], TextPart("[phone number]"))
+    assert redacted(message, [RedactionKind.CARD]).parts == parts
 
 
 @pytest.mark.parametrize("depth", [200, 300, 900, 5_000])

@@ -76,6 +76,11 @@ def test_both_languages_fill_the_same_slots(english: str, chinese: str, topic: s
         assert ours == theirs
 
 
+def test_a_title_is_one_thing() -> None:
+    assert read("我最爱的电影是千与千寻") == {("likes", "千与千寻")}
+    assert read("我爱吃火锅和烧烤") == {("likes", "吃火锅"), ("likes", "烧烤")}
+
+
 TEXT = (
     "I i'm my we like love hate call me don't not tea Sam moved to Berlin is a nurse in English please , . ? ! \" ` > "
     "我 喜欢 不 叫 住在 上海 是 的 吗 ， 。 ？ 用 英文 回答 请 别 以后 喝茶 “ ” 《 》 : \n \ufffc 😂"
