@@ -51,6 +51,24 @@ def test_what_holds_at_a_moment(found: list[Preference], at: int) -> None:
             assert one.superseded_by in {other.id for other in held}
 
 
+def test_what_comes_before_what() -> None:
+    """What is set before what was read, then what is of the channel, then the newer, then the later one."""
+
+    def one(
+        number: int, channel: str, start: int | None, origin: Origin = Origin.SET
+    ) -> Preference:
+        kept = Kept(f"t{number}", "name", f"v{number}", start, None, origin)
+        return Preference(f"p{number}", "u", channel, kept, 0, number)
+
+    ranked = [
+        one(1, "room", 2), one(9, "room", 1), one(8, "room", 1), one(3, "", 6), one(4, "", 5), one(7, "", None),
+        one(5, "room", 8, Origin.RULES), one(6, "", 9, Origin.RULES),
+    ]  # fmt: skip
+    for first in range(len(ranked)):
+        left = sorted(ranked[first:], key=lambda preference: preference.number)
+        assert Timeline(left, KNOWN).holding(9) == [ranked[first]]
+
+
 @given(preferences(), st.integers(-1, 16))
 def test_nothing_changes_within_a_stretch(found: list[Preference], at: int) -> None:
     timeline = Timeline(found, KNOWN)
