@@ -36,7 +36,7 @@ _HALF_WIDTH: Mapping[int, int | str] = {
 }
 """Full-width characters, wide spaces and dashes, each to one character: places in the text stay."""
 
-_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.ASCII)
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.ASCII)
 _PHONE = re.compile(
     r"(?<!\d)(?<!\d\.)(?:"
     r"(?:(?:\+|00)?86[ -]?)?1[3-9]\d[ .-]?\d{4}[ .-]?\d{4}"  # a Chinese mobile
