@@ -36,7 +36,7 @@ _HALF_WIDTH: Mapping[int, int | str] = {
 }
 """Full-width characters, wide spaces and dashes, each to one character: places in the text stay."""
 
-_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.ASCII)
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.ASCII)
 _PHONE = re.compile(
     r"(?<!\d)(?<!\d\.)(?:"
     r"(?:(?:\+|00)?86[ -]?)?1[3-9]\d[ .-]?\d{4}[ .-]?\d{4}"  # a Chinese mobile
@@ -71,6 +71,8 @@ _KEY = re.compile(
 _BLOCK_BEGINS = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _BLOCK_ENDS = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _MOST_IN_BLOCK = 8_000
+PASSES = 4
+"""What goes may have hidden what overlaps it: a text is looked at again until nothing is found, mostly twice."""
 SECRET_CHARS = 4
 """What is shorter is hardly a password."""
 _NAMED_IN_ENGLISH = (
@@ -108,13 +110,26 @@ def redacted(message: Message, kinds: Iterable[RedactionKind]) -> Message:
     wanted = frozenset(kinds)
     if not wanted:
         return message
-    parts = tuple(_part(part, wanted) for part in message.parts if not _is_told_in(part, wanted))
-    if parts == message.parts:
-        return message
-    return replace(message, parts=parts, mentions=_moved(message, wanted))
+    for _ in range(PASSES):
+        parts = tuple(
+            _part(part, wanted) for part in message.parts if not _is_told_in(part, wanted)
+        )
+        if parts == message.parts:
+            break
+        message = replace(message, parts=parts, mentions=_moved(message, wanted))
+    return message
 
 
 def redacted_text(text: str, kinds: frozenset[RedactionKind]) -> str:
+    """The same of a text."""
+    for _ in range(PASSES):
+        before, text = text, _passed(text, kinds)
+        if text == before:
+            break
+    return text
+
+
+def _passed(text: str, kinds: frozenset[RedactionKind]) -> str:
     """The text with a word in the place of each find, in Chinese where the text has any."""
     found = _finds(text, kinds)
     if not found:
@@ -135,15 +150,15 @@ def _language(text: str) -> int:
 def _part(part: Part, kinds: frozenset[RedactionKind]) -> Part:
     match part:
         case TextPart(text):
-            changed = redacted_text(text, kinds)
+            changed = _passed(text, kinds)
             return part if changed == text else TextPart(changed)
         case MediaPart():
-            return replace(part, alt_text=redacted_text(part.alt_text, kinds))
+            return replace(part, alt_text=_passed(part.alt_text, kinds))
         case ToolCallPart():
             return replace(part, arguments_json=_json(part.arguments_json, kinds))
         case ToolResultPart(text=text):
             is_json = text.lstrip()[:1] in ("{", "[")
-            return replace(part, text=(_json if is_json else redacted_text)(text, kinds))
+            return replace(part, text=(_json if is_json else _passed)(text, kinds))
         case _:
             return part
 
@@ -167,21 +182,21 @@ def _json(text: str, kinds: frozenset[RedactionKind]) -> str:
             return text
         return orjson.dumps(changed).decode()
     except (orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):
-        return redacted_text(text, kinds)
+        return _passed(text, kinds)
 
 
 def _value(value: object, kinds: frozenset[RedactionKind]) -> object:
     match value:
         case str():
-            return redacted_text(value, kinds)
+            return _passed(value, kinds)
         case dict():
-            return {redacted_text(k, kinds): _named_value(k, v, kinds) for k, v in value.items()}
+            return {_passed(k, kinds): _named_value(k, v, kinds) for k, v in value.items()}
         case list():
             return [_value(one, kinds) for one in value]
         case bool() | None:
             return value
         case _:
-            changed = redacted_text(str(value), kinds)
+            changed = _passed(str(value), kinds)
             return value if changed == str(value) else changed
 
 

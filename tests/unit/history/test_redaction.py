@@ -54,7 +54,7 @@ def clean(text, *kinds):
         ("邮箱 ann＠example．com", "邮箱 [邮箱]"),
         ("password：hunter22", "password：[secret]"),
         ("138\u00a00013\u20118000", "[phone number]"),
-        ("x" * 10 + "y" * 64 + "@example.com", "x" * 10 + "[email]"),
+        ("x" * 70 + "@example.com", "[email]"),
         # with a country code, an area code, letters beside
         ("0086 13912345679 or 86-13912345679", "[phone number] or [phone number]"),
         ("(010) 62345678, 021 6234 5678, 01062345678, 07558234567", ", ".join(["[phone number]"] * 4)),
