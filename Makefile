@@ -134,8 +134,9 @@ $(PEERS_STAMP): bench/peers/requirements.txt
 	@touch $@
 
 .PHONY: proof
-proof: $(STAMP) $(AIMOCK_STAMP)  ## Run the long proofs: kills, floods, leaks
+proof: $(STAMP) $(AIMOCK_STAMP)  ## Run the long proofs: kills, floods, leaks, properties with all their examples
 	$(PYTEST) $(PYTEST_FLAGS) -m proof tests
+	BACKSCROLL_EXAMPLES=all $(PYTEST) $(PYTEST_FLAGS) $(WORKERS) -m "hypothesis and not proof" tests
 
 .PHONY: proof-node
 proof-node: $(STAMP) $(AIMOCK_STAMP)  ## Run the proofs that need Node: chats against a fake model server

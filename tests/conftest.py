@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 import structlog
 
+from tests.kit.examples import examples
 from tests.kit.faults import no_build_breaks  # noqa: F401 - for every test
 from tests.kit.logs_restored import logging_stays_as_it_is  # noqa: F401 - for every test
 from tests.kit.surface import Surfaces, watch
@@ -22,6 +23,7 @@ from tests.kit.surface import Surfaces, watch
 hypothesis.settings.register_profile(
     "backscroll",
     deadline=None,
+    max_examples=examples(100),
     derandomize=True,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )

@@ -16,6 +16,7 @@ from backscroll_sidecar.domain import Layout, SpeakerStyle, TimeStyle, Tokenizer
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.strategies import Messages
 from tests.kit.chats import ANN, BEN, BOT, HOUR_MS, MINUTE_MS, NOON_MS, say
+from tests.kit.examples import examples
 from tests.kit.rooms import Fixed, Room, fates, payload
 from tests.property.chats import chats, plain_texts, texts
 
@@ -83,7 +84,7 @@ def requests(draw: st.DrawFn) -> dict:
     }
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(chats(), requests(), texts, st.integers(1, 700), st.sampled_from(["named", "found", "none"]))
 def test_the_budget_holds(messages, request, tail, budget, trigger):
     """Law 3, P-02, P-25, S2-08, S4-25: any chat, layout, tokenizer, style, system, tools, reserve: what is counted
@@ -111,7 +112,7 @@ def test_the_budget_holds(messages, request, tail, budget, trigger):
         assert again.value.metadata == {"least_tokens": str(least), "token_budget": str(least - 1)}
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.one_of(plain_texts, texts), min_size=1, max_size=30), st.integers(60, 400))
 def test_semantic_lines_and_a_tight_budget(lines, budget):
     """P-02: sections, titles and blank lines count too."""

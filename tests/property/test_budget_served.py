@@ -18,6 +18,7 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar import domain
 from backscroll_sidecar.context.profiles import PROFILES
 from tests.kit.chats import NOON_MS
+from tests.kit.examples import examples
 from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import in_background
 from tests.property.chats import chats, sentences
@@ -108,7 +109,7 @@ def check(context: Context, budget: int, reserve: int) -> None:
 
 
 @pytest.mark.row("P-02", "P-25", "S2-08", "N-04")
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(rooms(), requests(), st.integers(1, 600), st.sampled_from([0, 7, 300]))
 def test_the_budget_holds(client, room, request, budget, reserve):
     """Any chat with pins and preferences, profile, layout, style: what is sent is what is counted, and it fits. Too
@@ -161,7 +162,7 @@ def common_tokens(one: Context, other: Context) -> int:
 
 
 @pytest.mark.row("P-12")
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(rooms(), requests(), st.booleans(), sentences)
 def test_the_next_turn_begins_with_the_prefix_that_was_reported(
     client, room, request, is_template, more

@@ -12,6 +12,7 @@ from backscroll_sidecar.channels import ChannelView, HotChannel
 from backscroll_sidecar.domain import Analysis, MessageState, MessageType, Reply, StoredMessage
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import KEY, NOON_MS, PEOPLE, PlainCodec, say
+from tests.kit.examples import examples
 from tests.reference.lexical import rows_of as rows_of_term
 
 WORDS = ["cat", "dog", "fish", "猫", "train"]
@@ -176,7 +177,7 @@ class Truth:
         return Applied(stored=(self.put(new),))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_a_hot_channel_equals_a_loaded_one(data):
     """Law 2: after any appends (late ones, late parents, circles), edits, recalls, moves and aliases columns, edges and

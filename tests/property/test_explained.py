@@ -11,6 +11,7 @@ from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Analysis, Category, Fate, Member, MessageState, Reply
 from backscroll_sidecar.strategies import Messages
 from tests.kit.chats import ANN, BEN, HOUR_MS, NOON_MS, say, stored_in_order
+from tests.kit.examples import examples
 from tests.kit.rooms import Fixed, Room, ids_by_rank
 from tests.property.chats import chats, sentences
 
@@ -32,7 +33,7 @@ requests = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(chats(), st.sets(st.integers(0, 24)), st.sets(st.integers(0, 24)), requests, sentences)
 def test_every_candidate_is_accounted_for(messages, recalled, partial, request, question):
     """Law 7, N-04, P-01: each candidate exactly once, with sources, shares that sum to its linear value, the stage
@@ -100,7 +101,7 @@ def test_what_only_the_floor_keeps_says_so(profile):
     assert one.score >= built.explanation.threshold or one.decided_by == "floor"
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(chats(), requests, sentences, st.integers(1, 12), st.integers(0, 12))
 def test_a_smaller_maximum_is_a_prefix(messages, request, question, few, more):
     """Rank is an order of selection: a smaller max_context selects a prefix of it."""

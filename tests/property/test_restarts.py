@@ -41,6 +41,7 @@ from tests.kit.chats import (
     StillClock,
     say,
 )
+from tests.kit.examples import examples
 from tests.kit.rooms import Built, EventList
 
 WORDS = ["cat", "dog", "fish", "猫", "train", "@Anna", "?"]
@@ -175,7 +176,7 @@ def essence(built: Built) -> dict:
     }
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(changes(), st.data())
 def test_a_build_is_the_same_after_a_restart(some_changes, data):
     """Law 2, N-08, P-27: same store, configuration and request: same items and payload bytes before and after a
@@ -192,7 +193,7 @@ def test_a_build_is_the_same_after_a_restart(some_changes, data):
     check_same_after_restart(some_changes, requests, data)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(changes(CHINESE_WORDS, ["append", "append", "edit", "recall"], most_words=1), st.data())
 def test_words_that_come_and_go(some_changes, data):
     """Law 2: a word whose last line was edited or recalled is as unknown before a restart as after it."""
@@ -203,7 +204,7 @@ def test_words_that_come_and_go(some_changes, data):
     check_same_after_restart(some_changes, requests, data)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(talks(), st.sampled_from(LINE_WORDS), st.data())
 def test_a_talk_with_the_bot_goes_on_after_a_restart(some_changes, word, data):
     """Law 2: which words of a talk are sought, what is rare and what is common, whatever was edited how often."""

@@ -34,6 +34,7 @@ from backscroll_sidecar.domain import (
     result_message,
 )
 from tests.kit.chats import ANN, BEN, BOT, CAT, MINUTE_MS, say
+from tests.kit.examples import examples
 from tests.kit.rooms import Room
 from tests.kit.vendors.rules import APIS, check
 
@@ -133,7 +134,7 @@ def body_of(api: str, history: Sequence[NeutralMessage], tools_json: str = "") -
     question=st.sampled_from(["when?", "几点?"]),
     tools=st.booleans(),
 )
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_every_vendor_takes_every_history(api, history, system, question, tools):
     """Orphans, parallel calls, ids twice, foreign turns, blanks, Chinese names: never a 400; the question once."""
     asked = [

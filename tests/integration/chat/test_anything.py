@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from backscroll.v1 import context_pb2 as pb
 from tests.contract.models.sse_server import Reply, said, stopped
 from tests.integration.chat.talk import talk_to, turn
+from tests.kit.examples import examples
 
 numbers = st.sampled_from([0, 1, -1, 10**9, 2**31, 2**32, 2**63, 2**64, 10**400, 0.5, 1e308, True])
 values = st.recursive(
@@ -78,7 +79,7 @@ headers = st.fixed_dictionaries(
     st.booleans(),
     st.booleans(),
 )
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 async def test_whatever_a_server_sends_the_stream_has_one_end(
     events: list,
     given_headers: dict,

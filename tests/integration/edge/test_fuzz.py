@@ -1,7 +1,6 @@
 """Anything at all, to every method over a socket: never INTERNAL, never UNKNOWN, and the server goes on."""
 
 import asyncio
-import os
 import struct
 from typing import Any
 
@@ -14,6 +13,7 @@ from backscroll.v1 import context_pb2, history_pb2
 from backscroll.v1 import message_pb2 as pb
 from tests.integration.edge.conftest import serving, text
 from tests.integration.edge.sending import METHODS, SERVICES, code_of, kind_of
+from tests.kit.examples import examples
 from tests.unit.edge.builders import full_message
 
 ODD_TEXT = st.sampled_from(
@@ -126,7 +126,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     runner.close()
 
 
-EXAMPLES = int(os.environ.get("BACKSCROLL_FUZZ_EXAMPLES", "60"))
+EXAMPLES = examples(60)
 FUZZ = settings(
     max_examples=EXAMPLES,
     deadline=None,

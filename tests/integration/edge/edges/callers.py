@@ -24,7 +24,6 @@ from tests.integration.edge.sending import path as path_of
 
 EDGES: tuple[EdgeName, ...] = ("auto", "grpc")
 TRANSPORTS = ("tcp", "unix")
-PATIENCE_S = 60.0
 Status = grpc.StatusCode
 METHOD = {method.name: method for method in METHODS}
 RECONNECT = (

@@ -11,7 +11,8 @@ from backscroll_sidecar.edge.call_pipeline import CallRecord
 from backscroll_sidecar.edge.listeners import EdgeName
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.server import RunningServer, start_server
-from tests.integration.edge.edges.callers import PATIENCE_S, TRANSPORTS, Client, OnTheLoop, serials
+from tests.integration.edge.edges.callers import TRANSPORTS, Client, OnTheLoop, serials
+from tests.kit.patience import patience
 
 
 class Slow:
@@ -87,6 +88,6 @@ async def edge_of(name: EdgeName, app: Any, folder: Path, **options: Any) -> Asy
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait for what another task does."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with patience():
         while not condition():  # noqa: ASYNC110 - no event tells
             await asyncio.sleep(0.005)

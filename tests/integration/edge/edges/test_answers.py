@@ -19,7 +19,6 @@ from tests.integration.edge.edges.callers import (
     ANN,
     ANSWER,
     CLIENTS,
-    PATIENCE_S,
     QUESTION,
     SERVING,
     Client,
@@ -28,6 +27,7 @@ from tests.integration.edge.edges.callers import (
     batch,
 )
 from tests.integration.edge.edges.conftest import Both, Clients
+from tests.kit.patience import PATIENCE_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

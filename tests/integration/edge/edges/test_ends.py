@@ -13,13 +13,13 @@ from tests.integration.edge.conftest import EdgeApp
 from tests.integration.edge.edges.callers import (
     CLIENTS,
     NOT_SERVING,
-    PATIENCE_S,
     QUESTION,
     RECONNECT,
     SERVING,
     Status,
 )
 from tests.integration.edge.edges.servers import Slow, edge_of, until
+from tests.kit.patience import PATIENCE_S, patience
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -86,7 +86,7 @@ async def test_a_stop_lets_running_calls_end_and_takes_no_new_ones(
         await until(lambda: slow.running)
         stopping = asyncio.ensure_future(served.running.stop(PATIENCE_S))
         check, codes = health_pb2.HealthCheckRequest(), {Status.OK}
-        async with asyncio.timeout(PATIENCE_S):
+        async with patience():
             while codes != {Status.UNAVAILABLE}:  # asked again where one is left without an answer
                 codes = {
                     (await one.call("Check", check, timeout=2.0)).code for one in (client, fresh)

@@ -16,7 +16,6 @@ from tests.integration.edge.conftest import EdgeApp
 from tests.integration.edge.edges.callers import (
     CLIENTS,
     EDGES,
-    PATIENCE_S,
     QUESTION,
     SERVING,
     Outcome,
@@ -27,6 +26,7 @@ from tests.integration.edge.edges.callers import (
 )
 from tests.integration.edge.edges.conftest import Clients
 from tests.integration.edge.edges.servers import Failing, edge_of
+from tests.kit.patience import PATIENCE_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -34,8 +34,8 @@ from backscroll_sidecar.edge.http2.frames import (
     reset,
     window_update,
 )
+from tests.kit.patience import patience
 
-PATIENCE_S = 60.0
 MAX_BYTES = 5 * 2**20
 CALL = (
     (":method", "POST"),
@@ -187,7 +187,7 @@ class Peer:
     async def next(self) -> Frame | None:
         """The next frame; None when the server has closed."""
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with patience():
                 head = await self._reader.readexactly(9)
                 size = int.from_bytes(head[:3], "big")
                 body = await self._reader.readexactly(size)

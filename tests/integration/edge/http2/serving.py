@@ -9,8 +9,9 @@ from typing import Any
 
 from backscroll_sidecar.edge.http2.connection import Connection
 from backscroll_sidecar.edge.http2.server import LocalServer
-from tests.integration.edge.http2.peer import HELLO, MAX_BYTES, PATIENCE_S, Peer
+from tests.integration.edge.http2.peer import HELLO, MAX_BYTES, Peer
 from tests.kit.endpoints import endpoints, stream_stream, stream_unary, unary_stream, unary_unary
+from tests.kit.patience import patience
 
 
 def no_task_but(before: set[Any]) -> bool:
@@ -21,7 +22,7 @@ def no_task_but(before: set[Any]) -> bool:
 async def until(is_so: Callable[[], object], what: str = "") -> None:
     """Let the loop go on until something is so."""
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with patience():
             while not is_so():  # noqa: ASYNC110
                 await asyncio.sleep(0.002)
     except TimeoutError:

@@ -11,10 +11,11 @@ from backscroll_sidecar.edge.http2 import frames
 from backscroll_sidecar.edge.http2 import server as server_module
 from backscroll_sidecar.edge.http2.frames import ErrorCode, reset
 from backscroll_sidecar.edge.http2.server import LocalServer
-from tests.integration.edge.http2.peer import MAX_BYTES, PATIENCE_S, Answer, Status, data, message
+from tests.integration.edge.http2.peer import MAX_BYTES, Answer, Status, data, message
 from tests.integration.edge.http2.serving import Served, connected, flow, gated, serving, until
 from tests.integration.edge.http2.wire import hung_up, settle, wire_of
 from tests.kit.endpoints import unary_stream, unary_unary
+from tests.kit.patience import PATIENCE_S, patience
 
 
 async def test_stopping_closes_idle_connections_with_a_farewell(served: Served) -> None:
@@ -96,7 +97,7 @@ async def test_a_handler_that_goes_on_though_cancelled_holds_up_no_stop(
     async with connected(Deaf=unary_unary(deaf)) as (served, peer):
         peer.call(1, "/t/Deaf")
         await until(lambda: served.server.seen and served.connection._streams, "it runs")
-        async with asyncio.timeout(PATIENCE_S):
+        async with patience():
             await served.server.stop(0.0)
         assert not served.server._connections
         gate.set()
@@ -105,7 +106,7 @@ async def test_a_handler_that_goes_on_though_cancelled_holds_up_no_stop(
 async def test_stopping_twice_and_at_once_is_stopping(served: Served) -> None:
     async with served.peer() as peer:
         await peer.ping()
-        async with asyncio.timeout(PATIENCE_S):
+        async with patience():
             await asyncio.gather(*(served.server.stop(0.0) for _ in range(3)))
             await served.server.stop(None)
             await served.server.wait_for_termination()
@@ -115,7 +116,7 @@ async def test_stopping_before_the_start_closes_the_sockets() -> None:
     server = LocalServer((), MAX_BYTES)
     bound = socket.create_server(("127.0.0.1", 0))
     server.add_socket(bound)
-    async with asyncio.timeout(PATIENCE_S):
+    async with patience():
         await server.stop(1.0)
         await server.wait_for_termination()
     assert bound.fileno() == -1
@@ -141,6 +142,6 @@ async def test_a_stop_is_not_held_up_by_a_client_that_does_not_read(
         peer.give_room(0, 2**30)
         peer.call(1, "/t/Big", b"8000000")
         await until(lambda: served.server.seen and served.connection._is_paused, "it is stuck")
-        async with asyncio.timeout(PATIENCE_S):
+        async with patience():
             await served.server.stop(0.0)
         assert not served.server._connections
