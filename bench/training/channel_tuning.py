@@ -5,6 +5,11 @@ sample of irc_train. Its annotated questions are asked again and again with draw
 weigh the factors by planted weights, rate what they were shown. Between the windows the channel is tuned. Every third
 question is held back: there it is measured what contexts are worth to these people, and how often the line that the
 question really answers is among the first five.
+
+What people like may contradict what they refer to. Of the planted tastes `addressed` and `words` do not: by these
+weights held-back questions find what they answer as often as by the shared ones, or more often. `mentions`, `named`,
+`people` and `stale` cost some of it, and the guard of missed replies refuses them where it sees that. So only the first
+two are to be recovered, and the others are to do no harm.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 from unittest.mock import patch
 
 import numpy as np
@@ -29,7 +34,7 @@ from backscroll_sidecar.context import exploring
 from backscroll_sidecar.server import start_server
 from backscroll_sidecar.wiring import SystemClock, open_app
 
-Feedback = Literal["honest", "noisy", "random", "inverted"]
+Feedback = Literal["honest", "noisy", "random", "inverted", "clique"]
 
 FACTORS = ("reply_chain", "user_continuity", "time_decay", "mention_relation", "keyword_overlap")
 SHARED = np.array([0.4, 0.15, 0.2, 0.15, 0.1])
@@ -37,10 +42,14 @@ PLANTED = {
     "mentions": np.array([0.2, 0.3, 0.1, 0.3, 0.1]),
     "named": np.array([0.2, 0.1, 0.1, 0.5, 0.1]),
     "people": np.array([0.2, 0.4, 0.1, 0.2, 0.1]),
+    "addressed": np.array([0.2, 0.15, 0.2, 0.3, 0.15]),
+    "words": np.array([0.2, 0.1, 0.15, 0.2, 0.35]),
+    "stale": np.array([0.4, 0.3, 0.04, 0.05, 0.21]),
     "shared": SHARED,
 }
-"""What people may like. Of a factor that hardly differs from line to line, as their age in a busy channel, nobody can
-tell what it is worth: there planted and shared weights give the same context."""
+"""What people may like. `stale`: old lines of who asks, the worst that was found. Of a factor that hardly differs from
+line to line, as their age in a busy channel, nobody can tell what it is worth: there planted and shared weights give
+the same context."""
 PLACES, SLOTS = 5, 3
 DECAY_PER_HOUR = 2.0
 """IRC is fast: at the usual rate all lines of the window are equally fresh, and nothing can be learnt of age."""
@@ -93,7 +102,11 @@ class Channel:
 
 @dataclass
 class People:
-    """Who rates. What they feel is how much better the drawn lines are than what could have been drawn."""
+    """Who rates. What they feel is how much better the drawn lines are than what could have been drawn.
+
+    Of a `clique` half of the raters are: they never err about what they push. The others like what the shared weights
+    like.
+    """
 
     planted: np.ndarray[Any, Any]
     feedback: Feedback
@@ -111,6 +124,11 @@ class People:
         drawn = np.array([one.drawn for one in pool])
         worth = features @ self.planted
         liked = float((worth[drawn] - worth.mean()).sum())
+        if self.feedback == "clique" and record.exploration.seed % 2:  # every second rater
+            return float(liked > 0)
+        if self.feedback == "clique":
+            worth = features @ SHARED
+            liked = float((worth[drawn] - worth.mean()).sum())
         chance = float(np.clip(0.5 + self.strength * liked, 0.02, 0.98))
         if self.feedback == "random":
             chance = 0.5
@@ -303,13 +321,14 @@ async def server(clock: SteppingClock) -> AsyncIterator[AsyncClient]:
 
 
 async def run(asked: argparse.Namespace) -> None:
-    """Print one JSON object a channel."""
+    """Print one JSON object a channel, then one of all together: a channel has too few questions to tell .005."""
     data: Path = asked.data
     found = channels_of(
         rows_of(data / "irc_train.messages.jsonl.gz"),
         rows_of(data / "irc_train.queries.jsonl.gz"),
     )
     clock = SteppingClock()
+    changes, held = [], []
     for seed in range(asked.first_seed, asked.first_seed + asked.channels):
         channel = found[seed % len(found)]
         people = People(PLANTED[asked.planted], asked.feedback, seed)
@@ -337,6 +356,10 @@ async def run(asked: argparse.Namespace) -> None:
             "reasons": trial.reasons,
         }
         print(json.dumps(told), flush=True)
+        changes.append(after.gold_hit - before.gold_hit)
+        held.append(len(channel.held))
+    pooled = float(np.average(changes, weights=held))
+    print(json.dumps({"gold_hit_change": round(pooled, 4), "held": sum(held)}))
 
 
 def main() -> None:
@@ -348,9 +371,7 @@ def main() -> None:
     parser.add_argument("--windows", type=int, default=12, help="tunings of each (12)")
     parser.add_argument("--builds", type=int, default=1_500, help="rated builds a window (1,500)")
     parser.add_argument("--planted", choices=[*PLANTED], default="mentions")
-    parser.add_argument(
-        "--feedback", choices=["honest", "noisy", "random", "inverted"], default="honest"
-    )
+    parser.add_argument("--feedback", choices=get_args(Feedback), default="honest")
     asyncio.run(run(parser.parse_args()))
 
 

@@ -36,6 +36,7 @@ from backscroll_sidecar.config.derived import (
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.configured_models import chat_model, configured_embedder
 from backscroll_sidecar.configured_traces import configured_spans
+from backscroll_sidecar.context.answering_lines import AnsweringLines
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.opening import Opening
 from backscroll_sidecar.context.profiles import PROFILES, Profile
@@ -321,8 +322,11 @@ async def _assemble(
     return App(
         settings, clock, store, channels, precompute, writer, history, preferences, remembered, builder, chat,
         summaries, periods, rooms, learning,
-        Replays(ReplayParts(channels, store, analyzer, building, clock, directory, sources, WireCodec(), codec),
-                learning.usage), embedding,
+        _looking_back(
+            learning,
+            ReplayParts(channels, store, analyzer, building, clock, directory, sources, WireCodec(), codec),
+        ),
+        embedding,
         Numbers(
             builder.numbers, analyzer, writer, learning.recorder, clock,
             None if embedding is None else embedding.backlog, usage, feedback, tunings, learning.experiments.numbers,
@@ -356,6 +360,12 @@ def _learning(
         check_hours=settings.tuning_check_hours,
         tune_hours=settings.tune_hours,
     )
+
+
+def _looking_back(learning: Learning, parts: ReplayParts) -> Replays:
+    """What asks again what was asked; weights that were tuned are not adopted before lines were looked at likewise."""
+    learning.tuner.look_by(AnsweringLines(parts, learning.channel_settings).of)
+    return Replays(parts, learning.usage)
 
 
 def _weights(profiles: Mapping[str, Profile]) -> tuple[float, ...]:

@@ -189,7 +189,7 @@ def judge(
         refused = AdoptionDecision(
             False, Reason.NOTHING_PROPOSED, "the feedback asks for no change"
         )
-    refused = refused or _guarded(guards)
+    refused = refused or guard_refuses(guards)
     if refused or gain is None:
         return refused or _replay_only()
     if not _agree(gain, rules):
@@ -257,7 +257,8 @@ def _not_enough(gain: Comparison | None, rules: AdoptionRules) -> AdoptionDecisi
     return None
 
 
-def _guarded(guards: Sequence[GuardMetric]) -> AdoptionDecision | None:
+def guard_refuses(guards: Sequence[GuardMetric]) -> AdoptionDecision | None:
+    """The first guard that forbids a change; None: all permit it."""
     for guard in guards:
         if math.isnan(guard.candidate) or math.isnan(guard.most):
             return AdoptionDecision(

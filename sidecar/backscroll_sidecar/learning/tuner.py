@@ -16,6 +16,7 @@ from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.learning.adoption import AdoptionDecision, Reason
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
 from backscroll_sidecar.learning.consent import UsageConsent
+from backscroll_sidecar.learning.missed_replies import Answering
 from backscroll_sidecar.learning.rated_builds import (
     WEIGHTED_PROFILE,
     RatedBuild,
@@ -31,6 +32,7 @@ from backscroll_sidecar.learning.tuning import (
     fold_seed,
     judged,
     tuned,
+    tuned_beside,
 )
 from backscroll_sidecar.learning.weight_versions import (
     KeptState,
@@ -86,7 +88,12 @@ class Tuner:
         self._numbers = numbers
         self.factors = factors
         self._shared = shared
+        self._answering: Callable[[ChannelKey], Awaitable[Answering | None]] | None = None
         self._locks: WeakValueDictionary[ChannelKey, asyncio.Lock] = WeakValueDictionary()
+
+    def look_by(self, answering: Callable[[ChannelKey], Awaitable[Answering | None]]) -> None:
+        """Have what lines of a channel answer found by this, once a proposal would be adopted."""
+        self._answering = answering
 
     async def tune(
         self,
@@ -192,8 +199,15 @@ class Tuner:
     async def _tuned(
         self, key: ChannelKey, state: TuningState, builds: Sequence[RatedBuild]
     ) -> Outcome:
-        work = partial(tuned, seed=fold_seed(key.channel), tests_before=state.tests)
-        return await asyncio.to_thread(work, builds, self._shared, state.weights or self._shared)
+        shared, current = self._shared, state.weights or self._shared
+        seed, tests = fold_seed(key.channel), state.tests
+        work = partial(tuned, builds, shared, current, seed=seed, tests_before=tests)
+        outcome = await asyncio.to_thread(work)
+        if outcome.decision.reason is not Reason.ADOPTED or self._answering is None:
+            return outcome
+        answering = await self._answering(key)
+        beside = partial(tuned_beside, outcome, answering, builds, shared, current)
+        return await asyncio.to_thread(beside, seed=seed, tests_before=tests)
 
     async def _confirmed(self, key: ChannelKey, kept: KeptState, *, dry_run: bool) -> KeptState:
         """The weights on trial stay."""
@@ -221,8 +235,8 @@ class Tuner:
                 kept.state, weights, decision.reason, decision.detail, requested_by, outcome.evidence
             )  # fmt: skip
             return (await self.versions.add(key, kept, new)).version
-        if decision.was_tested:
-            state = msgspec.structs.replace(state, tests=state.tests + 1)
+        if outcome.tests:
+            state = msgspec.structs.replace(state, tests=state.tests + outcome.tests)
             await self.versions.put(key, kept, state)
         return state.version
 

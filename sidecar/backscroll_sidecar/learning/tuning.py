@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace as replace_fields
 
 from backscroll_scoring.arrays import Float64
 from backscroll_sidecar.learning.adoption import (
     AdoptionDecision,
     GuardMetric,
     Reason,
+    guard_refuses,
     judge,
     judge_adopted,
     usual_guards,
@@ -28,6 +30,7 @@ from backscroll_sidecar.learning.estimators import (
     effective_sample_size,
 )
 from backscroll_sidecar.learning.exploration import seed_of
+from backscroll_sidecar.learning.missed_replies import NAME, Answering, factors_to_hold, guard_of
 from backscroll_sidecar.learning.rated_builds import (
     RatedBuild,
     explored,
@@ -85,11 +88,13 @@ class Outcome:
     decision : what is done, and why.
     proposed : weights that would be better, or the ones that come back; None: there are none.
     evidence : None: nothing could be compared.
+    tests : how many times a part of the error was spent, see `adoption.judge`.
     """
 
     decision: AdoptionDecision
     proposed: Weights | None
     evidence: Evidence | None
+    tests: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +128,14 @@ def report_of(
 ) -> TuningReport:
     """What tuning a channel that has the server's weights comes to by these builds alone."""
     outcome = tuned(builds, shared, shared, seed=fold_seed(channel), tests_before=0)
+    outcome = _guarded(outcome, None, shared)
     return TuningReport(channel, outcome, 0, factors, shared, len(builds), len(rated(builds)))
 
 
 def tuned(
-    builds: Sequence[RatedBuild], shared: Weights, current: Weights, *, seed: int, tests_before: int
-) -> Outcome:
+    builds: Sequence[RatedBuild], shared: Weights, current: Weights, *, seed: int, tests_before: int,
+    held: Sequence[int] = (),
+) -> Outcome:  # fmt: skip
     """Propose weights and judge them.
 
     Parameters
@@ -137,11 +144,13 @@ def tuned(
     shared, current : the server's weights, and those that hold in the channel.
     seed : of the folds; the same each time for one channel.
     tests_before : as `adoption.judge` takes it.
+    held : factors whose weights stay.
     """
-    common, held = np.array(shared), _with_signs(shared, current)
-    found = tune(selections_of_builds(rated(builds), len(shared)), common, held, seed=seed)
+    common, now = np.array(shared), _with_signs(shared, current)
+    selections = selections_of_builds(rated(builds), len(shared))
+    found = tune(selections, common, now, seed=seed, held=held)
     proposed = None if found.proposal is None else found.proposal.weights
-    guards = _guards(builds, held if proposed is None else proposed, held, builds)
+    guards = _guards(builds, now if proposed is None else proposed, now, builds)
     decision = judge(
         found.gain, guards, tests_before=tests_before, is_proposed=proposed is not None
     )
@@ -149,7 +158,54 @@ def tuned(
         _told(decision, builds),
         None if proposed is None else tuple(proposed.tolist()),
         None if found.gain is None else evidence_of(found.gain, guards),
+        int(decision.was_tested),
     )
+
+
+def tuned_beside(
+    outcome: Outcome,
+    answering: Answering | None,
+    builds: Sequence[RatedBuild],
+    shared: Weights,
+    current: Weights,
+    *,
+    seed: int,
+    tests_before: int,
+) -> Outcome:
+    """The outcome of `tuned` with one more guard: weights to be adopted may not hide what lines of the channel answer.
+
+    Where they would, what is proposed with some weights held is judged in their place: one more test. Where it is not
+    known what lines answer, or of too few, the guard is left out, and the evidence says so: a channel may be small, or
+    its records may be all there is of it. Parameters: see `tuned`.
+    """
+    guarded = _guarded(outcome, answering, shared)
+    if guarded.decision.reason is not Reason.GUARD_WORSE or outcome.proposed is None:
+        return guarded
+    assert answering is not None
+    held = factors_to_hold(
+        answering, np.array(outcome.proposed), _with_signs(shared, current), np.array(shared)
+    )
+    if not held:
+        return guarded
+    again = tuned(builds, shared, current, seed=seed, tests_before=tests_before + 1, held=held)
+    again = _guarded(again, answering, shared)
+    if again.decision.reason is Reason.ADOPTED:
+        return again
+    return replace(guarded, tests=guarded.tests + again.tests)
+
+
+def _guarded(outcome: Outcome, answering: Answering | None, shared: Weights) -> Outcome:
+    if outcome.decision.reason is not Reason.ADOPTED:
+        return outcome
+    assert outcome.proposed is not None
+    assert outcome.evidence is not None
+    found = guard_of(answering, np.array(outcome.proposed), np.array(shared))
+    guard = found or GuardMetric(NAME, math.nan, math.nan)
+    evidence = replace_fields(
+        outcome.evidence, guards=(*outcome.evidence.guards, *_told_guards([guard]))
+    )
+    refused = None if found is None else guard_refuses([found])
+    return replace(outcome, decision=refused or outcome.decision, evidence=evidence)
 
 
 def judged(
@@ -186,10 +242,14 @@ def evidence_of(gain: Comparison, guards: Sequence[GuardMetric]) -> Evidence:
         gain.decisions,
         gain.effective_decisions,
         gain.largest_share,
-        tuple(
-            Guard(one.name, _known(one.incumbent), _known(one.candidate), _known(one.most))
-            for one in guards
-        ),
+        _told_guards(guards),
+    )
+
+
+def _told_guards(guards: Sequence[GuardMetric]) -> tuple[Guard, ...]:
+    return tuple(
+        Guard(one.name, _known(one.incumbent), _known(one.candidate), _known(one.most))
+        for one in guards
     )
 
 

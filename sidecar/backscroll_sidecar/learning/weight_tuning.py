@@ -18,6 +18,7 @@ and what the step gains is estimated for `adoption.judge`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -160,7 +161,9 @@ class Proposal:
     utilities: Utilities
 
 
-def propose(utilities: Utilities, shared: Float64, current: Float64) -> Proposal | None:
+def propose(
+    utilities: Utilities, shared: Float64, current: Float64, held: Sequence[int] = ()
+) -> Proposal | None:
     """Propose one step from the current weights.
 
     Each keeps its sign and changes by at most `MOST_STEP` of itself. All keep the sum of their absolute values, so
@@ -172,6 +175,8 @@ def propose(utilities: Utilities, shared: Float64, current: Float64) -> Proposal
         Of `fit`.
     shared, current : float64[k]
         The weights that all channels share, and those that hold in this one. Of the same signs.
+    held : ints
+        Factors whose weights stay.
 
     Raises
     ------
@@ -185,7 +190,7 @@ def propose(utilities: Utilities, shared: Float64, current: Float64) -> Proposal
     if utilities.confidence < LEAST_CONFIDENCE:
         return None
     target = _target(utilities.utilities, shared)
-    weights = bounded_step(current, target)
+    weights = bounded_step(current, target, held=held)
     if float(np.abs(weights - current).sum()) < _ENOUGH_CHANGE * float(np.abs(current).sum()):
         return None
     return Proposal(weights, target, utilities)
@@ -203,7 +208,9 @@ def _target(utilities: Float64, shared: Float64) -> Float64:
     return out * (float(size.sum()) / float(np.abs(out).sum()))
 
 
-def bounded_step(current: Float64, target: Float64, most: float = MOST_STEP) -> Float64:
+def bounded_step(
+    current: Float64, target: Float64, most: float = MOST_STEP, held: Sequence[int] = ()
+) -> Float64:
     """Return the weights nearest to ``target`` in proportions that one step reaches.
 
     They are s * |target| cut to [1 - most, 1 + most] times |current|, with the s for which the sum stays that of the
@@ -215,6 +222,8 @@ def bounded_step(current: Float64, target: Float64, most: float = MOST_STEP) -> 
         Finite; the current ones not all 0, and their signs are kept.
     most : float
         In (0, 1).
+    held : ints
+        Weights that stay.
 
     Returns
     -------
@@ -224,6 +233,7 @@ def bounded_step(current: Float64, target: Float64, most: float = MOST_STEP) -> 
     size = np.abs(current)
     wanted = np.maximum(np.abs(target), _LEAST_TARGET * size)
     low, high = (1.0 - most) * size, (1.0 + most) * size
+    low[list(held)] = high[list(held)] = size[list(held)]
     total, is_moving = float(size.sum()), size > 0.0
     wanted[~is_moving] = 0.0
     least, largest = 0.0, float((high[is_moving] / wanted[is_moving]).max())
@@ -254,7 +264,8 @@ class Tuning:
 
 
 def tune(
-    selections: Selections, shared: Float64, current: Float64, *, seed: int, folds: int = FOLDS, clip: float = CLIP
+    selections: Selections, shared: Float64, current: Float64, *, seed: int, held: Sequence[int] = (),
+    folds: int = FOLDS, clip: float = CLIP,
 ) -> Tuning:  # fmt: skip
     """Propose weights from all decisions, and estimate their gain where no decision judges what it was fitted on.
 
@@ -270,6 +281,8 @@ def tune(
         See `propose`.
     seed : int
         Not negative; of the folds. The same each time for one channel.
+    held : ints
+        See `propose`.
     folds : int
         At least 2.
     clip : float
@@ -280,17 +293,20 @@ def tune(
     ValueError
         As `propose` and `judged_by`.
     """
-    proposal = propose(fit(selections, shared), shared, current)
+    proposal = propose(fit(selections, shared), shared, current, held)
     if not len(selections):
         return Tuning(None, None)
     fold = folds_of(selections.clusters, folds, seed)
     candidates, incumbents = [], []
     for one in np.unique(fold).tolist():
-        utilities, held = fit(selections.take(fold != one), shared), selections.take(fold == one)
-        found = propose(utilities, shared, current)
+        utilities, left_out = (
+            fit(selections.take(fold != one), shared),
+            selections.take(fold == one),
+        )
+        found = propose(utilities, shared, current, held)
         candidate = current if found is None else found.weights
-        candidates.append(judged_by(held, utilities, candidate, current, clip))
-        incumbents.append(judged_by(held, utilities, current, current, clip))
+        candidates.append(judged_by(left_out, utilities, candidate, current, clip))
+        incumbents.append(judged_by(left_out, utilities, current, current, clip))
     return Tuning(proposal, compare(joined(candidates), joined(incumbents)))
 
 

@@ -30,11 +30,13 @@ ADOPTED = admin_pb2.TUNING_REASON_ADOPTED
 
 
 @asynccontextmanager
-async def a_trial(feedback="honest", planted="mentions", seed=1, path=":memory:", **settings):
-    (channel,) = channels_of(
-        rows_of(DATA / "irc_channel.messages.jsonl.gz"),
-        rows_of(DATA / "irc_channel.queries.jsonl.gz"),
-    )
+async def a_trial(
+    feedback="honest", planted="addressed", seed=1, path=":memory:", lines=slice(None), **settings
+):
+    rows = list(rows_of(DATA / "irc_channel.messages.jsonl.gz"))[lines]
+    stored = {row["message_id"] for row in rows}
+    queries = rows_of(DATA / "irc_channel.queries.jsonl.gz")
+    (channel,) = channels_of(rows, (one for one in queries if one["message_id"] in stored))
     clock = SteppingClock()
     async with served(path, clock=clock, **settings) as (client, app):
         trial = Trial(
@@ -72,8 +74,8 @@ async def test_what_people_like_is_learnt_and_taken_back(tmp_path):
         assert (np.abs(proposed / SHARED - 1) <= 0.2 + 1e-9).all()
         assert proposed.sum() == pytest.approx(SHARED.sum())
         assert (
-            np.abs(proposed - PLANTED["mentions"]).sum()
-            < np.abs(SHARED - PLANTED["mentions"]).sum()
+            np.abs(proposed - PLANTED["addressed"]).sum()
+            < np.abs(SHARED - PLANTED["addressed"]).sum()
         )
         evidence = told.evidence
         assert evidence.decisions == 400
@@ -85,7 +87,9 @@ async def test_what_people_like_is_learnt_and_taken_back(tmp_path):
             "tokens",
             "latency_p95_ms",
             "fallback_rate",
+            "missed_replies",
         }
+        assert all(one.candidate <= one.most for one in evidence.guards)
         assert await weights_of(client, channel) == pytest.approx(proposed)
         await client.build_context(channel.name, trigger_message_id=channel.asked[0].id)
         waiting = await client.tune_channel(channel.name)
@@ -136,6 +140,38 @@ async def test_what_means_nothing_moves_nothing(feedback):
         told = await client.tune_channel(channel.name)
         assert not told.changed, told.detail
         assert (await weights_of(client, channel)).tolist() == SHARED.tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.row("S5-41", "N-12")
+async def test_what_people_like_does_not_hide_what_they_answer():
+    """N-12: a proven gain is refused where lines would miss what they answer more often."""
+    async with a_trial(planted="stale") as (trial, client, app, channel):
+        await trial.window(400)
+        counted_before = app.builder.build_count
+        told = await client.tune_channel(channel.name)
+        assert told.reason == admin_pb2.TUNING_REASON_GUARD_WORSE, told.detail
+        assert told.detail.startswith("missed_replies")
+        guard = told.evidence.guards[-1]
+        assert (guard.name, guard.candidate > guard.most) == ("missed_replies", True)
+        assert guard.candidate > guard.incumbent
+        assert told.evidence.doubly_robust.lower > 0
+        assert (await weights_of(client, channel)).tolist() == SHARED.tolist()
+        assert app.builder.build_count == counted_before + 1  # looking is no build
+
+
+@pytest.mark.slow
+@pytest.mark.row("S5-41")
+async def test_a_small_channel_is_tuned_without_that_guard():
+    """S5-41: of fewer than 200 lines whose answered line is known nothing is measured, and the evidence says so."""
+    async with a_trial(lines=slice(950, 1_190)) as (trial, client, _, channel):
+        await trial.window(400)
+        told = await client.tune_channel(channel.name)
+        assert told.reason == ADOPTED, told.detail
+        guard = told.evidence.guards[-1]
+        assert guard.name == "missed_replies"
+        assert not guard.HasField("incumbent")
+        assert not guard.HasField("candidate")
 
 
 NOON, MINUTE = 1_795_176_000_000, 60_000

@@ -36,6 +36,9 @@ async def test_a_file_says_what_the_server_would_do(tmp_path):
     told = json.loads(done.stdout)
     assert told["reason"] == "TUNING_REASON_ADOPTED"
     assert told["proposed_weights"] == pytest.approx(list(served.proposed_weights), rel=1e-4)
+    assert told["evidence"]["guards"][-1] == {"name": "missed_replies"}  # a file has no lines
+    words = run("tune", "--records", str(path)).stdout
+    assert "missed_replies was not measured" in words
     gain = told["evidence"]["doubly_robust"]["value"]
     assert gain == pytest.approx(served.evidence.doubly_robust.value, rel=1e-3)
     done = run("quality", "--records", str(path), "--json")
