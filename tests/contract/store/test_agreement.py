@@ -41,6 +41,7 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
 from tests.contract.store.builders import NOON_MS, analysis, comparable, everything, turn
+from tests.kit.examples import examples
 
 IDS = ["m1", "m2", "m3", f"{'a' * 32}:reply", f"{'b' * 32}:calls:1", "m/5'\u202e", "群😀"]
 USERS = ["u-alice", "u-bob"]
@@ -189,7 +190,7 @@ numbers = itertools.count()
 @pytest.mark.slow
 @given(groups=st.lists(st.lists(changes(), min_size=1, max_size=5), min_size=1, max_size=5))
 @settings(
-    max_examples=100,
+    max_examples=examples(100),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -220,7 +221,7 @@ def test_stores_agree_on_any_history(
 
 @pytest.mark.slow
 @given(group=st.lists(changes(), min_size=2, max_size=8), cut=st.integers(0, 8))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_how_changes_are_grouped_makes_no_difference(group: list[Change], cut: int) -> None:
     """Law 1: one group, two groups, one group a change: the same results, the same state."""
 
@@ -237,7 +238,7 @@ def test_how_changes_are_grouped_makes_no_difference(group: list[Change], cut: i
 
 @pytest.mark.slow
 @given(group=st.lists(changes(), min_size=1, max_size=8))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_appends_and_recalls_sent_twice_change_nothing(group: list[Change]) -> None:
     """N-08: whatever was appended or recalled, the second time nothing is new."""
     group = [

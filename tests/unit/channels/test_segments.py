@@ -28,6 +28,7 @@ from backscroll_sidecar.ports import Applied, Change, Segment, SegmentsChange
 from backscroll_sidecar.store.sqlite import SqliteStore
 from tests.contract.store.builders import ROOM, append, edit, message, recall
 from tests.kit.chats import BOT, KEY, PlainCodec, say, stored_in_order
+from tests.kit.examples import examples
 from tests.property.test_channels import Truth, rows_of
 
 
@@ -46,7 +47,7 @@ def loaded(segments: list[Segment], rows: list = ()) -> HotChannel:
     return channel
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_a_channel_of_segments_equals_one_of_rows(data):
     """Law 2: late rows, late parents, circles, edits and recalls: a load from segments finds what a load from rows

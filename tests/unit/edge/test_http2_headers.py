@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from backscroll_sidecar.edge.http2 import messages as headers
 from backscroll_sidecar.edge.http2.frames import ConnectionFault, ErrorCode
 from backscroll_sidecar.edge.http2.messages import Asked, HeaderReader
+from tests.kit.examples import examples
 
 CALL = (
     (":method", "POST"),
@@ -54,7 +55,7 @@ def fields_of(call: Any) -> list[Any]:
     ]  # fmt: skip
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.tuples(CALLS, SIZES), min_size=1, max_size=4), st.lists(st.integers(0, 3)))
 def test_blocks_are_read_as_a_decoder_without_a_memory_reads_them(
     calls: list[Any], order: list[int]
@@ -76,7 +77,7 @@ def test_blocks_are_read_as_a_decoder_without_a_memory_reads_them(
         assert not asked.refusal
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.lists(
         st.one_of(

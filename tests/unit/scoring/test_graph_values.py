@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll_scoring import GraphParameters, graph_scores
+from tests.kit.examples import examples
 from tests.reference.graph import graph_values
 
 channels = st.integers(0, 14).flatmap(
@@ -18,7 +19,7 @@ channels = st.integers(0, 14).flatmap(
 share = st.floats(0, 1)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     channels,
     st.integers(-2, 16),

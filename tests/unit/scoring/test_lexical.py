@@ -23,9 +23,10 @@ from backscroll_scoring import (
 )
 from backscroll_scoring.layout import BESIDE, CHUNK
 from backscroll_scoring.lexical import AMONG, COMMON, MOST_GONE, NEWEST_ALIKE, WALKED
+from tests.kit.examples import examples
 from tests.reference import lexical as reference
 
-TWINS = settings(deadline=None, max_examples=100)
+TWINS = settings(deadline=None, max_examples=examples(100))
 TERMS = 12
 run = st.lists(st.integers(0, TERMS - 1), max_size=6, unique=True)
 runs = st.lists(run, max_size=30)

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from backscroll_scoring import LineTable, Pieces, add_up, key_of, take_fitting
 from backscroll_scoring import layout as at
 from backscroll_scoring.line_table import FIRST_LINES
+from tests.kit.examples import examples
 from tests.reference import line_table as reference
 from tests.reference.line_table import Rendered
 
-MANY = settings(deadline=None, max_examples=150)
+MANY = settings(deadline=None, max_examples=examples(150))
 KINDS = (1, 2, 2**32 - 1)
 EDGES = (127, 128, 16_383, 16_384)
 """Sizes and numbers on both sides of a varint's next byte."""

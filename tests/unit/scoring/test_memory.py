@@ -13,9 +13,10 @@ from backscroll_scoring import (
     top_order,
 )
 from backscroll_scoring.layout import BESIDE, CHUNK
+from tests.kit.examples import examples
 from tests.reference.memory import memory_factors
 
-TWINS = settings(deadline=None, max_examples=150)
+TWINS = settings(deadline=None, max_examples=examples(150))
 HOUR = 3_600_000
 
 

@@ -5,11 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll_scoring import newest_by
+from tests.kit.examples import examples
 
 rows = st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 5)), max_size=12)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(rows, st.integers(-1, 4), st.data())
 def test_newest(said, user, data):
     """The newest before the end, of those since a moment; never one that is too old."""

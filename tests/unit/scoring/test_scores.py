@@ -20,9 +20,10 @@ from backscroll_scoring import (
     top_order,
 )
 from backscroll_scoring.score import _arrays, _asked
+from tests.kit.examples import examples
 from tests.reference import scores as reference
 
-TWINS = settings(deadline=None, max_examples=150)
+TWINS = settings(deadline=None, max_examples=examples(150))
 NEVER = np.zeros(0, np.int32)
 
 

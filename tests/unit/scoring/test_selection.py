@@ -15,9 +15,10 @@ from backscroll_scoring.layout import (
     OTHERS,
     OWN,
 )
+from tests.kit.examples import examples
 from tests.reference import selection as reference
 
-MANY = settings(deadline=None, max_examples=300)
+MANY = settings(deadline=None, max_examples=examples(300))
 NOBODY = np.empty(0, np.int32)
 
 

@@ -13,9 +13,10 @@ from backscroll_scoring import (
     set_similarity,
     shingle_sets,
 )
+from tests.kit.examples import examples
 from tests.reference import diversity as reference
 
-TWINS = settings(deadline=None, max_examples=200)
+TWINS = settings(deadline=None, max_examples=examples(200))
 NONE = np.empty(0, np.int32)
 letters = st.sampled_from("abAB 12,.?？！１ａ猫吃鱼，。\n\u200d😀ß\ud800")
 texts = st.lists(st.text(letters, max_size=12) | st.text(max_size=6), max_size=6)

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll_scoring import SCORE_BUCKETS, no_scores, tally
+from tests.kit.examples import examples
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.data())
 def test_a_selection_added_up(data):
     """The same as a list comprehension, with scores of all candidates or of some."""

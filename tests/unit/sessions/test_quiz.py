@@ -13,6 +13,7 @@ from backscroll_sidecar.sessions.modes.quiz import Quiz, QuizConfig, QuizState
 from backscroll_sidecar.sessions.modes.quiz_answers import is_answer, plain, says_answer
 from backscroll_sidecar.sessions.participants import name_key
 from backscroll_sidecar.texts import Language
+from tests.kit.examples import examples
 
 MODE = Quiz()
 NAMES = ("Ann", "Ben", "Cleo", "Dan")
@@ -319,7 +320,7 @@ def check(play, before):
         assert state == before
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.sets(st.sampled_from("1234")),
     st.sampled_from(["", "4"]),

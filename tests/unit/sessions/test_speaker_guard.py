@@ -11,6 +11,7 @@ from backscroll_sidecar.sessions.participants import Participant, ParticipantKin
 from backscroll_sidecar.sessions.persona_prompts import persona_prompt
 from backscroll_sidecar.sessions.speaker_guard import MAX_HELD_BLANKS, NOBODY, SpeakerGuard
 from backscroll_sidecar.texts import Language
+from tests.kit.examples import examples
 
 OWN = ("小黑", "Blacky", "hei")
 OTHERS = {
@@ -470,7 +471,7 @@ labels = st.lists(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(texts | labels.map("".join), st.data())
 def test_cuts_between_pieces_do_not_matter(text: str, data: st.DataObject) -> None:
     whole = heard(text)
@@ -478,7 +479,7 @@ def test_cuts_between_pieces_do_not_matter(text: str, data: st.DataObject) -> No
     assert heard(text, *cuts) == heard(text, *range(1, len(text))) == whole
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(texts)
 def test_little_is_held_back_and_nothing_behind_the_cut_is_shown(text: str) -> None:
     guard = SpeakerGuard([], OTHERS)
@@ -497,7 +498,7 @@ def test_little_is_held_back_and_nothing_behind_the_cut_is_shown(text: str) -> N
     assert guard.is_cut or shown + rest == text
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.sampled_from(MARKS) | st.text(max_size=5)).map("".join))
 def test_without_names_in_it_a_text_stays(text: str) -> None:
     guard = SpeakerGuard(["Zoë Quill"], {"Yan Xu": "id-of-yan"})

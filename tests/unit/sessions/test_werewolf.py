@@ -12,6 +12,7 @@ from backscroll_sidecar.sessions.modes.werewolf import Werewolf
 from backscroll_sidecar.sessions.modes.werewolf_state import WerewolfConfig, WerewolfState
 from backscroll_sidecar.sessions.participants import name_key
 from backscroll_sidecar.texts import Language
+from tests.kit.examples import examples
 
 MODE = Werewolf()
 NAMES = ("Ann", "Ben", "Cleo", "Dan", "Eve", "Fay", "Gil", "Hugo")
@@ -503,7 +504,7 @@ def random_move(play, rng):
     return Action(rng.choice(names), rng.choice((*everybody, "", "?")), rng.choice(arguments))
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(games(), st.integers(0, 2**32))
 def test_random_games_hold_the_rules_and_keep_the_secrets(set_up, seed):
     table, roles, rounds, dealt = set_up

@@ -18,6 +18,7 @@ from tests.integration.edge.http2.peer import CALL, GOOD, HELLO, message
 from tests.integration.edge.http2.serving import SHAPES, until
 from tests.integration.edge.http2.wire import hung_up, settle, wired
 from tests.kit.endpoints import endpoints
+from tests.kit.examples import examples
 
 
 async def survived(reads: Sequence[bytes]) -> None:
@@ -42,7 +43,7 @@ async def survived(reads: Sequence[bytes]) -> None:
     await hung_up(wire, before)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.binary(max_size=60), max_size=5), st.booleans())
 async def test_any_bytes_end_in_an_answer_or_a_farewell(
     reads: list[bytes], is_greeted: bool
@@ -65,13 +66,13 @@ FRAMES = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(st.lists(FRAMES, max_size=12))
 async def test_any_frames_end_in_an_answer_or_a_farewell(given_frames: list[bytes]) -> None:
     await survived([HELLO, *given_frames])
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(st.integers(0, 2**32))
 async def test_a_good_conversation_with_faults_ends_in_answers_or_a_farewell(seed: int) -> None:
     chance = random.Random(seed)
