@@ -21,7 +21,6 @@ from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history import tombstones as lines
 
 if TYPE_CHECKING:
-    from backscroll_sidecar.store.backups.erasures import Erased
     from backscroll_sidecar.store.backups.restore import Restored
 
 EPILOG = "Example: backscroll restore backscroll.backup --to chat.db --verify"
@@ -76,7 +75,7 @@ def restore(
     if as_json:
         print_json(_as_dict(done, to, erasures, is_dry=dry_run))
         return
-    for said in _said(done, to, is_dry=dry_run):
+    for said in _said(done, to, erasures, is_dry=dry_run):
         err().print(shown(said), markup=False)
 
 
@@ -105,26 +104,28 @@ def _as_dict(
         "rows": done.row_counts,
         "checks": done.checks,
         "erasures": [
-            {"tombstone": json.loads(lines.encode(erasure)), "counts": dict(one.counts)}
-            for erasure, one in zip(erasures, done.erased, strict=True)
+            {"tombstone": json.loads(lines.encode(erasure)), "counts": counts}
+            for erasure, counts in zip(erasures, done.erased, strict=True)
         ],
         "indexes_taken_along": len(done.index_names),
         "indexes_made_again": _made_again(done),
     }
 
 
-def _said(done: "Restored", to: Path, *, is_dry: bool) -> list[str]:
+def _said(
+    done: "Restored", to: Path, erasures: Sequence[lines.Erasure], *, is_dry: bool
+) -> list[str]:
     told_of = done.manifest
     taken_at = datetime.fromtimestamp(told_of.taken_at_ms / 1_000, UTC)
     said = [f"taken {taken_at:%Y-%m-%d %H:%M:%S} UTC by Backscroll {told_of.made_by}"]
     said += [f"checked {one}" for one in done.checks]
     if done.is_migrated:
         said.append(f"migrated from schema {told_of.schema_version} to {done.schema_version}")
-    for number, one in enumerate(done.erased, 1):
-        counts = ", ".join(
-            f"{count} {part.replace('_', ' ')}" for part, count in sorted(one.counts.items())
+    for number, (erasure, counts) in enumerate(zip(erasures, done.erased, strict=True), 1):
+        went = ", ".join(
+            f"{count} {part.replace('_', ' ')}" for part, count in sorted(counts.items())
         )
-        said.append(f"tombstone {number} ({_words(one)}): {counts or 'nothing of it was there'}")
+        said.append(f"tombstone {number} ({_words(erasure)}): {went or 'nothing of it was there'}")
     again = _made_again(done)
     more = f", {again} are made again by the next serve" if again else ""
     said.append(f"index files: {len(done.index_names)} taken along{more}")
@@ -137,8 +138,7 @@ def _made_again(done: "Restored") -> int:
     return len(done.manifest.indexes) - len(done.index_names)
 
 
-def _words(one: "Erased") -> str:
-    erasure = one.erasure
+def _words(erasure: lines.Erasure) -> str:
     if erasure.whole_tenant:
         return f"tenant {erasure.tenant}"
     if erasure.message_ids:

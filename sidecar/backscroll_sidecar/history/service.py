@@ -26,7 +26,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
-from backscroll_sidecar.history.erasing import changes_of, summed
+from backscroll_sidecar.history.erasing import summed
 from backscroll_sidecar.history.ingest import (
     DimsOf,
     Ingest,
@@ -404,7 +404,7 @@ class HistoryService(HistoryReads):
         is_dry_run: bool,
         deadline_s: float | None,
     ) -> EraseReceipt:
-        changes = changes_of(erasure, channels, is_dry_run=is_dry_run)
+        changes = erasure.changes(channels, is_dry_run=is_dry_run)
         receipts: list[EraseReceipt | None] = []
         for start in range(0, len(changes), ERASED_AT_ONCE):
             some = changes[start : start + ERASED_AT_ONCE]

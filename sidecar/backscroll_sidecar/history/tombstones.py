@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.ports import EVERYWHERE, EraseChange
 
 
 class Erasure(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """What was erased, and when.
+    """What is or was erased, and when.
 
     A `channel` alone is all of it; with `user_id` or `message_ids` only these go. `all_channels` goes with a `user_id`
     and without a channel, `whole_tenant` alone.
@@ -33,6 +35,33 @@ class Erasure(
     def is_of_tenant(self) -> bool:
         """Whether it reaches beyond one channel."""
         return self.all_channels or self.whole_tenant
+
+    def changes(
+        self, channels: Sequence[str] = (), *, is_dry_run: bool = False
+    ) -> list[EraseChange]:
+        """What it does, one change a channel: each is a transaction of its own, and what is done already finds nothing.
+
+        Whoever dies between two of them, or is told to come again, repeats the erasure.
+
+        Parameters
+        ----------
+        channels : sequence of str
+            Of one that reaches beyond a channel: what `HistoryReader.channels_to_erase` found.
+        is_dry_run : bool
+            They change nothing, and tell what would go.
+        """
+        places = [*channels, EVERYWHERE] if self.is_of_tenant else [self.channel]
+        return [
+            EraseChange(
+                ChannelKey(self.tenant, place),
+                self.message_ids,
+                self.user_id,
+                self.erased_at_ms,
+                is_of_many=self.is_of_tenant,
+                is_dry_run=is_dry_run,
+            )
+            for place in places
+        ]
 
 
 _decoder = msgspec.json.Decoder(Erasure)

@@ -15,6 +15,7 @@ from backscroll_sidecar.learning.sharing import SharingMap
 from backscroll_sidecar.learning.tuning import Weights
 from backscroll_sidecar.learning.weight_versions import STATE, state_of
 from backscroll_sidecar.ports import (
+    CHANNEL_SETTINGS,
     Applied,
     ChangeWriter,
     Clock,
@@ -23,7 +24,7 @@ from backscroll_sidecar.ports import (
     StoredRecord,
 )
 
-KIND = "channel_settings"
+KIND = CHANNEL_SETTINGS
 PAGE = 1_000
 USUAL = ChannelSettings()
 _decode = msgspec.json.Decoder(ChannelSettings, strict=False).decode

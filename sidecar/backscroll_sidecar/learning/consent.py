@@ -89,7 +89,7 @@ class UsageConsent:
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Forget what changed."""
-        if any(one.kind in {KIND, SALT, UNSALTED} for one in applied.records):
+        if applied.is_erasure or any(one.kind in {KIND, SALT, UNSALTED} for one in applied.records):
             self._changes += 1
             self._known.pop(key.tenant, None)
 

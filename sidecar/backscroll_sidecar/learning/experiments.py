@@ -22,6 +22,7 @@ from backscroll_sidecar.learning.placing import Placing, unplaced
 from backscroll_sidecar.learning.resolver import Resolving
 from backscroll_sidecar.ports import (
     EVERYWHERE,
+    EXPERIMENT,
     NOWHERE,
     Applied,
     ChangeWriter,
@@ -34,7 +35,7 @@ from backscroll_sidecar.ports import (
 
 log = structlog.get_logger(__name__)
 
-KIND = "experiment"
+KIND = EXPERIMENT
 PAGE = 1_000
 MOST_EXPERIMENTS = 1_000
 """Of a tenant, those that are over included."""
@@ -163,7 +164,7 @@ class ExperimentService:
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Forget what changed."""
-        if any(one.kind == KIND for one in applied.records):
+        if applied.is_erasure or any(one.kind == KIND for one in applied.records):
             self._changes += 1
             self._known.pop(key.tenant, None)
             self.numbers.begin_anew(key.tenant)

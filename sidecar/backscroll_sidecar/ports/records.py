@@ -13,6 +13,13 @@ VECTOR_INDEX = "vector_index"
 """The kind of what is known of the file that holds the index of a channel's vectors. Its owner is the embedder."""
 SESSION = "session"
 """The kind of a session. Its owner is its own id, its id the space it is in. A message of it makes it newer."""
+SPACE = "space"
+"""The kind of a space: what its sessions begin with."""
+CHANNEL_SETTINGS = "channel_settings"
+EXPERIMENT = "experiment"
+NAMING_PEOPLE = (SESSION, SPACE)
+NAMING_CHANNELS = (CHANNEL_SETTINGS, EXPERIMENT)
+"""Kinds that name others than those they are of. They stay when these are erased, without the name."""
 EVERYWHERE = ""
 """The channel of records that belong to no channel."""
 ANY_ERASURE = "*"
@@ -71,7 +78,7 @@ _STORES_OF_KINDS = {
     VECTOR_INDEX: "index_files",
     SESSION: "sessions",
     "session_alias": "sessions",
-    "space": "sessions",
+    SPACE: "sessions",
     "participant": "participants",
     "session_state": "session_states",
     "session_state_log": "session_states",
@@ -82,15 +89,18 @@ _STORES_OF_KINDS = {
     "read_preference": "preferences",
     "refused_preference": "preferences",
     "summary": "summaries",
-    "channel_settings": "channel_settings",
+    CHANNEL_SETTINGS: "channel_settings",
     "topic_label": "topic_labels",
 }
 """Where a receipt counts a record of this kind; of others among the records."""
 _OF_RECORDS = frozenset({*_STORES_OF_KINDS.values(), "records"})
 RECEIPT_STORES = frozenset(
-    {"messages", "revisions", "aliases", "vectors", "segments", "members", "events", "usage_records", "signals"}
+    {
+        "messages", "revisions", "aliases", "vectors", "segments", "members", "events", "usage_records", "signals",
+        "names",
+    }
 ) | _OF_RECORDS  # fmt: skip
-"""What a receipt counts, each always."""
+"""What a receipt counts, each always; `names`: records of others that stay without the name of what went."""
 
 
 def count_by_store(kinds: Iterable[str]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
 from backscroll_sidecar.history.writer import Writer
-from backscroll_sidecar.ports import EVERYWHERE, Clock, HistoryReader, RecordChange
+from backscroll_sidecar.ports import EVERYWHERE, SPACE, Clock, HistoryReader, RecordChange
 from backscroll_sidecar.rooms.checks import check_names
 from backscroll_sidecar.sessions import records
 from backscroll_sidecar.sessions.directory import SessionDirectory
@@ -57,7 +57,7 @@ class SpaceService:
 
     async def list(self, tenant: str, after: str, limit: int) -> tuple[Sequence[Space], bool]:
         """The first spaces behind `after`, by slug, and whether there are more."""
-        slugs = await self._reader.record_owners(tenant, records.SPACE, after or None, limit + 1)
+        slugs = await self._reader.record_owners(tenant, SPACE, after or None, limit + 1)
         found = [await self._directory.space(tenant, slug) for slug in slugs[:limit]]
         return [one for one in found if one is not None], len(slugs) > limit
 
@@ -65,6 +65,4 @@ class SpaceService:
         """Delete a space."""
         key = ChannelKey(tenant, EVERYWHERE)
         at_ms = self._clock.now_ms()
-        await self._writer.submit(
-            RecordChange(key, records.SPACE, "", None, at_ms=at_ms, owner=slug)
-        )
+        await self._writer.submit(RecordChange(key, SPACE, "", None, at_ms=at_ms, owner=slug))

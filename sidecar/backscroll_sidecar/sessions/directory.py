@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import InvalidRequest, NotAllowed, NotFound, Reason
-from backscroll_sidecar.ports import SESSION, Applied, Clock, HistoryReader, StoredRecord
+from backscroll_sidecar.ports import SESSION, SPACE, Applied, Clock, HistoryReader, StoredRecord
 from backscroll_sidecar.sessions import records
 from backscroll_sidecar.sessions.kept import Kept
 from backscroll_sidecar.sessions.participants import size_of_names
@@ -186,7 +186,7 @@ class SessionDirectory:
     async def space(self, tenant: str, slug: str) -> Space | None:
         """The space of this slug; None: there is none."""
         now_ms = self._clock.now_ms()
-        found = await self._reader.records_of_owner(tenant, records.SPACE, slug, now_ms)
+        found = await self._reader.records_of_owner(tenant, SPACE, slug, now_ms)
         return records.space_of(found[0]) if found else None
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
@@ -195,7 +195,7 @@ class SessionDirectory:
         if not changed and not applied.is_erasure:
             return
         self._changes += 1
-        if applied.is_erasure or any(one.kind == records.SPACE for one in changed):
+        if applied.is_erasure or any(one.kind == SPACE for one in changed):
             self._known.drop_where(lambda name: name[0] == key.tenant)
             self._aliased.drop_where(lambda name: name[0] == key.tenant)
             return

@@ -14,6 +14,7 @@ from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import (
     EVERYWHERE,
     SESSION,
+    SPACE,
     RecordChange,
     StoredRecord,
     about_user,
@@ -28,7 +29,6 @@ from backscroll_sidecar.sessions.session import (
     Space,
 )
 
-SPACE = "space"
 PARTICIPANT = "participant"
 STATE = "session_state"
 STATE_LOG = "session_state_log"

@@ -1,7 +1,9 @@
 """What every store does with erasures of several channels, and of none (N-10)."""
 
+from msgspec.json import decode, encode
+
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.history.erasing import changes_of, summed
+from backscroll_sidecar.history.erasing import summed
 from backscroll_sidecar.history.tombstones import Erasure
 from backscroll_sidecar.ports import (
     EVERYWHERE,
@@ -55,7 +57,7 @@ async def talk_of_alice(store: HistoryStore) -> None:
 
 async def erased(store: HistoryStore, erasure: Erasure, *, is_dry_run: bool = False) -> dict:
     channels = await store.channels_to_erase(erasure.tenant, erasure.user_id)
-    applied = await store.apply(changes_of(erasure, channels, is_dry_run=is_dry_run))
+    applied = await store.apply(erasure.changes(channels, is_dry_run=is_dry_run))
     counts = summed(one.receipt for one in applied).counts
     return {name: count for name, count in counts.items() if count}
 
@@ -101,6 +103,78 @@ class ErasureContract:
         assert await store.channels_to_erase(ROOM.tenant, ALICE) == sorted(
             {*PLACES} - {here.channel}
         )
+
+    async def test_what_only_names_a_person_stays_without_the_name(
+        self, store: HistoryStore
+    ) -> None:
+        """N-10: an owner with the title, a place in lists, a participant of a space; twice it finds nothing."""
+        session = {
+            "owner_id": ALICE, "title": "Alice's room", "policy": {"allowed_author_ids": [ALICE, "u-bob"]},
+        }  # fmt: skip
+        other = session | {
+            "owner_id": "u-bob",
+            "title": "Bob's room",
+            "policy": {"default_id": ALICE},
+        }
+        space = {
+            "slug": "s", "role_config_json": f'{{"host":"{ALICE}"}}', "policy": {"preferred_ids": [ALICE]},
+            "participants": [{"id": ALICE, "name": "Alice"}, {"id": "u-bob", "name": "Bob"}],
+        }  # fmt: skip
+        await store.apply([
+            record("", encode(session), kind="session", owner="s1"),
+            record("", encode(other), kind="session", owner="s2", key=OTHER_ROOM),
+            record("", encode(space), kind="space", owner="s", key=place(EVERYWHERE)),
+        ])  # fmt: skip
+        assert await store.channels_to_erase(ROOM.tenant, ALICE) == [OTHER, ROOM.channel]
+        person = Erasure(tenant=ROOM.tenant, user_id=ALICE, all_channels=True, erased_at_ms=NOON_MS)
+        assert await erased(store, person, is_dry_run=True) == {"names": 3}
+        assert await erased(store, person) == {"names": 3}
+        nobody = f"erased-{NOON_MS}"
+        (found,) = await store.records(ROOM, "session", NOON_MS)
+        assert (decode(found.body), found.version) == (
+            {"policy": {"allowed_author_ids": [nobody, "u-bob"]}}, 2,
+        )  # fmt: skip
+        (found,) = await store.records(OTHER_ROOM, "session", NOON_MS)
+        assert decode(found.body) == other | {"policy": {"default_id": nobody}}
+        (found,) = await store.records(place(EVERYWHERE), "space", NOON_MS)
+        assert decode(found.body) == {
+            "slug": "s", "role_config_json": "", "policy": {"preferred_ids": [nobody]},
+            "participants": [{"id": "u-bob", "name": "Bob"}],
+        }  # fmt: skip
+        assert await erased(store, person) == {}
+        assert await store.channels_to_erase(ROOM.tenant, ALICE) == []
+
+    async def test_what_only_names_a_channel_stays_without_the_name(
+        self, store: HistoryStore
+    ) -> None:
+        """N-10: of other channels and of the tenant; what is called as the channel is and is none stays."""
+        sharing = {
+            "profile": "room",
+            "sharing": {"shares_with": ["room", "x"], "reads_from": ["room"]},
+        }
+        experiment = {
+            "allowed": ["room"],
+            "denied": ["x"],
+            "arms": [{"name": "room"}],
+            "description": "room",
+        }
+        await store.apply([
+            record("", encode(sharing), kind="channel_settings", key=OTHER_ROOM),
+            record("e", encode(experiment), kind="experiment", key=place(EVERYWHERE)),
+            record("e", encode(experiment), kind="experiment", key=place(EVERYWHERE, "other")),
+        ])  # fmt: skip
+        room = Erasure(tenant=ROOM.tenant, channel=ROOM.channel, erased_at_ms=NOON_MS)
+        assert await erased(store, room) == {"names": 2}
+        nobody = f"erased-{NOON_MS}"
+        (found,) = await store.records(OTHER_ROOM, "channel_settings", NOON_MS)
+        assert decode(found.body) == {
+            "profile": "room", "sharing": {"shares_with": [nobody, "x"], "reads_from": [nobody]},
+        }  # fmt: skip
+        (found,) = await store.records(place(EVERYWHERE), "experiment", NOON_MS)
+        assert decode(found.body) == experiment | {"allowed": [nobody]}
+        (found,) = await store.records(place(EVERYWHERE, "other"), "experiment", NOON_MS)
+        assert decode(found.body) == experiment
+        assert await erased(store, room) == {}
 
     async def test_a_tenant_goes(self, store: HistoryStore) -> None:
         """N-10: what belongs to no channel, too; another tenant keeps everything."""

@@ -320,9 +320,7 @@ class RecordContract:
                 record("r", b"b", key=b, names=(ALICE,)),
             ]
         )
-        await store.apply(
-            [record("late", key=b, at=10**9), EraseChange(ChannelKey("b", "c"), (), "u-alice", 0)]
-        )
+        await store.apply([record("late", key=b, at=10**9), EraseChange(b, (), "u-alice", 0)])
         assert await bodies(store, key=a) == {"r": b"a"}
         assert await bodies(store, key=b) == {"late": b"body"}
 

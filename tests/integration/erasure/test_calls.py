@@ -3,16 +3,18 @@
 import asyncio
 from collections.abc import Sequence
 
+import grpc
 import pytest
 
-from backscroll import InvalidRequest, Message, Unavailable
+from backscroll import AsyncClient, ExperimentArm, InvalidRequest, Message, Unavailable
+from backscroll.v1 import session_pb2, session_pb2_grpc
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.history import service
 from backscroll_sidecar.ports import RECEIPT_STORES, Applied, Change
 from tests.integration.chat.talk import talk, text_of, turn
 from tests.kit.fake_model import STOP, FakeModel, Wait
-from tests.kit.served import in_background, served
+from tests.kit.served import in_background, running, served
 
 NOON_MS = 1_795_176_000_000
 
@@ -111,3 +113,56 @@ async def test_an_erasure_that_broke_off_is_finished_by_the_next(
         for room in ("a", "b", "c"):
             stored = await app.store.get_messages(ChannelKey("default", room), ["m1"])
             assert stored == {}
+
+
+@pytest.mark.row("N-10")
+async def test_what_only_names_a_person_or_a_channel_loses_the_name() -> None:
+    """A session without its owner, a space without a participant; sharing and experiments without the channel."""
+    async with (
+        running() as (server, _),
+        AsyncClient(server.addresses[0], timeout_s=120.0) as client,
+        grpc.aio.insecure_channel(server.addresses[0]) as channel,
+    ):
+        rooms = session_pb2_grpc.SessionServiceStub(channel)
+        await client.append("room", said("m1"))
+        anna = session_pb2.Participant(
+            id="anna", name="Anna", kind=session_pb2.PARTICIPANT_KIND_PERSONA
+        )
+        space = session_pb2.Space(slug="cafe", participants=[anna])
+        await rooms.PutSpace(session_pb2.PutSpaceRequest(space=space))
+        session = session_pb2.Session(
+            session_id="s1", channel="room", owner_id="anna", title="Anna's evening",
+            policy=session_pb2.RoomPolicy(allowed_author_ids=["anna"]),
+        )  # fmt: skip
+        await rooms.CreateSession(session_pb2.CreateSessionRequest(session=session))
+        receipt = await client.erase(user_id="anna", all_channels=True)
+        assert receipt["names"] == 2
+        found = (
+            await rooms.GetSession(
+                session_pb2.GetSessionRequest(session=session_pb2.SessionRef(session_id="s1"))
+            )
+        ).session
+        assert (found.owner_id, found.title) == ("", "")
+        assert list(found.policy.allowed_author_ids) == [f"erased-{receipt.erased_at_ms}"]
+        found = (await rooms.GetSpace(session_pb2.GetSpaceRequest(slug="cafe"))).space
+        assert list(found.participants) == []
+
+        await client.set_channel_settings("other", sharing={"shares_with": ["room", "x"]})
+        await client.put_experiment("e", [ExperimentArm("a")], allowed_channels=["room"])
+        receipt = await client.erase("room", whole_channel=True)
+        assert receipt["names"] == 2
+        nobody = f"erased-{receipt.erased_at_ms}"
+        settings = await client.get_channel_settings("other")
+        assert list(settings.sharing.shares_with) == [nobody, "x"]
+        assert nobody in str(await client.get_experiment("e"))
+
+
+@pytest.mark.row("N-10")
+async def test_a_tenant_without_its_experiments_builds_by_none() -> None:
+    async with served() as (client, _):
+        await client.append("room", said("m1"))
+        await client.put_experiment("e", [ExperimentArm("a")])
+        assert (await client.build_context("room", "hello?")).experiment.experiment_id == "e"
+        await client.erase(whole_tenant=True)
+        await client.append("room", said("m2"))
+        assert (await client.build_context("room", "hello?")).experiment.experiment_id == ""

@@ -31,6 +31,7 @@ WITHOUT_CHANNEL = {
     "EXPIRED_RECORDS": "what is over goes, whatever channel of the tenant it is of; what is returned says which",
     "RECORDS_OF_OWNER": "what belongs to a person, in whatever channel of the tenant",
     "UPDATED_RECORDS": "the sessions of a tenant, in whatever channel; what is returned says which",
+    "NAMING_CHANNELS": "what of the tenant may name a channel that goes, in whatever channel it is",
     "RECORD_OWNERS": "the people of a tenant who own anything",
     "RECORD_OF_CONTEXT": "a build of the tenant, whatever its channel",
     "RECORDS_OF_TENANT_OLDEST_FIRST": "the builds of a tenant, in whatever channel; what is returned says which",

@@ -18,7 +18,7 @@ from typing import BinaryIO
 from backscroll_sidecar.errors import FailedPrecondition, StoreUnavailable
 from backscroll_sidecar.store.backups import files, manifest
 from backscroll_sidecar.store.backups.backup import INDEX_SUFFIX, index_folder
-from backscroll_sidecar.store.backups.erasures import Erased, Erasure
+from backscroll_sidecar.store.backups.erasures import Erasure
 from backscroll_sidecar.store.backups.files import Told
 from backscroll_sidecar.store.backups.manifest import BackupFault, Manifest
 from backscroll_sidecar.store.sqlite import files as sqlite_files
@@ -52,13 +52,13 @@ class Wanted:
 
 @dataclass(slots=True)
 class Restored:
-    """What was done: checks in the order they were made, one `Erased` an erasure, and the rows of each table."""
+    """What was done: checks in the order they were made, what went by each erasure, row counts."""
 
     manifest: Manifest
     schema_version: int
     had_database: bool
     checks: list[str] = field(default_factory=list)
-    erased: list[Erased] = field(default_factory=list)
+    erased: list[dict[str, int]] = field(default_factory=list)
     row_counts: dict[str, int] = field(default_factory=dict)
     index_names: list[str] = field(default_factory=list)
 
@@ -150,7 +150,7 @@ def _made(
         renewal.bring_up_to_date(path)
         if wanted.erasures:
             done.erased = renewal.erase(path, wanted.erasures)
-        if any(sum(one.counts.values()) for one in done.erased):
+        if any(done.erased):
             with _without_companions(clean), files.new_file(clean) as rewritten:
                 snapshot.take(path, clean, lambda *_: None)
                 if wanted.is_verified:

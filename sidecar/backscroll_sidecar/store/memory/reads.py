@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from backscroll_sidecar.domain import (
@@ -24,6 +25,7 @@ from backscroll_sidecar.ports import (
     ANY_USAGE,
     EVERYWHERE,
     PIN,
+    SESSION,
     ChannelInfo,
     ChannelRows,
     EventQuery,
@@ -454,6 +456,11 @@ class InMemoryReader:
             user_id in kept.people
             or any(row.stored.message.author.id == user_id for row in kept.by_id.values())
             or any(about_user(user_id) in one.named_ids for one in records)
+            or any(
+                place[2] == SESSION and msgspec.json.encode(user_id) in one.stored.body
+                for place, one in self._records.items()
+                if place[:2] == key
+            )
             or key.channel in self._usage.channels(key.tenant, user_id)
         )
 

@@ -16,6 +16,8 @@ from backscroll_sidecar.ports import (
     ANY_ERASURE,
     ANY_RETRACTION,
     CHAIN_PREFIX,
+    NAMING_CHANNELS,
+    NAMING_PEOPLE,
     SESSION,
     Applied,
     Change,
@@ -30,6 +32,7 @@ from backscroll_sidecar.ports import (
     count_by_store,
 )
 from backscroll_sidecar.store.decide import decide, needs_of, runs
+from backscroll_sidecar.store.decide.names import taken_from
 from backscroll_sidecar.store.facts import (
     PURGED_AT_ONCE,
     Facts,
@@ -321,6 +324,23 @@ class InMemoryStore(InMemoryReader):
             return self._forget_records(change.key, names)
         return self._forget_records(change.key, {*names, about_user(change.user_id)})
 
+    def _take_names(self, change: EraseChange) -> int:
+        """See `sqlite.records.take_names`."""
+        if change.message_ids or (change.is_of_channel and change.is_of_many):
+            return 0
+        kinds = NAMING_CHANNELS if change.is_of_channel else NAMING_PEOPLE
+        count = 0
+        for key, one in self._records.items():
+            is_reached = (
+                key[0] == change.key.tenant if change.is_of_channel else key[:2] == change.key
+            )
+            body = taken_from(one.stored.body, change) if is_reached and key[2] in kinds else None
+            if body is not None:
+                stored = replace(one.stored, body=body, version=one.stored.version + 1)
+                self._records[key] = one._replace(stored=stored)
+                count += 1
+        return count
+
     def _erase_or_try(self, change: EraseChange) -> Applied:
         if not change.is_dry_run:
             return self._erase(change)
@@ -366,6 +386,7 @@ class InMemoryStore(InMemoryReader):
             "segments": 0,
             "vectors": vectors,
             **count_by_store(kinds),
+            "names": self._take_names(change),
             **self._usage.erase(change, numbered, ids | aliases),
         }
         erased_ids = tuple(record.stored.message.id for record in victims)

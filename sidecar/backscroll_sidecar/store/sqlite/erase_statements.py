@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from backscroll_sidecar import ports
+
 # Channels that hold anything; `channels` names those alone that got messages or members.
 _PLACES = """
 SELECT channel FROM channels WHERE tenant = :tenant
@@ -18,13 +20,18 @@ OR EXISTS (SELECT 1 FROM records WHERE tenant = :tenant AND channel = place)
 OR EXISTS (SELECT 1 FROM events INDEXED BY events_by_arrival WHERE tenant = :tenant AND channel = place)
 OR EXISTS (SELECT 1 FROM usage_records INDEXED BY usage_records_by_number WHERE tenant = :tenant AND channel = place)
 """
-_HELD_OF_USER = """
+_HELD_OF_USER = f"""
 EXISTS (
     SELECT 1 FROM messages INDEXED BY messages_by_author
     WHERE tenant = :tenant AND channel = place AND author_id = :user_id
 )
 OR EXISTS (SELECT 1 FROM members WHERE tenant = :tenant AND channel = place AND user_id = :user_id)
 OR EXISTS (SELECT 1 FROM record_names WHERE tenant = :tenant AND channel = place AND name = :about_user)
+OR EXISTS (
+    SELECT 1 FROM records INDEXED BY records_by_creation
+    WHERE tenant = :tenant AND channel = place AND kind = '{ports.SESSION}'
+        AND instr(CAST(body AS TEXT), :encoded_user) > 0
+)
 OR EXISTS (
     SELECT 1 FROM usage_records INDEXED BY usage_records_by_user
     WHERE tenant = :tenant AND channel = place AND user_id = :user_id

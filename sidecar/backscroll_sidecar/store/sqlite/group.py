@@ -334,6 +334,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     counts["segments"] = drop_segments(connection, ((*here, seq) for seq, *_ in victims))
     ids = [message_id for _, message_id, *_ in victims]
     counts |= count_by_store(records.erase(connection, change, ids))
+    counts["names"] = records.take_names(connection, change)
     numbered = [(message_id, seq) for seq, message_id, *_ in victims]
     counts |= usage.erase(connection, change, numbered, (row[2] for row in gone))
     counts["members"] = 0

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 
+import msgspec
 import orjson
 
 from backscroll_sidecar.domain import MAX_PINNED, ChannelKey, Member, MessageType, StoredMessage
@@ -306,7 +307,12 @@ def lately_kept(
 def channels_to_erase(connection: sqlite3.Connection, tenant: str, user_id: str) -> list[str]:
     """By name."""
     statement = erase_sql.CHANNELS_TO_ERASE_OF_USER if user_id else erase_sql.CHANNELS_TO_ERASE
-    values = {"tenant": tenant, "user_id": user_id, "about_user": about_user(user_id)}
+    values = {
+        "tenant": tenant,
+        "user_id": user_id,
+        "about_user": about_user(user_id),
+        "encoded_user": msgspec.json.encode(user_id).decode(),
+    }
     return [channel for (channel,) in connection.execute(statement, values)]
 
 

@@ -78,6 +78,23 @@ RECORDS_OF_CHANNEL = (
     "SELECT tenant, channel, number, kind FROM records WHERE tenant = ? AND channel = ?"
 )
 
+# --- what stays without a name -------------------------------------------------------------------
+
+
+def _of_kinds(kinds: tuple[str, ...]) -> str:
+    return ", ".join(f"'{one}'" for one in kinds)
+
+
+NAMING_PEOPLE = f"""
+SELECT body, tenant, channel, number FROM records INDEXED BY records_by_creation
+WHERE tenant = ? AND channel = ? AND kind IN ({_of_kinds(ports.NAMING_PEOPLE)})
+"""
+NAMING_CHANNELS = f"""
+SELECT body, tenant, channel, number FROM records INDEXED BY records_by_update
+WHERE tenant = ? AND kind IN ({_of_kinds(ports.NAMING_CHANNELS)})
+"""
+REPLACE_BODY = "UPDATE records SET body = ?, version = version + 1 WHERE tenant = ? AND channel = ? AND number = ?"
+
 DELETE_RECORD = "DELETE FROM records WHERE tenant = ? AND channel = ? AND number = ? AND kind = ?"
 DELETE_RECORD_NAMES = "DELETE FROM record_names WHERE tenant = ? AND channel = ? AND number = ?"
 

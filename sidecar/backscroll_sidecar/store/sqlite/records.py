@@ -18,6 +18,7 @@ from backscroll_sidecar.ports import (
     about_text,
     about_user,
 )
+from backscroll_sidecar.store.decide.names import taken_from
 from backscroll_sidecar.store.facts import (
     PURGED_AT_ONCE,
     Named,
@@ -105,6 +106,21 @@ def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable
     if not change.message_ids:
         names.append((*here, about_user(change.user_id)))
     return _forget(connection, names)
+
+
+def take_names(connection: sqlite3.Connection, change: EraseChange) -> int:
+    """Take the person or the channel that goes from what only names them; from how many records."""
+    here = change.key
+    if change.message_ids or (change.is_of_channel and change.is_of_many):
+        return 0  # a message is named by nothing of others, and of a tenant nothing is left
+    if change.is_of_channel:
+        rows = connection.execute(sql.NAMING_CHANNELS, (here.tenant,)).fetchall()
+    else:
+        rows = connection.execute(sql.NAMING_PEOPLE, here).fetchall()
+    after = [(taken_from(body, change), *where) for body, *where in rows]
+    changed = [row for row in after if row[0] is not None]
+    connection.executemany(sql.REPLACE_BODY, changed)
+    return len(changed)
 
 
 def _forget(connection: sqlite3.Connection, names: Iterable[Named]) -> list[str]:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from backscroll_sidecar.ports import EVERYWHERE
-from backscroll_sidecar.store.backups.erasures import (
-    Erased,
-    Erasure,
-    Received,
-    change_of,
-    summed,
-)
+from backscroll_sidecar.ports import EraseChange
+from backscroll_sidecar.store.backups.erasures import Erasure, Received, of_then
 from backscroll_sidecar.store.sqlite import backup_statements as sql
 from backscroll_sidecar.store.sqlite import files, group, migrate, reads
 from backscroll_sidecar.store.sqlite.failures import typed
@@ -37,33 +32,33 @@ def bring_up_to_date(database: Path) -> None:
         pass
 
 
-def erase(database: Path, erasures: Sequence[Erasure]) -> list[Erased]:
-    """Erase what these took, each in a transaction, and leave no log. Raises as `bring_up_to_date` does."""
+def erase(database: Path, erasures: Sequence[Erasure]) -> list[dict[str, int]]:
+    """Erase what these took, and leave no log; of each how many rows went by part, as in a receipt, without zeros.
+
+    Raises as `bring_up_to_date` does.
+    """
     with _written(database) as connection:
-        return [Erased(one, summed(_receipts(connection, one))) for one in erasures]
+        return [_erase(connection, one) for one in erasures]
 
 
-def _receipts(connection: sqlite3.Connection, erasure: Erasure) -> Iterator[dict[str, int]]:
-    for channel in _channels(connection, erasure):
-        change = change_of(erasure, channel, _received(connection, erasure, channel))
-        for applied in group.apply_group(connection, [change] if change else [], group.Known()):
-            yield dict(applied.receipt.counts) if applied.receipt else {}
+def _erase(connection: sqlite3.Connection, erasure: Erasure) -> dict[str, int]:
+    of_tenant = (erasure.tenant, erasure.user_id)
+    channels = reads.channels_to_erase(connection, *of_tenant) if erasure.is_of_tenant else []
+    counts: Counter[str] = Counter()
+    for change in erasure.changes(channels):
+        then = of_then(change, _received(connection, change))
+        for applied in group.apply_group(connection, [then] if then else [], group.Known()):
+            counts.update(applied.receipt.counts if applied.receipt else {})
+    return dict(+counts)
 
 
-def _channels(connection: sqlite3.Connection, erasure: Erasure) -> list[str]:
-    if erasure.channel:
-        return [erasure.channel]
-    return [*reads.channels_to_erase(connection, erasure.tenant, erasure.user_id), EVERYWHERE]
-
-
-def _received(connection: sqlite3.Connection, erasure: Erasure, channel: str) -> list[Received]:
-    here = (erasure.tenant, channel)
-    if erasure.message_ids:
+def _received(connection: sqlite3.Connection, change: EraseChange) -> list[Received]:
+    if change.message_ids:
         return []
-    if erasure.user_id:
-        rows = connection.execute(sql.RECEIVED_OF_USER, (*here, erasure.user_id))
+    if change.user_id:
+        rows = connection.execute(sql.RECEIVED_OF_USER, (*change.key, change.user_id))
     else:
-        rows = connection.execute(sql.RECEIVED_OF_CHANNEL, here)
+        rows = connection.execute(sql.RECEIVED_OF_CHANNEL, change.key)
     return [Received(*row) for row in rows]
 
 
