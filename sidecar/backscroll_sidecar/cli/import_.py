@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import typer
 from rich.console import Console
@@ -23,6 +23,7 @@ from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import CommandError, err, out, print_json, progress, usage
 from backscroll_sidecar.importers.items import NotUnderstood, Options, Unreadable
 from backscroll_sidecar.importers.times import DateOrder, Times, TimeUnit
+from backscroll_sidecar.time_zones import zone_named
 
 if TYPE_CHECKING:
     from backscroll_sidecar.importers.survey import Survey
@@ -262,12 +263,12 @@ def _encoding(name: str) -> str:
 def _zone(name: str | None) -> ZoneInfo | None:
     if name is None:
         return None
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+    zone = zone_named(name)
+    if zone is None:
         usage(
             f"--time-zone {name} is no time zone", "for example Europe/Berlin, Asia/Shanghai or UTC"
         )
+    return zone
 
 
 def _day(text: str | None) -> date | None:

@@ -28,6 +28,7 @@ def context_settings(
     return ContextSettings(
         profiles=_profiles(settings, own_sources, stages or OwnStages()),
         default_profile=settings.default_profile,
+        time_zone=settings.time_zone,
         default_model=settings.default_model,
         intelligent=memory.enable_intelligent_memory,
         fallback_on_error=memory.fallback_on_error,

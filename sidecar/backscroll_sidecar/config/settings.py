@@ -29,6 +29,7 @@ from backscroll_sidecar.config.types import (
     StrategyName,
     Table,
     Temperature,
+    TimeZone,
     UserPath,
     Words,
 )
@@ -163,6 +164,11 @@ class Settings(_Section):
     default_profile: ProfileName = Field(
         default="balanced", description="Profile of requests that name none."
     )
+    time_zone: TimeZone = Field(
+        default="UTC",
+        description="IANA name of the zone of shown times, and of dates in questions, where a request names none: "
+        "Asia/Shanghai.",
+    )  # fmt: skip
     default_model: str = Field(
         default="gpt-4o-mini", min_length=1, description="Model in payloads that name none."
     )

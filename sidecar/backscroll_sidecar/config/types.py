@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from backscroll_sidecar.concurrency.threads import CORES
 from backscroll_sidecar.ports import reserved_fields
+from backscroll_sidecar.time_zones import zone_named
 
 MAX_PORT = 65_535
 PROFILE_NAMES = (
@@ -72,6 +73,13 @@ def profile_name(value: str) -> str:
     """Accept the name of a profile."""
     if value not in PROFILE_NAMES:
         raise ValueError(f"no such profile; there are {', '.join(PROFILE_NAMES)}")
+    return value
+
+
+def time_zone(value: str) -> str:
+    """Accept the name of a time zone."""
+    if zone_named(value) is None:
+        raise ValueError("no such time zone; for example Asia/Shanghai, Europe/Berlin or UTC")
     return value
 
 
@@ -147,6 +155,7 @@ DatabasePath = Annotated[UserPath, BeforeValidator(database_file)]
 Core = Annotated[int, AfterValidator(core)]
 Address = Annotated[str, AfterValidator(address)]
 ProfileName = Annotated[str, AfterValidator(profile_name)]
+TimeZone = Annotated[str, AfterValidator(time_zone)]
 StrategyName = Annotated[str, AfterValidator(strategy)]
 StageName = Annotated[str, AfterValidator(stage)]
 SourceName = Annotated[str, AfterValidator(source_name)]

@@ -51,11 +51,12 @@ _NOT_KEPT = (
 
 
 class Asking(NamedTuple):
-    """What was set where a build was asked for, and the payload that its tokens were counted for."""
+    """What was set where a build was asked for, the payload that its tokens were counted for, and the zone of times."""
 
     channel: ChannelSettings
     arm: ArmSettings
     payload_format: str
+    time_zone: str
 
 
 def asked_with(
@@ -73,7 +74,7 @@ def asked_with(
         request.layout,
         asking.payload_format,
         tokens.system + tokens.tools + tokens.preferences + tokens.summary + tokens.reserve,
-        request.time_zone,
+        asking.time_zone,
         request.thread_id,
         request.session_id,
         request.self_ids,

@@ -473,7 +473,11 @@ class ContextBuilder:
         make = partial(
             usage_record, begun.request, built.context_id, opened.view, begun.question, begun.picked, fitted,
             built.rung, built.degradations, self._clock.now_ms(), int(watch.total_s * 1e6),
-            Asking(begun.channel, begun.placement.settings, self._formats.wanted(begun.request)[1].name), begun.trial,
+            Asking(
+                begun.channel, begun.placement.settings, self._formats.wanted(begun.request)[1].name,
+                begun.route.zone.key,
+            ),
+            begun.trial,
         )  # fmt: skip
         self._usage.note(begun.request.key, built.context_id, make, begun.erasures_seen)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import tzinfo
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, TypeVar
@@ -297,7 +296,7 @@ class Route(msgspec.Struct, frozen=True):
 
     profile: Profile
     fallback: Profile
-    zone: tzinfo
+    zone: ZoneInfo
     model: str
     keep_control: bool = False
     system_rows: StoredSystemRows = StoredSystemRows.USER
@@ -354,7 +353,11 @@ class Routes:
         if channel.overrides is not USUAL_CHANNEL.overrides:
             overrides = both(channel.overrides, overrides)
         return self._known(
-            name, overrides, request.time_zone, request.model, request.stored_system_rows
+            name,
+            overrides,
+            request.time_zone or settings.time_zone,
+            request.model,
+            request.stored_system_rows,
         )
 
     def _resolved(
@@ -412,6 +415,7 @@ class ContextSettings:
     ----------
     intelligent : MEMORY_ENABLE_INTELLIGENT_MEMORY; off takes the last `plain_messages`.
     fallback_on_error : MEMORY_FALLBACK_ON_ERROR; off goes from an error straight to an empty context.
+    time_zone : of shown times, and of dates in questions, where a request names none.
     max_context : MEMORY_MAX_CONTEXT_MESSAGES; None keeps the profiles' own maximum.
     timeout_s : MEMORY_CONTEXT_BUILD_TIMEOUT_SECONDS, then the ladder.
     fallback_messages : how many the second rung takes.
@@ -428,6 +432,7 @@ class ContextSettings:
 
     profiles: Mapping[str, Profile] = field(default_factory=lambda: PROFILES)
     default_profile: str = "balanced"
+    time_zone: str = "UTC"
     default_model: str = "gpt-4o-mini"
     intelligent: bool = True
     fallback_on_error: bool = True

@@ -9,6 +9,7 @@ from backscroll import Author, InvalidRequest, Media, Member, Message, NotFound,
 from backscroll.v1 import context_pb2, message_pb2
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.domain import TokenizerName
+from backscroll_sidecar.ports import UsageQuery
 from tests.golden import by_hand
 from tests.kit.lines import parse_lines
 from tests.kit.served import served
@@ -169,6 +170,22 @@ async def test_times_and_zones(client):
     with pytest.raises(InvalidRequest) as refused:
         await ask(client, time_zone="Mars/Olympus")
     assert refused.value.field == "time_zone"
+
+
+@pytest.mark.row("P-24")
+async def test_the_zone_of_a_server():
+    """P-24: who names no zone has the server's, and a record says which it was."""
+    async with served(time_zone="Asia/Shanghai") as (client, app):
+        await client.append("room", [
+            Message("old", ANN, "old", datetime(2026, 11, 18, 17, tzinfo=UTC)), line(1, ANN, "new"),
+        ])  # fmt: skip
+        context = await ask(client, profile="room")
+        assert context.text == "Conversation (recent):\n[2026-11-19] User: old\nUser: new"
+        await app.learning.recorder.flush()
+        (kept,) = await app.store.usage_records("default", UsageQuery("room", limit=1))
+        assert kept.record.asked_with.time_zone == "Asia/Shanghai"  # what a replay shows
+        context = await ask(client, profile="room", time_zone="UTC")
+        assert context.text == "Conversation (recent):\n[2026-11-18] User: old\nUser: new"
 
 
 @pytest.mark.row("P-27")

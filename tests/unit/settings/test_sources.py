@@ -135,6 +135,13 @@ def test_what_guards_the_door_does_not_fall_back_to_an_open_one(monkeypatch, nam
     assert load().refusals
 
 
+def test_a_zone_that_no_calendar_knows_is_a_wrong_value(monkeypatch):
+    monkeypatch.setenv("BACKSCROLL_TIME_ZONE", "Mars/Olympus")
+    loaded = load({})
+    assert wrong(loaded) == {"BACKSCROLL_TIME_ZONE"}
+    assert loaded.settings.time_zone == "UTC"
+
+
 def test_a_wrong_flag_refuses():
     assert load({"default_profile": "best"}).refusals
 

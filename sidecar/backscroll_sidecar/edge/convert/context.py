@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zoneinfo
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal
@@ -57,6 +56,7 @@ from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.learning.plackett_luce import MOST_SLOTS
 from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.texts import Language, LanguageTag
+from backscroll_sidecar.time_zones import zone_named
 
 _OptionalOfOne = Literal[
     "asker", "trigger_message_id", "asked_at_ms", "reply", "query_embedding", "catch_up"
@@ -267,22 +267,10 @@ def read_language(tag: str, field: str) -> LanguageTag:
 
 
 def _time_zone(name: str, _: str) -> str:
-    if name == "UTC":
-        return name
     check_text(name, "time_zone", limits.MAX_TIME_ZONE_BYTES)
-    if not _is_time_zone(name):
+    if zone_named(name) is None:
         raise invalid("time_zone", f'"{name}" is no IANA time zone; one is "Asia/Shanghai"')
     return name
-
-
-@lru_cache(maxsize=1_024)
-def _is_time_zone(name: str) -> bool:
-    """Whether the calendar knows `name`; remembered, since looking for an unknown one reads the disk."""
-    try:
-        zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return False
-    return True
 
 
 # --- which reader for which field ------------------------------------------------------------------
