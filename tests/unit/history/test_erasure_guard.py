@@ -81,3 +81,24 @@ def test_what_is_forgotten_counts_as_lost() -> None:
         guard.admits(recall("m1", OTHER))
     assert not guard.admits(keep(0))
     assert guard.admits(keep(1))
+
+
+def test_while_a_tenant_is_held_none_of_its_turns_writes() -> None:
+    """An erasure goes from channel to channel: a turn elsewhere may have read what goes next."""
+    guard = ErasureGuard()
+    with guard.holding(ROOM.tenant):
+        with guard.holding(ROOM.tenant):
+            assert not guard.admits(keep(0))
+        assert not guard.admits(keep(0))
+        assert guard.admits(RecordChange(OTHER, TURN, "", b"", turn=TurnMark(0)))
+        assert guard.admits(keep(None))
+    assert guard.admits(keep(0))
+
+
+def test_a_dry_run_is_no_erasure() -> None:
+    guard = ErasureGuard()
+    assert guard.admits(EraseChange(ROOM, ("m9",), "", 0, is_dry_run=True))
+    assert guard.admits(keep(0))
+    assert guard.admits(EraseChange(ROOM, ("m9",), "", 0, is_expiry=True))
+    assert guard.admits(keep(0, "m1"))
+    assert not guard.admits(keep(0, "m9"))
