@@ -183,7 +183,9 @@ async def test_erasing_the_user_erases_them(tmp_path):
         await client.set_preference("u1", TEA, channel="room")
         await client.set_preference("u2", SHORT)
         assert await lines_for(client) == [FORMAL, TEA]
-        assert (await client.erase("room", user_id="u1"))["preferences"] == 2
+        assert (await client.erase("room", user_id="u1"))["preferences"] == 1
+        assert await lines_for(client) == [FORMAL]  # it holds elsewhere, too
+        assert (await client.erase(user_id="u1", all_channels=True))["preferences"] == 1
         assert await lines_for(client) == []
         assert list(await client.list_preferences("u1")) == []
         assert await lines_for(client, asker=BEN) == [SHORT]
