@@ -6,10 +6,10 @@ weigh the factors by planted weights, rate what they were shown. Between the win
 question is held back: there it is measured what contexts are worth to these people, and how often the line that the
 question really answers is among the first five.
 
-What people like may contradict what they refer to. Of the planted tastes `addressed` and `words` do not: by these
-weights held-back questions find what they answer as often as by the shared ones, or more often. `mentions`, `named`,
-`people` and `stale` cost some of it, and the guard of missed replies refuses them where it sees that. So only the first
-two are to be recovered, and the others are to do no harm.
+What people like may contradict what they refer to. Of the planted tastes `addressed`, `called` and `words` do not where
+they were tried first: tuned for them, held-back questions find what they answer as often as before, or more often.
+`mentions`, `named`, `people` and `stale` cost some of it, and the guard of missed replies refuses them where it sees
+that. So the first are to be recovered, though `words` gains too little to be told soon. The others are to do no harm.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ PLANTED = {
     "named": np.array([0.2, 0.1, 0.1, 0.5, 0.1]),
     "people": np.array([0.2, 0.4, 0.1, 0.2, 0.1]),
     "addressed": np.array([0.2, 0.15, 0.2, 0.3, 0.15]),
+    "called": np.array([0.3, 0.1, 0.2, 0.3, 0.1]),
     "words": np.array([0.2, 0.1, 0.15, 0.2, 0.35]),
     "stale": np.array([0.4, 0.3, 0.04, 0.05, 0.21]),
     "shared": SHARED,

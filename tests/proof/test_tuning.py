@@ -12,7 +12,7 @@ HARM = 0.005
 @pytest.mark.proof
 @pytest.mark.row("S5-41", "N-12")
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("planted", ["addressed", "words"])
+@pytest.mark.parametrize("planted", ["addressed", "called"])
 async def test_planted_preferences_are_recovered(planted):
     """S5-41: of what people would gain by their own weights four fifths are gained on held-back questions.
 
