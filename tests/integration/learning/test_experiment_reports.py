@@ -128,6 +128,39 @@ async def test_signals_are_apart_and_gold_is_an_edge_that_came_later():
         assert any("reply edge was stored after the build" in note for note in notes)
 
 
+@pytest.mark.row("S5-55")
+async def test_what_listed_people_write_is_no_signal_of_the_drawn():
+    async with served() as (client, _):
+        await client.put_experiment("e", [A], allowed_channels=["vip"])
+        for channel in ("vip", "drawn"):
+            await client.append(channel, [*lines(), Message("q", ANN, "alpha beta?", NOON)])
+            context = await client.build_context(channel, trigger_message_id="q")
+            reply = Message("r", BOT, "gamma", NOON + 1_000, role="assistant", reply_to="q")
+            await client.append(channel, [reply], context_id=context.id)
+            thanks = Message("t", ANN, "thanks!", NOON + 2_000, reply_to="r")
+            await client.append(channel, [thanks])
+            for _ in range(300):
+                if (await client.get_usage_record(context.id)).signals:
+                    break
+                await asyncio.sleep(0.01)
+        told = by_arm(await client.get_experiment_report("e"))
+        assert [(one.kind, one.count) for one in told[("a", False, False)].signals] == [(4, 1)]
+
+
+@pytest.mark.row("S5-55")
+async def test_a_build_that_knew_what_is_answered_has_no_recall():
+    """Of one question asked twice, once before its reply edge was stored, only the first build counts."""
+    async with served() as (client, _):
+        await client.append("room", lines())
+        await client.put_experiment("e", [ExperimentArm("a", overrides=Overrides(max_context=500))])
+        await client.build_context("room", "and then?", trigger_message_id="late", asker=ANN)
+        late = Message("late", ANN, "and then?", NOON + 3_000, reply_to="m3")
+        await client.append("room", [late])
+        await client.build_context("room", trigger_message_id="late")
+        (arm, *_) = (await client.get_experiment_report("e")).arms
+        assert (arm.builds, arm.recall.count) == (2, 1)
+
+
 @pytest.mark.row("S5-39", "S5-55")
 async def test_listed_channels_and_older_arms_are_told_apart():
     async with served() as (client, _):
@@ -228,13 +261,19 @@ async def test_a_shadow_sees_what_the_answer_saw():
         records = client.list_usage_records("room", with_shadows=True)
         assert [one.context_id async for one in records] == [context.id]
         app.builder._shadows.ends()
-        (shadow,) = await shadowed(client, 1)
+        (built_behind,) = await shadowed(client, 1)
         record = await client.get_usage_record(context.id)
-        assert shadow.context_message_ids == record.context_message_ids
-        assert shadow.token_count == record.token_count
-        await client.put_experiment("e", [A], coverage=0.0, allow_moves=True)
+        assert built_behind.context_message_ids == record.context_message_ids
+        assert built_behind.token_count == record.token_count
+        shadow = ExperimentArm("same", profile="classic")
+        await client.put_experiment("e", [A], coverage=0.0, shadow=shadow, allow_moves=True)
         await built(client)
-        assert (await built(client)).experiment.arm == "control"
+        control = await built(client)
+        assert control.experiment.arm == "control"
+        await client.put_experiment("e", [A], shadow=shadow, allow_moves=True)
+        behind = await built(client)
+        found = {one.shadow_of for one in await shadowed(client, 2)}
+        assert found == {context.id, behind.id}
 
 
 @pytest.mark.row("S5-40")

@@ -209,6 +209,8 @@ async def test_a_channel_is_in_one_experiment_at_a_time():
         assert (await client.get_experiment("one")).state == 3
         await client.stop_experiment("two")
         assert (await built(client)).experiment.experiment_id == ""
+        await client.put_experiment("three", [NEW])  # what is over keeps nobody out
+        await client.delete_experiment("three")
         await client.put_experiment("one", [A, B])  # it goes on
         assert (await built(client)).experiment.experiment_id == "one"
 

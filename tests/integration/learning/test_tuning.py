@@ -132,6 +132,20 @@ async def test_what_people_like_is_learnt_and_taken_back(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.row("N-12")
+async def test_a_dry_run_leaves_weights_on_trial():
+    """N-12: it says that they would stay; only a tuning ends the trial, and counts."""
+    async with a_trial() as (trial, client, _, channel):
+        await trial.window(400)
+        assert (await trial.tune()).reason == ADOPTED
+        await trial.window(800)
+        await client.tune_channel(channel.name, dry_run=True)
+        assert await counted(client, "kept") == 0
+        await client.tune_channel(channel.name)
+        assert await counted(client, "kept") == 1
+
+
+@pytest.mark.slow
 @pytest.mark.row("S5-41", "N-12")
 @pytest.mark.parametrize("feedback", ["random", "inverted"])
 async def test_what_means_nothing_moves_nothing(feedback):
@@ -201,8 +215,17 @@ async def test_without_propensities_nothing_is_adopted():
         )  # fmt: skip
         draws = Overrides(exploration_slots=2, **SHOWN)
         drawn = await client.build_context("room", overrides=draws, **ASKED)
+        reply = Message("r", Author("bot", kind="bot"), "line 3", NOON + 1, role="assistant")
+        await client.append("room", [reply], context_id=drawn.id)
+        await client.append("room", [Message("t", "u0", "thanks!", NOON + 2, reply_to="r")])
+
+        async def thanked():
+            return (await client.get_usage_record(drawn.id)).signals
+
+        await until(thanked)  # which by itself moves nothing
         unrated = await client.tune_channel("room")
         assert unrated.reason == admin_pb2.TUNING_REASON_TOO_FEW_DECISIONS
+        assert unrated.rated_builds == 0
         assert "explicit feedback" in unrated.detail
         await client.record_feedback(drawn.id, user_id="u0", rating=5)
         few = await client.tune_channel("room")
