@@ -16,13 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from backscroll import AsyncClient, Message, Overrides
+from backscroll import AsyncClient, ExperimentArm, Message, Overrides
 from backscroll.errors import InvalidRequest
 from backscroll_sidecar.ports import UsageDelta
 from backscroll_sidecar.server import serve_metrics
 from backscroll_sidecar.strategies import Empty, StrategyQuery
 from backscroll_sidecar.telemetry.panels import PANELS
 from backscroll_sidecar.wiring import SystemClock
+from tests.integration.learning.test_experiments import drawn
 from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.fake_model import STOP, FakeModel
 from tests.kit.served import running
@@ -42,9 +43,8 @@ ALERTS = {
     "BackscrollFallbacks",
     "BackscrollErrors",
     "BackscrollRelevanceLow",
+    "BackscrollSampleRatio",
 }
-OF_EXPERIMENTS = {"BackscrollSampleRatio"}
-"""Fires only while an experiment goes wrong: promtool alone makes it."""
 NOON = 1_795_176_000_000
 PAUSE_S, ENOUGH_S = 0.1, 240.0
 
@@ -91,12 +91,12 @@ def test_the_dashboard_is_one_that_grafana_reads():
 def test_every_alert_says_what_to_do():
     """Each waits, and names a part of the documentation that is there."""
     text = (RULES / "backscroll.alerts.yml").read_text("utf-8")
-    assert set(re.findall(r"- alert: (\w+)", text)) == ALERTS | OF_EXPERIMENTS
-    assert len(re.findall(r"^ +for: [1-9]", text, re.MULTILINE)) == len(ALERTS | OF_EXPERIMENTS)
+    assert set(re.findall(r"- alert: (\w+)", text)) == ALERTS
+    assert len(re.findall(r"^ +for: [1-9]", text, re.MULTILINE)) == len(ALERTS)
     heads = re.findall(r"^#+ (.+)$", PAGE.read_text("utf-8"), re.MULTILINE)
     anchors = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in heads}
     links = re.findall(r"runbook_url: \S+/docs/guide/monitoring\.md#(\S+)", text)
-    assert len(links) == len(ALERTS | OF_EXPERIMENTS)
+    assert len(links) == len(ALERTS)
     assert set(links) <= anchors
 
 
@@ -267,6 +267,7 @@ async def test_every_panel_and_every_alert_of_a_live_server(tmp_path):
         assert set(found["queues"]) == {"writer", "embedding"}
         assert await scraper.firing() == set()
 
+        await skew(client)
         firing: set[str] = set()
         async with asyncio.timeout(ENOUGH_S):
             while firing != ALERTS:
@@ -282,6 +283,17 @@ async def test_every_panel_and_every_alert_of_a_live_server(tmp_path):
                     )  # fmt: skip
                 firing |= await scraper.firing()
                 await asyncio.sleep(PAUSE_S)
+
+
+async def skew(client) -> None:
+    """An experiment of which only the channels of one arm ask anything."""
+    names = ("one", "other")
+    await client.put_experiment(
+        "halves", [ExperimentArm(name, profile="classic") for name in names]
+    )
+    there = drawn("halves", names, 1.0, [f"c{n}" for n in range(60)])
+    for channel in (channel for channel, arm in there.items() if arm == "one"):
+        await client.build_context(channel, "what of it?", asker="u1")
 
 
 async def numbers(scraper: Prometheus, rule: str) -> dict[str, float]:
