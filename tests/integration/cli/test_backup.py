@@ -6,13 +6,18 @@ import sqlite3
 import stat
 import threading
 import time
+from hashlib import sha256
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from backscroll import Author, Client, Message
-from backscroll_sidecar.store.backups import manifest
+from backscroll_sidecar.store.backups import files, manifest
+from backscroll_sidecar.store.backups.backup import PART_SUFFIX, back_up
+from backscroll_sidecar.store.backups.manifest import Part
 from backscroll_sidecar.store.sqlite import migrate
+from backscroll_sidecar.store.sqlite.files import FileLock
 from tests.integration.cli.in_process import Commands
 
 NOON = 1_795_176_000_000
@@ -51,6 +56,16 @@ def content(path: Path) -> list[str]:
         dump = list(connection.iterdump())
     connection.close()
     return dump
+
+
+def says(file: Path, index: bytes = b"", **other: object) -> None:
+    """Let a backup's manifest say something else, or give it bytes of an index file."""
+    whole = file.read_bytes()
+    start = whole.rindex(b'{"taken_at_ms')
+    end = whole[-manifest.END_BYTES :]
+    told = manifest.read(whole[start : -manifest.END_BYTES], end, len(whole))
+    told = msgspec.structs.replace(told, **other)
+    file.write_bytes(whole[:start] + index + manifest.written(told))
 
 
 @pytest.mark.slow
@@ -99,7 +114,7 @@ def test_a_server_under_writes_is_backed_up_as_of_one_moment(shell):
 @pytest.mark.row("N-10")
 def test_what_was_checked_and_done_is_said(here, database, tmp_path):
     file, target = tmp_path / "chat.backup", tmp_path / "new.db"
-    database.chmod(0o640)
+    database.chmod(0o750)
     made = here.json("backup", "--database", str(database), "--to", str(file))
     assert made["rows"]["messages"] == 4
     assert made["bytes"] == file.stat().st_size
@@ -243,6 +258,7 @@ def test_a_backup_of_an_older_schema_is_migrated(here, tmp_path, dump):
     assert (done["schema_version_before"], done["schema_version"]) == (
         int(dump.stem), migrate.known()[-1].number,
     )  # fmt: skip
+    assert done["checks"][-1] == "integrity once more, after what was changed"
     assert (
         here.json("backup", "--database", str(target), "--to", str(tmp_path / "again.backup"))[
             "schema_version"
@@ -254,17 +270,7 @@ def test_a_backup_of_an_older_schema_is_migrated(here, tmp_path, dump):
 def test_a_backup_of_a_newer_schema_is_refused(here, database, tmp_path):
     file, target = tmp_path / "chat.backup", tmp_path / "new.db"
     here.json("backup", "--database", str(database), "--to", str(file))
-    with file.open("rb") as opened:
-        whole = opened.read()
-    start = whole.rindex(b'{"taken_at_ms')
-    told = manifest.read(
-        whole[start : -manifest.END_BYTES], whole[-manifest.END_BYTES :], len(whole)
-    )
-    newer = manifest.Manifest(
-        taken_at_ms=told.taken_at_ms, made_by="9.0.0", schema_version=told.schema_version + 1,
-        database=told.database, indexes=told.indexes, row_counts=told.row_counts,
-    )  # fmt: skip
-    file.write_bytes(whole[:start] + manifest.written(newer))
+    says(file, schema_version=migrate.known()[-1].number + 1, made_by="9.0.0")
     done = here.run("restore", str(file), "--to", str(target))
     assert done.returncode == 1
     assert "newer version of Backscroll" in done.stderr
@@ -355,6 +361,7 @@ def test_what_was_erased_since_goes_from_what_is_restored(here, database, tmp_pa
     (one,) = done["erasures"]
     assert one["tombstone"] == line
     assert one["counts"]["messages"] > 0
+    assert done["checks"][-1] == "integrity once more, after what was changed"
     with sqlite3.connect(target) as connection:
         ids = {id_ for (id_,) in connection.execute("SELECT id FROM messages")}
     connection.close()
@@ -390,3 +397,131 @@ def test_a_line_that_is_no_erasure_is_refused(here, database, tmp_path):
     assert done.returncode == 1
     assert "line 2" in done.stderr
     assert not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.row("N-10")
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"schema_version": migrate.known()[-1].number - 1}, "its manifest says"),
+        ({"row_counts": {"messages": 5}}, "other numbers of rows"),
+    ],
+)
+def test_what_the_manifest_says_is_compared_with_what_there_is(
+    here, database, tmp_path, other, said
+):
+    """Only where it is to be verified: to count rows is to read them."""
+    file, target = tmp_path / "chat.backup", tmp_path / "new.db"
+    here.json("backup", "--database", str(database), "--to", str(file))
+    says(file, **other)
+    done = here.run("restore", str(file), "--to", str(target), "--verify")
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert not target.exists()
+    assert (
+        here.json("restore", str(file), "--to", str(target), "--dry-run")["rows"]["messages"] == 4
+    )
+
+
+@pytest.mark.row("N-10")
+def test_damage_that_was_backed_up_is_found_where_all_is_read(here, database, tmp_path):
+    file, target = tmp_path / "chat.backup", tmp_path / "new.db"
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE revisions SET message_id = 'nowhere'")
+    connection.close()
+    here.json("backup", "--database", str(database), "--to", str(file))
+    done = here.run("restore", str(file), "--to", str(target), "--verify")
+    assert done.returncode == 1
+    assert "revisions refers to a missing row of messages" in done.stderr
+    assert not target.exists()
+
+
+def test_a_changed_index_file_is_found(here, database, tmp_path):
+    file, target = tmp_path / "chat.backup", tmp_path / "new.db"
+    here.json("backup", "--database", str(database), "--to", str(file))
+    index = Part("a.hnsw", 5, sha256(b"whole").hexdigest())
+    says(file, b"other", indexes=(index,))
+    done = here.run("restore", str(file), "--to", str(target))
+    assert done.returncode == 1
+    assert "its index file a.hnsw is not what was written" in done.stderr
+    assert not target.exists()
+
+
+def test_a_database_that_a_server_has_is_not_replaced(here, database, tmp_path):
+    file = tmp_path / "chat.backup"
+    here.json("backup", "--database", str(database), "--to", str(file))
+    before, lock = database.read_bytes(), FileLock(database)
+    done = here.run("restore", str(file), "--to", str(database), "--force")
+    lock.release()
+    assert done.returncode == 1
+    assert "in use by another server" in done.stderr
+    assert database.read_bytes() == before
+    assert here.json("restore", str(file), "--to", str(database), "--force")["replaced"]
+    FileLock(database).release()  # it was let go
+
+
+def test_a_database_keeps_its_rights_and_a_file_is_private_until_it_is_whole(
+    here, database, tmp_path
+):
+    file, modes = tmp_path / "chat.backup", set()
+
+    def look(done: int, of: int) -> None:
+        del done, of
+        for part in tmp_path.glob(f".*{PART_SUFFIX}"):
+            modes.add(stat.S_IMODE(part.stat().st_mode))
+
+    database.chmod(0o664)
+    back_up(database, file, look)
+    assert modes == {0o600}
+    here.json("restore", str(file), "--to", str(database), "--force")
+    assert stat.S_IMODE(database.stat().st_mode) == 0o664
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("chat.backup", "the backup is the database itself"),
+        ("nowhere/new.db", "there is no folder"),
+    ],
+)
+def test_where_nothing_can_be_restored_is_told(here, database, tmp_path, target, said):
+    file = tmp_path / "chat.backup"
+    here.json("backup", "--database", str(database), "--to", str(file))
+    before = sorted(tmp_path.iterdir()), file.read_bytes()
+    done = here.run("restore", str(file), "--to", str(tmp_path / target), "--force")
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert (sorted(tmp_path.iterdir()), file.read_bytes()) == before
+
+
+def test_a_backup_that_another_program_is_writing_is_left_to_it(here, database, tmp_path):
+    file = tmp_path / "chat.backup"
+    part = tmp_path / f".{file.name}{PART_SUFFIX}"
+    with files.new_file(part) as busy:
+        busy.write(b"half")
+        busy.flush()
+        done = here.run("backup", "--database", str(database), "--to", str(file))
+        assert done.returncode == 1
+        assert "being written by another program" in done.stderr
+        assert part.read_bytes() == b"half"
+    assert not file.exists()
+
+
+def test_a_link_in_a_backups_place_is_not_followed(here, database, tmp_path):
+    file, mine = tmp_path / "chat.backup", tmp_path / "mine.txt"
+    mine.write_bytes(b"mine")
+    (tmp_path / f".{file.name}{PART_SUFFIX}").symlink_to(mine)
+    assert here.run("backup", "--database", str(database), "--to", str(file)).returncode == 1
+    assert mine.read_bytes() == b"mine"
+
+
+def test_what_was_left_half_done_goes(here, database, tmp_path):
+    """Of a backup of another name, and of a restore that made a second copy."""
+    file, target = tmp_path / "chat.backup", tmp_path / "new.db"
+    ends = ("restoring", "restoring-wal", "restoring-clean", "restoring-clean-shm")
+    left = [tmp_path / f".other.backup{PART_SUFFIX}", *(tmp_path / f"new.db.{end}" for end in ends)]
+    for one in left:
+        one.write_bytes(b"half")
+    here.json("backup", "--database", str(database), "--to", str(file))
+    here.json("restore", str(file), "--to", str(target), "--dry-run")
+    assert not [one for one in left if one.exists()]
