@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 from importlib import resources
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from backscroll import Author, Message, Overrides
 from backscroll.errors import InvalidRequest, NotFound
 from backscroll.v1 import context_pb2
+from backscroll_sidecar.context import catch_up
 from tests.kit.served import served
 
 CHAT = resources.files("backscroll_sidecar") / "data" / "demo_chat.jsonl.gz"
@@ -241,3 +243,101 @@ async def test_a_long_time_away():
         assert "named" in shown(context)
         assert context.tokens.total <= 1_000
         assert "5001 messages by 40 people" in context.raw.summary
+
+
+def shares(context):
+    """What each candidate's factors are worth, by its id."""
+    names = context.explanation.factors
+    return {
+        one.message_id: {n: s for n, s in zip(names, one.shares, strict=True) if s}
+        for one in context.explanation.candidates
+    }
+
+
+@pytest.mark.row("P-30")
+async def test_what_the_asker_said_is_no_news():
+    """Only the thread that it began is."""
+    said = [
+        Message("mine", "ann", "ann: who pays the 450 euros on 2026-12-01?", NOON + 1, mentions=["ann"]),
+        Message("more", "ann", "we decided on room 204 at 18:30, see ABC-1234", NOON + 2, reply_to="mine"),
+        Message("reply", "ben", "the club pays", NOON + 3, reply_to="mine"),
+    ]  # fmt: skip
+    async with served() as (client, _):
+        await client.append("room", said)
+        context = await client.build_context("room", asker="ann", catch_up=NOON, explain=True)
+        worth = shares(context)
+        assert worth["mine"].keys() == {"thread"}
+        assert worth["more"] == {}
+        assert worth["reply"]["for_asker"] == 0.55
+        other = shares(await client.build_context("room", asker="ben", catch_up=NOON, explain=True))
+        assert other["mine"].keys() == {"open_question", "facts", "thread", "length"}
+
+
+@pytest.mark.row("P-30")
+@pytest.mark.parametrize(("small", "hello"), [("haha thanks ann", "hi all"), ("哈哈哈", "早上好")])
+async def test_small_talk_is_worth_its_address_alone(small, hello):
+    said = [
+        Message("mine", "ann", "the sea is cold today, they say", NOON + 1),
+        Message("small", "ben", small, NOON + 2, reply_to="mine"),
+        Message("hello", "cat", hello, NOON + 3),
+        Message("back", "dan", "good to see you again after all that", NOON + 4, reply_to="hello"),
+    ]
+    async with served() as (client, _):
+        await client.append("room", said)
+        worth = shares(await client.build_context("room", asker="ann", catch_up=NOON, explain=True))
+        assert worth["small"] == {"for_asker": 0.55 * 0.5}
+        assert worth["hello"] == {}
+
+
+@pytest.mark.row("P-30")
+async def test_a_date_in_small_talk_is_no_news():
+    said = [
+        Message("small", "ben", "good morning 2026-12-01", NOON + 1),
+        Message("news", "ben", "the train of 2026-12-01 leaves at 18:30", NOON + 2),
+    ]
+    async with served() as (client, _):
+        await client.append("room", said)
+        worth = shares(await client.build_context("room", asker="ann", catch_up=NOON, explain=True))
+        assert "facts" in worth["news"]
+        assert worth["small"] == {}
+
+
+@pytest.mark.row("P-30")
+async def test_answered_questions_and_lines_inside_of_threads():
+    """A question that is answered, and a line that answers one, are worth less; a recalled answer is none."""
+    said = [
+        Message("open", "ben", "who has the key?", NOON + 1),
+        Message("asked", "ben", "where is the key?", NOON + 2),
+        Message("inside", "cat", "it hangs beside the door", NOON + 3, reply_to="asked"),
+        Message("leaf", "dan", "there it is, I see it", NOON + 4, reply_to="inside"),
+        Message("gone", "dan", "not me, I never had it", NOON + 5, reply_to="open"),
+        Message("notice", Author("bot", kind="bot"), "the build is done", NOON + 6),
+    ]
+    async with served() as (client, _):
+        await client.append("room", said)
+        answered = shares(await client.build_context("room", catch_up=NOON, explain=True))
+        assert answered["open"]["open_question"] == answered["asked"]["open_question"]
+        await client.recall_message("room", "gone")
+        worth = shares(await client.build_context("room", catch_up=NOON, explain=True))
+        assert worth["open"]["open_question"] == 0.2
+        assert worth["asked"]["open_question"] == pytest.approx(0.3 * 0.2)
+        assert "thread" not in worth["open"]
+        two, one = 0.35 * math.log(3) / math.log(17), 0.35 * math.log(2) / math.log(17)
+        assert worth["asked"]["thread"] == pytest.approx(two)
+        assert worth["inside"]["thread"] == pytest.approx(0.3 * one)
+        assert worth["notice"]["facts"] == pytest.approx(0.75 * 0.25)
+
+
+@pytest.mark.row("P-30")
+async def test_facts_are_looked_for_in_the_best_lines(monkeypatch):
+    """What is a question and long is read; what is neither is not."""
+    monkeypatch.setattr(catch_up, "MOST_READ", 1)
+    said = [
+        Message("short", "ben", "the code is 8812", NOON + 1),
+        Message("best", "cat", "ann: does the code 8812 open it?", NOON + 2, mentions=["ann"]),
+        Message("last", "dan", "the code is 8813", NOON + 3),
+    ]
+    async with served() as (client, _):
+        await client.append("room", said)
+        worth = shares(await client.build_context("room", asker="ann", catch_up=NOON, explain=True))
+        assert [id_ for id_, one in worth.items() if "facts" in one] == ["best"]

@@ -198,3 +198,34 @@ async def test_it_is_set_and_shown_on_the_command_line() -> None:
         assert told["retention"] == {"days": 30}
         told = await run("set", "room", "--keep-messages", "0")
         assert (await run("get", "room"))["retention"] == {"days": 30, "messages": 0}
+
+
+@pytest.mark.row("P-29")
+async def test_a_channels_days_come_before_the_servers():
+    """More days, fewer, none at all; where it says nothing the server's hold."""
+    clock = StillClock(NOON - 20 * DAY)
+    async with served(clock=clock, retention_days=30) as (client, _):
+        for channel, days in (("few", 10), ("many", 50), ("kept", 0), ("room", None)):
+            if days is not None:
+                await client.set_channel_settings(channel, retention_days=days)
+            for name, ago in (("old", 40), ("newer", 20)):
+                await client.append(
+                    channel, Message(f"{name}-{channel}", ANN, name, NOON - ago * DAY)
+                )
+        clock.at_ms = NOON
+        await until_expired(client, 3)
+        assert await ids(client, "few") == []
+        assert await ids(client, "room") == ["newer-room"]
+        for channel in ("many", "kept"):
+            assert await ids(client, channel) == [f"old-{channel}", f"newer-{channel}"]
+
+
+@pytest.mark.row("P-29")
+async def test_one_round_takes_more_than_one_step(tmp_path, monkeypatch):
+    """Some hundred at a time, until none is left over."""
+    async with served(tmp_path / "b.db", clock=StillClock(NOON)) as (client, _):
+        await store(client, old_lines())
+    monkeypatch.setattr(retention, "ROUND_S", 3_600.0)
+    async with served(tmp_path / "b.db", clock=StillClock(NOON), retention_days=30) as (client, _):
+        await until_expired(client, OLD)
+        assert await ids(client) == []

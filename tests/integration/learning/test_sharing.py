@@ -2,7 +2,7 @@
 
 import pytest
 
-from backscroll import AsyncClient, Author, Member, Message
+from backscroll import AsyncClient, Author, Member, Message, ToolCall
 from backscroll.errors import BackscrollError
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.config.settings import Settings
@@ -294,3 +294,56 @@ async def test_a_key_that_is_limited_to_a_channel():
             more = {**BOTH, "max_messages": 1}  # joined already
             await limited.set_channel_settings("here", sharing=more)
         await server.stop()
+
+
+@pytest.mark.row("S5-44")
+async def test_calls_of_tools_are_not_shared():
+    """What was said with a call is part of it."""
+    async with served() as (client, _):
+        await fill(client, "here")
+        for channel in ("here", "there"):
+            await client.set_channel_settings(channel, sharing=BOTH)
+        said, at = "the router manual lies in room one", NOON - 2 * HOUR
+        call = ToolCall("c1", "look", "{}")
+        await client.append("there", Message("call", BEN, said, at, parts=[call]))
+        assert shared(await ask(client)) == {}
+        await client.append("there", Message("open", BEN, said, at))
+        assert set(shared(await ask(client))) == {"open"}
+
+
+@pytest.mark.row("S5-44")
+async def test_copies_take_no_place():
+    """What one person says in several channels is one line of those that are wanted."""
+    async with served() as (client, _):
+        await fill(client, "here")
+        for channel in ("here", "a", "b", "c"):
+            await client.set_channel_settings(channel, sharing={**BOTH, "max_messages": 2})
+        said = [
+            ("a", "the router manual"),
+            ("b", " the router manual"),
+            ("c", "a router manual for all of us"),
+        ]
+        for channel, text in said:
+            await client.append(channel, Message(f"{channel}1", BEN, text, NOON - HOUR))
+        assert set(shared(await ask(client))) == {"a1", "c1"}
+
+
+@pytest.mark.injects_fault
+@pytest.mark.row("S5-44")
+async def test_what_is_recalled_while_it_is_looked_for_is_not_shared(monkeypatch):
+    """A line is shown as it is stored then, not as it was found."""
+    async with served() as (client, app):
+        await fill(client, "here", "there")
+        for channel in ("here", "there"):
+            await client.set_channel_settings(channel, sharing=BOTH)
+        read = app.store.get_messages
+
+        async def after_a_recall(key, ids):
+            if "there2" in ids and key.channel == "there":
+                monkeypatch.setattr(app.store, "get_messages", read)
+                await client.recall_message("there", "there2")
+            return await read(key, ids)
+
+        monkeypatch.setattr(app.store, "get_messages", after_a_recall)
+        assert shared(await ask(client)) == {}
+        assert app.store.get_messages == read

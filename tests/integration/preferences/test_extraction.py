@@ -8,6 +8,7 @@ import pytest
 
 from backscroll import Author, Message
 from backscroll.v1 import preference_pb2 as pb
+from backscroll_sidecar.preferences import extractor
 from tests.integration.preferences.asking import ANN, BEN, NOON, shown, stored
 from tests.kit.fake_model import STOP, FakeModel, Wait
 from tests.kit.served import served
@@ -294,3 +295,50 @@ async def test_two_hundred_of_one_person_and_no_more():
         assert found[-1] == ("likes", "thing209")
         assert len(await shown(client)) == 20
         assert await stored(client, "u2") == []
+
+
+@pytest.mark.row("S1-23")
+async def test_what_is_edited_while_the_model_reads_is_not_kept():
+    """The model read another text; it is asked about the new one."""
+    gate, never = asyncio.Event(), asyncio.Event()
+    old = json.dumps({"found": [{"message": 1, "topic": "work", "value": "shipyard"}]})
+    model = FakeModel([Wait(gate), old, STOP], [Wait(never), STOP])
+    async with served(model=model, **MODEL) as (client, _):
+        await client.append("room", [said("m1", "my days at the shipyard are long")])
+        assert await until(lambda: asked(model), 1) == 1
+        await client.edit_message("room", "m1", "my evenings are for origami")
+        gate.set()
+        assert await until(lambda: asked(model), 2) == 2
+        assert await values(client) == []
+
+
+async def asked(model):
+    return len(model.requests)
+
+
+@pytest.mark.row("S1-23")
+async def test_a_server_that_stops_reads_what_waits(tmp_path, monkeypatch):
+    """By rules; nothing is read again after the next start."""
+    monkeypatch.setattr(extractor, "GATHER_S", 3_600.0)
+    async with served(tmp_path / "b.db", **RULES) as (client, _):
+        await client.append("room", [said("m1", "I like tea")])
+        assert await values(client) == []
+    async with served(tmp_path / "b.db", **RULES) as (client, _):
+        assert await values(client) == [("likes", "tea")]
+
+
+@pytest.mark.row("S1-23", "S5-45")
+@pytest.mark.parametrize(
+    "which", [{"channel": "room"}, {"all_channels": True}, {"channel": "other"}]
+)
+async def test_what_came_before_all_was_deleted_is_not_read(tmp_path, monkeypatch, which):
+    """Though it waits to be read; what is said afterwards is read."""
+    monkeypatch.setattr(extractor, "GATHER_S", 3_600.0)
+    async with served(tmp_path / "b.db", **RULES) as (client, _):
+        await client.append("room", [said("m1", "I like tea"), said("m2", "I like jazz", BEN)])
+        await client.delete_preference("u1", "", **which)
+        await client.append("room", [said("m3", "I like coffee")])
+    before = [("likes", "tea")] if which.get("channel") == "other" else []
+    async with served(tmp_path / "b.db", **RULES) as (client, _):
+        assert await values(client) == [*before, ("likes", "coffee")]
+        assert await values(client, "u2") == [("likes", "jazz")]

@@ -120,3 +120,15 @@ async def test_a_file_that_is_not_there_stops_the_start(tmp_path):
     with pytest.raises(StartRefused, match="No such file"):
         async with served(preference_topics=str(tmp_path / "none.toml")):
             pass
+
+
+@pytest.mark.row("P-07", "P-08")
+async def test_some_topics_are_shown_whatever_the_question(client):
+    """Where there are more than are shown, before what the question speaks of."""
+    await client.append("room", LINES)
+    await client.set_preference("u1", topic="language", value="en")
+    for n in range(25):
+        await client.set_preference("u1", f"wants tea number {n}")
+    found = await shown(client, question="which tea number now?")
+    assert len(found) == 20
+    assert found[0] == "The user wants answers in English."
