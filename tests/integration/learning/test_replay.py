@@ -6,11 +6,16 @@ from importlib import resources
 
 import pytest
 
-from backscroll import Author, Message, Overrides
+from backscroll import AsyncClient, Author, Message, Overrides
 from backscroll.errors import InvalidRequest, NotFound
 from backscroll.v1 import context_pb2, learning_pb2
+from backscroll_sidecar.config.settings import Settings
+from backscroll_sidecar.server import start_server
+from backscroll_sidecar.wiring import open_app
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
+NOON = 1_795_176_000_000
 CHAT = resources.files("backscroll_sidecar") / "data" / "demo_chat.jsonl.gz"
 PROFILES = (
     "balanced", "classic", "chain_recent", "naive", "memory", "hybrid", "hybrid_linear", "steady",
@@ -198,3 +203,90 @@ async def test_what_cannot_be_replayed():
         )
         (one,), _ = await replayed(client, "irc", question.id)
         assert list(one.not_kept) == ["question"]
+
+
+@pytest.mark.row("N-13")
+@pytest.mark.parametrize("profile", ["naive", "balanced"])
+async def test_what_came_behind_the_question_and_before_the_build_is_there(profile):
+    """A build reads what has come by then, whatever its question; what came after it is not there."""
+    async with served() as (client, _):
+        messages = list(chat())[:61]
+        question = messages[60]
+        await client.append("irc", messages)
+        late = [
+            Message(f"late{n}", "eve", question.text, question.sent_at - 1 - n) for n in range(2)
+        ]
+        await client.append("irc", late[0])
+        context = await client.build_context("irc", trigger_message_id=question.id, profile=profile)
+        assert "late0" in {one.message.id for one in context.items}
+        await client.append("irc", late[1])
+        (one,), _ = await replayed(client, "irc")
+        assert (one.left_out, list(one.came), list(one.went)) == ("", [], [])
+        assert one.kept_count == len(context.items)
+
+
+@pytest.mark.row("N-13")
+async def test_the_message_that_was_answered_is_answered_again():
+    async with served() as (client, _):
+        messages = list(chat())[:61]
+        await client.append("irc", messages)
+        fields = {"trigger_message_id": messages[60].id, "profile": "chain_recent"}
+        context = await client.build_context("irc", reply=messages[3].id, **fields)
+        assert messages[3].id in {one.message.id for one in context.items}
+        (one,), _ = await replayed(client, "irc", context.id)
+        assert (list(one.came), list(one.went), list(one.not_kept)) == ([], [], [])
+        other = await client.build_context("irc", **fields)
+        assert messages[3].id not in {one.message.id for one in other.items}
+
+
+@pytest.mark.injects_fault
+@pytest.mark.row("N-13")
+async def test_builds_that_were_not_ranked_are_left_out(monkeypatch):
+    """What caught up has another way of choosing; what broke had none."""
+    async with served() as (client, app):
+        messages = list(chat())[:61]
+        await client.append("irc", messages)
+        trigger = messages[60].id
+        await client.build_context("irc", trigger_message_id=trigger, catch_up=messages[20].id)
+        with monkeypatch.context() as breaking:
+            breaking.setattr(app.builder._picker, "_ranker", None)
+            broken = await client.build_context("irc", trigger_message_id=trigger)
+        assert broken.raw.rung == context_pb2.RUNG_RECENT
+        await client.build_context("irc", trigger_message_id=trigger)
+        builds, summary = await replayed(client, "irc")
+        assert [one.left_out for one in builds] == ["catch_up", "degraded", ""]
+        assert summary.left_out_count == {"catch_up": 1, "degraded": 1}
+        assert summary.replayed_count == 1
+
+
+@pytest.mark.row("N-13", "P-17")
+async def test_a_limited_key_sees_nothing_of_other_channels():
+    """Neither as a line that went nor as one that came; one for the whole tenant sees that nothing changed."""
+    tokens = {"whole": "a", "limited": {"tenant": "a", "channels": ["here"]}}
+    settings = Settings(database=":memory:", embedder="none", search_scopes={"a": "tenant"})
+    async with open_app(settings, embedder=FakeEmbedder()) as app:
+        server = await start_server(app, listen=["127.0.0.1:0"], tokens=tokens)
+        async with (
+            AsyncClient(server.addresses[0], token="whole") as owner,
+            AsyncClient(server.addresses[0], token="limited") as limited,
+        ):
+            for channel in ("here", "there"):
+                lines = ["the cat sleeps on the sofa", "rain again", "where does the cat sleep?"]
+                await owner.append(
+                    channel,
+                    [Message(f"{channel}{n}", "u1", one, NOON + n) for n, one in enumerate(lines)],
+                )
+                assert (await owner.wait_for_index(channel, wait_s=10)).ready
+            context = await owner.build_context(
+                "here", trigger_message_id="here2", profile="retrieval", semantic_scope="tenant"
+            )
+            foreign = [one for one in context.items if one.channel == "there"]
+            assert foreign
+            (one,), _ = await replayed(owner, "here")
+            assert (list(one.came), list(one.went)) == ([], [])
+            assert one.kept_count == len(context.items)
+            for context_id in ("", context.id):
+                (one,), _ = await replayed(limited, "here", context_id)
+                assert (one.left_out, list(one.came), list(one.went)) == ("", [], [])
+                assert one.kept_count == len(context.items) - len(foreign)
+        await server.stop()
