@@ -12,6 +12,7 @@ from backscroll_sidecar.history import retention
 from tests.integration.cli.in_process import Commands
 from tests.kit.chats import StillClock
 from tests.kit.fake_embedder import FakeEmbedder
+from tests.kit.fake_model import STOP, FakeModel, Wait
 from tests.kit.served import running, served
 
 DAY = 86_400_000
@@ -162,17 +163,18 @@ async def test_a_channel_keeps_so_many_of_its_newest(tmp_path):
 
 @pytest.mark.row("P-29")
 async def test_a_turn_that_is_answered_meanwhile_keeps_its_reply(tmp_path):
-    """An expiry is no erasure: the reply about what a turn read is stored."""
-    async with served(tmp_path / "b.db", clock=StillClock(NOON)) as (client, _):
+    """An expiry is no erasure: a turn that does not show what went has its reply stored."""
+    gate = asyncio.Event()
+    model = FakeModel([Wait(gate), "at noon", STOP])
+    async with served(tmp_path / "b.db", clock=StillClock(NOON), model=model) as (client, _):
         await client.append("room", new_lines())
-        stream = client.stream_chat("room", "and then?", asker="u1")
+        stream = client.stream_chat("room", "and then?", asker="u1", profile="naive")
         async with contextlib.aclosing(stream):
-            first = True
             async for event in stream:
-                if first:
-                    await client.set_channel_settings("room", retention_messages=5)
+                if not gate.is_set():
+                    await client.set_channel_settings("room", retention_messages=50)
                     await until_expired(client, 1)
-                    first = False
+                    gate.set()
                 last = event
         assert last.reply_message_id
         assert last.reply_message_id in await ids(client)
