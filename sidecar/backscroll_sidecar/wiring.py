@@ -86,6 +86,7 @@ from backscroll_sidecar.summaries.compactor import Compactor
 from backscroll_sidecar.summaries.period_service import PeriodSummaries
 from backscroll_sidecar.summaries.service import Summaries
 from backscroll_sidecar.telemetry.build_telemetry import BuildTelemetry
+from backscroll_sidecar.telemetry.feature_numbers import FeatureNumbers
 from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers
 from backscroll_sidecar.telemetry.metrics import Numbers
 from backscroll_sidecar.telemetry.spans import Spans
@@ -258,9 +259,9 @@ async def _assemble(
         embedding.close_with(stack)
         publishers.add(embedding.vectors, embedding.backlog)
     dims_of = any_dims if embedding is None else embedding.dims_of
-    analyzer = analyze.Analyzer()
     events: EventSink = writer if settings.memory.enable_async_data_collection else NoEvents()
     usage, feedback, tunings = UsageNumbers(), FeedbackNumbers(), TuningNumbers()
+    analyzer = analyze.Analyzer(told=(features := FeatureNumbers(clock)).add)
     own = own_strategies(settings)
     building = context_settings(settings, tuple(own), stages)
     learning = await stack.enter_async_context(
@@ -328,7 +329,7 @@ async def _assemble(
         ),
         embedding,
         Numbers(
-            builder.numbers, analyzer, writer, learning.recorder, clock,
+            builder.numbers, features, writer, learning.recorder, clock,
             None if embedding is None else embedding.backlog, usage, feedback, tunings, learning.experiments.numbers,
             damaged_segments=lambda: channels.damaged_segments, period_summaries=periods.made,
             expired_messages=await expire_messages(settings, store, writer, learning, clock, builder, stack),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -19,37 +20,42 @@ if TYPE_CHECKING:
     from backscroll_sidecar.domain import Message
 
 
+@dataclass(slots=True, eq=False)
+class _Features:
+    """Those of a text; `is_known` once somebody was told them."""
+
+    keywords: tuple[str, ...]
+    token_count: int
+    is_known: bool = False
+
+
 class Analyzer:
     """Message to features. Deterministic: no I/O, no clock. Safe from any thread.
 
     Features of the newest texts are cached, so a redelivered message, or the next "ok", is not analysed again.
+
+    Parameters
+    ----------
+    counter : how tokens are counted.
+    told : learns of each text whether its features were known.
     """
 
-    def __init__(self, counter: TokenCounter | None = None) -> None:
+    def __init__(
+        self, counter: TokenCounter | None = None, told: Callable[[bool], object] = bool
+    ) -> None:
         self._counter = counter or token_counter()
+        self._told = told
         self._known = lru_cache(maxsize=KNOWN_TEXTS)(self._of_text)
-        self._long_texts = 0
 
-    @property
-    def hits(self) -> int:
-        """Texts whose features were cached."""
-        return self._known.cache_info().hits
-
-    @property
-    def misses(self) -> int:
-        """Texts that were analysed."""
-        return self._known.cache_info().misses + self._long_texts
-
-    def _of_text(self, text: str) -> tuple[tuple[str, ...], int]:
-        """Keywords, and tokens as a line."""
-        return keywords(text), self._counter.count(text + "\n")
+    def _of_text(self, text: str) -> _Features:
+        return _Features(keywords(text), self._counter.count(text + "\n"))
 
     def features(self, text: str) -> tuple[tuple[str, ...], int]:
         """The keywords of a question or a message, and its tokens as a line."""
-        if len(text) <= KNOWN_CHARS:
-            return self._known(text)
-        self._long_texts += 1
-        return self._of_text(text)
+        found = self._known(text) if len(text) <= KNOWN_CHARS else self._of_text(text)
+        self._told(found.is_known)
+        found.is_known = True
+        return found.keywords, found.token_count
 
     def analyze(
         self,

@@ -110,7 +110,8 @@ class MemorySettings(_Section):
     )
     enable_async_data_collection: bool = Field(
         default=True,
-        description="Record events, such as what was cut from a context, behind the answer.",
+        description="Record behind the answer: events, such as what was cut from a context, and the usage record "
+        "of each build.",
     )
 
     @property

@@ -143,8 +143,7 @@ FEATURE_REQUESTS = _counter(
 FEATURE_HIT_RATE = _average(
     "feature_cache_hit_rate",
     "1",
-    "Texts whose features were known, as a share of all since the start. The last hour's is that of the increase of "
-    "backscroll_feature_cache_requests_total.",
+    "Texts whose features were known, as a share of all.",
 )
 TOKEN_RATIO = _average(
     "token_count_ratio",

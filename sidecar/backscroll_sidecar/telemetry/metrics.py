@@ -18,23 +18,12 @@ from backscroll_sidecar.telemetry.build_numbers import (
     BuildTally,
 )
 from backscroll_sidecar.telemetry.catalogue import HOUR, START, Metric
+from backscroll_sidecar.telemetry.feature_numbers import FeatureNumbers, FeatureTally
 from backscroll_sidecar.telemetry.feedback_numbers import FeedbackNumbers, FeedbackTally
 from backscroll_sidecar.telemetry.tuning_numbers import TuningNumbers
 from backscroll_sidecar.telemetry.usage_numbers import UsageNumbers, UsageTally
 
 HOUR_S = 3_600.0
-
-
-class Cache(Protocol):
-    """What is asked of a cache."""
-
-    @property
-    def hits(self) -> int:
-        """How often it had what was asked for."""
-
-    @property
-    def misses(self) -> int:
-        """How often it had not."""
 
 
 class Writes(Protocol):
@@ -116,7 +105,7 @@ class Numbers:
     ----------
     builds, feedback, tunings : what builds came to, what people said of them, what that changed.
     usage : how our token counts compare with the vendors'.
-    features : the cache of analysed texts.
+    features : how often the features of a text were known.
     clock : what these count by.
     writes, records, embeds : the writer, the recorder of usage, and the backlog of embeddings if there is an embedder.
     experiments : builds by arm; None: nobody counts them.
@@ -126,7 +115,7 @@ class Numbers:
     """
 
     builds: BuildNumbers
-    features: Cache
+    features: FeatureNumbers
     writes: Writes
     records: Records
     clock: Clock
@@ -216,14 +205,10 @@ class Metrics:
         yield from _usage(numbers.usage, now_s)
         yield from _queues(numbers.writes, numbers.records, numbers.embeds)
         yield from _experiments(numbers.experiments)
+        yield from _features(numbers.features, now_s)
         yield from self._others()
 
     def _others(self) -> Iterator[Reading]:
-        features = self._numbers.features
-        known = features.hits + features.misses
-        yield all_metrics.FEATURE_REQUESTS, _requests(features.hits, features.misses)
-        rate = [Sample(features.hits / known, (START,))] if known else []
-        yield all_metrics.FEATURE_HIT_RATE, rate
         reasons = sorted(self._numbers.tunings.reasons.items())
         yield all_metrics.TUNINGS, [Sample(n, (reason,)) for reason, n in reasons]
         missed = sorted(dict(self._missed_deadlines()).items())
@@ -286,6 +271,15 @@ def _satisfaction(feedback: FeedbackNumbers, now_s: float) -> Iterator[Reading]:
     yield all_metrics.SATISFACTION, success
     effective = _ratios((start.effective, start.rated), (hour.effective, hour.rated))
     yield all_metrics.EFFECTIVENESS, effective
+
+
+def _features(features: FeatureNumbers, now_s: float) -> Iterator[Reading]:
+    nothing = FeatureTally()
+    start = features.tallies.since_start().get("", nothing)
+    hour = features.tallies.last_hour(now_s).get("", nothing)
+    yield all_metrics.FEATURE_REQUESTS, _requests(start.hits, start.misses)
+    rate = _ratios((start.hits, start.hits + start.misses), (hour.hits, hour.hits + hour.misses))
+    yield all_metrics.FEATURE_HIT_RATE, rate
 
 
 def _counts(total: BuildTally) -> Iterator[Reading]:

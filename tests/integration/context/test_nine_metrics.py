@@ -42,11 +42,11 @@ class Waits:
 
 class Served:
     def __init__(self, app, client, address) -> None:
-        self.app, self.client, self.clock, self._address = app, client, Waits.clock, address
+        self.app, self.client, self.clock, self.address = app, client, Waits.clock, address
 
     async def read(self) -> dict[tuple[str, ...], float]:
         """Values of the nine by name and labels, whole numbers made of tiny errors."""
-        found = await asyncio.to_thread(scrape, self._address)
+        found = await asyncio.to_thread(scrape, self.address)
         return {
             (name.removeprefix("backscroll_"), *reversed(labels)): pytest.approx(value)
             for (name, *labels), value in found.items()  # labels come by name: period, profile
@@ -175,3 +175,49 @@ async def test_the_window_is_what_would_fit():
                 )
                 found = await other.read()
             assert found["token_savings_rate", "start"] == 1 - 1 / fits
+
+
+@pytest.mark.row("S5-35")
+async def test_a_context_without_a_channel_is_of_no_group():
+    async with served() as one:
+        await one.ask("", "room")
+        told = await one.read()
+        assert told["contexts_built_per_hour", "hour"] == 1
+        assert not [name for name in told if name[0] == "unique_groups_served"]
+
+
+@pytest.mark.row("S5-20", "S5-60")
+async def test_the_rate_of_known_texts_by_hand():
+    """Since the start, and of the last hour alone; where nothing was asked there is none."""
+    name = "backscroll_feature_cache_hit_rate"
+
+    async def rates(one) -> dict[str, float]:
+        found = await asyncio.to_thread(scrape, one.address)
+        return {labels[0]: value for (of, *labels), value in found.items() if of == name}
+
+    async with served() as one:
+        assert await rates(one) == {}
+        said = ["one", "two", "three", "one"]  # 1 of 4 known
+        await one.client.append(
+            "talk", [Message(f"m{n}", "ann", text, NOW_MS + n) for n, text in enumerate(said)]
+        )
+        assert await rates(one) == {"start": 1 / 4, "hour": 1 / 4}
+        one.clock.at_ms += 2 * HOUR_MS
+        assert await rates(one) == {"start": 1 / 4}
+        long = "long " * 200  # never known, however often it is said
+        said = ["two", "three", long, long, "four"]  # 2 of 5 known, 3 of 9 with those before
+        await one.client.append(
+            "talk", [Message(f"n{n}", "ann", text, NOW_MS + n) for n, text in enumerate(said)]
+        )
+        assert await rates(one) == {"start": 3 / 9, "hour": 2 / 5}
+
+
+@pytest.mark.row("S5-60")
+async def test_calls_that_were_not_answered_in_time_are_told_by_method():
+    async with running() as (server, _), AsyncClient(server.addresses[0]) as client:
+        assert await client.get_metrics("backscroll_missed_deadlines") == []
+        server.missed_deadlines.update({"Chat": 1, "BuildContext": 2})
+        told = await client.get_metrics("backscroll_missed_deadlines")
+        assert [(one.labels["method"], one.value) for one in told] == [
+            ("BuildContext", 2), ("Chat", 1),
+        ]  # fmt: skip
