@@ -6,7 +6,15 @@ import grpc
 import pytest
 
 from backscroll import AsyncClient, Message
-from backscroll.v1 import history_pb2, history_pb2_grpc, preference_pb2, preference_pb2_grpc
+from backscroll.v1 import (
+    admin_pb2,
+    admin_pb2_grpc,
+    history_pb2,
+    history_pb2_grpc,
+    preference_pb2,
+    preference_pb2_grpc,
+)
+from backscroll_sidecar.edge.services import admin as admin_service
 from backscroll_sidecar.edge.services import preference as preference_service
 from tests.kit.served import running
 
@@ -58,6 +66,31 @@ async def test_preferences_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None
         assert [one.text for one in await client.list_preferences("u1")] == [
             one.text for page in pages for one in page
         ]
+
+
+@pytest.mark.row("S5-18")
+async def test_usage_records_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page ends at its limit, and where an answer would grow too large: with one record at least."""
+    async with (
+        running() as (server, _),
+        AsyncClient(server.addresses[0]) as client,
+        grpc.aio.insecure_channel(server.addresses[0]) as channel,
+    ):
+        ask = admin_pb2_grpc.AdminServiceStub(channel).ListUsageRecords
+        await client.append("room", [Message(f"m{n}", "u1", "hi", NOON) for n in range(3)])
+        ids = [
+            (await client.build_context("room", "and?", asker="u1", asked_at=NOON)).id
+            for _ in range(5)
+        ]
+        request = admin_pb2.ListUsageRecordsRequest
+
+        async def pages(limit: int) -> list[list[str]]:
+            found = await pages_of(ask, request(limit=limit), "records")
+            return [[one.context_id for one in page] for page in found]
+
+        assert await pages(3) == [ids[:3], ids[3:]]
+        monkeypatch.setattr(admin_service, "MAX_ANSWER_BYTES", 1)
+        assert await pages(3) == [[one] for one in ids]
 
 
 @pytest.mark.row("P-27")

@@ -6,7 +6,8 @@ from backscroll import Author, ExperimentArm, Message, NotFound, Overrides, Refu
 from backscroll.errors import BackscrollError
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.learning.buckets import Arm, Experiment
+from backscroll_sidecar.learning import experiment_numbers
+from backscroll_sidecar.learning.buckets import Arm, Experiment, sample_ratio
 from backscroll_sidecar.ports import EVERYWHERE, RecordChange
 from tests.kit.chats import StillClock
 from tests.kit.served import served
@@ -162,6 +163,37 @@ async def test_numbers_of_what_is_over_are_forgotten():
         assert await told("backscroll_experiment_sample_ratio_probability") == {}
         await built(client)
         assert await told("backscroll_experiment_builds") == {}
+
+
+@pytest.mark.row("S5-39")
+async def test_numbers_of_many_arms_are_told_together(monkeypatch):
+    """Names are told of so many pairs of experiment and arm; builds of further ones are counted without a name."""
+    monkeypatch.setattr(experiment_numbers, "MOST_TOLD", 1)
+    async with served() as (client, _):
+        await client.put_experiment("ab", [A, B])
+        first, *others = (await arms(client)).values()
+        assert {first, *others} == {"a", "b"}
+        builds = await client.get_metrics("backscroll_experiment_builds")
+        told = {(one.labels["experiment"], one.labels["arm"]): one.value for one in builds}
+        count = 1 + others.count(first)
+        assert told == {("ab", first): count, ("", ""): len(CHANNELS) - count}
+
+
+@pytest.mark.row("S5-39")
+async def test_who_is_in_by_a_list_is_in_no_ratio():
+    """Nobody drew its arm: the ratio says whether those that were drawn are as many as the weights want."""
+    name = "backscroll_experiment_sample_ratio_probability"
+    listed, others = [f"vip-{n}" for n in range(20)], CHANNELS[:12]
+    async with served() as (client, _):
+        await client.put_experiment("ab", [A, B], allowed_channels=listed)
+        found = await arms(client, listed)
+        assert set(found.values()) <= {"a", "b"}
+        assert await client.get_metrics(name) == []
+        found = await arms(client, others)
+        counts = [[*found.values()].count(arm) for arm in ("a", "b")]
+        assert sum(counts) == len(others)
+        (told,) = await client.get_metrics(name)
+        assert told.value == pytest.approx(sample_ratio(counts, [0.5, 0.5]).probability)
 
 
 @pytest.mark.row("S5-39")

@@ -54,6 +54,14 @@ def test_an_hour_of_minutes_is_kept():
     assert len(minutes._known[1]) == 60
 
 
+def test_the_last_hour_ends_though_nothing_comes_after_it():
+    """The running minute and the 59 before it: no more, also where no later event made the oldest one go."""
+    minutes = Minutes(Tally)
+    minutes.tally("", 0.0).count += 1
+    assert minutes.last_hour(3_599.0)[""].count == 1
+    assert minutes.last_hour(3_600.0) == {}
+
+
 def test_different_ones_exactly_while_they_are_few():
     groups = Distinct()
     for n in range(5_000):
