@@ -11,9 +11,12 @@ from backscroll.v1 import (
     admin_pb2_grpc,
     history_pb2,
     history_pb2_grpc,
+    learning_pb2,
+    learning_pb2_grpc,
     preference_pb2,
     preference_pb2_grpc,
 )
+from backscroll_sidecar.edge.convert import learning as learning_answers
 from backscroll_sidecar.edge.services import admin as admin_service
 from backscroll_sidecar.edge.services import preference as preference_service
 from tests.kit.served import running
@@ -91,6 +94,11 @@ async def test_usage_records_page_by_page(monkeypatch: pytest.MonkeyPatch) -> No
         assert await pages(3) == [ids[:3], ids[3:]]
         monkeypatch.setattr(admin_service, "MAX_ANSWER_BYTES", 1)
         assert await pages(3) == [[one] for one in ids]
+        export = learning_pb2_grpc.LearningServiceStub(channel).ExportUsageRecords
+        whole = learning_pb2.ExportUsageRecordsRequest()
+        assert [len(run.builds) async for run in export(whole)] == [5, 0]  # last the summary
+        monkeypatch.setattr(learning_answers, "MAX_ANSWER_BYTES", 1)
+        assert [len(run.builds) async for run in export(whole)] == [1, 1, 1, 1, 1, 0]
 
 
 @pytest.mark.row("P-27")
