@@ -306,10 +306,12 @@ async def test_what_is_edited_while_the_model_reads_is_not_kept():
     async with served(model=model, **MODEL) as (client, _):
         await client.append("room", [said("m1", "my days at the shipyard are long")])
         assert await until(lambda: asked(model), 1) == 1
-        await client.edit_message("room", "m1", "my evenings are for origami")
+        await client.edit_message("room", "m1", "I like origami")
+        now = [("likes", "origami")]
+        assert await until(lambda: values(client), now) == now
         gate.set()
         assert await until(lambda: asked(model), 2) == 2
-        assert await values(client) == []
+        assert await values(client) == now
 
 
 async def asked(model):
