@@ -136,3 +136,16 @@ async def test_more_members_than_one_answer_holds() -> None:
                 ],
             )
         assert len(await client.list_members("room")) == 12_001
+
+
+@pytest.mark.row("S5-54")
+async def test_more_minutes_than_are_kept_are_refused() -> None:
+    async with (
+        running() as (server, _),
+        grpc.aio.insecure_channel(server.addresses[0]) as channel,
+    ):
+        ask = admin_pb2_grpc.AdminServiceStub(channel).GetMetrics
+        await ask(admin_pb2.GetMetricsRequest(minutes=60))
+        with pytest.raises(grpc.aio.AioRpcError, match="minutes") as refused:
+            await ask(admin_pb2.GetMetricsRequest(minutes=61))
+        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
