@@ -89,17 +89,24 @@ async def test_a_read_that_is_left_harms_no_other(
         right = await told(READS[method](served, CHANNELS[-1]))
         assert len(str(right)) > 10
     async with serving(database, edge) as (served, real):  # the channel is cold once more
-        await real.periods.close()  # it reads channels from the start, and is to be held by nobody
-        inside, go_on = threading.Event(), threading.Event()
+        arrived, inside, go_on = threading.Event(), threading.Event(), threading.Event()
+        admit = call_pipeline.CallPipeline._admit
+
+        def arrive(*given: Any) -> Any:
+            arrived.set()
+            return admit(*given)
 
         def hold() -> None:  # in the reading thread, inside a statement
-            inside.set()
-            assert go_on.wait(60)
+            if arrived.is_set():  # what is read behind everything goes on until then
+                inside.set()
+                assert go_on.wait(60)
+
+        monkeypatch.setattr(call_pipeline.CallPipeline, "_admit", arrive)
 
         store: Any = real.store
         for channel in CHANNELS[:-1]:
-            inside.clear()
-            go_on.clear()
+            for event in (arrived, inside, go_on):
+                event.clear()
             served.records.clear()
             await store._reader.run(lambda c: c.set_progress_handler(hold, 1))
             left = asyncio.ensure_future(told(READS[method](served, channel)))
