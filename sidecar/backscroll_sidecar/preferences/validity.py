@@ -81,7 +81,8 @@ class Timeline:
         for other in self._rivals.get(index, ()):
             span = _span(other)
             is_for_good = span.until_ms == _NEVER_MS and span.rank > mine.rank
-            if is_for_good and mine.from_ms < span.from_ms < (
+            begins = max(mine.from_ms, _ALWAYS_MS + 1)  # from the same millisecond on it never held
+            if is_for_good and begins <= span.from_ms < (
                 _NEVER_MS if until_ms is None else until_ms
             ):
                 until_ms, rival = span.from_ms, rival or other

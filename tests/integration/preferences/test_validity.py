@@ -9,6 +9,7 @@ from backscroll.v1.preference_pb2 import (
     PREFERENCE_STATUS_UPCOMING,
 )
 from tests.integration.preferences.asking import ANN, DAY_MS, LINES, NOON, shown, stored
+from tests.kit.chats import StillClock
 from tests.kit.served import served
 
 NOW, PAST, LATER = (
@@ -62,6 +63,19 @@ async def test_without_a_time_it_wins_from_now_on(client):
     assert starts == sorted(starts)
     await client.delete_preference("u1", found[-1].id)
     assert await stored(client) == [("", "language", "de", NOW)]  # what it stood for holds again
+
+
+@pytest.mark.row("P-07")
+async def test_of_one_millisecond_the_last_holds():
+    """What was replaced at once has an end too: it never held."""
+    async with served(clock=StillClock(NOON)) as (client, _):
+        for value in ("de", "en", "fr"):
+            await client.set_preference("u1", topic="language", value=value)
+        found = await client.list_preferences("u1", include_past=True)
+        assert [(one.value, one.valid_until_ms) for one in found] == [
+            ("de", NOON), ("en", NOON), ("fr", 0),
+        ]  # fmt: skip
+        assert await stored(client) == [("", "language", "fr", NOW)]
 
 
 @pytest.mark.row("P-07")
