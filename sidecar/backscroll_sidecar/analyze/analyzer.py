@@ -41,7 +41,7 @@ class Analyzer:
     """
 
     def __init__(
-        self, counter: TokenCounter | None = None, told: Callable[[bool], object] = bool
+        self, counter: TokenCounter | None = None, told: Callable[[bool], object] | None = None
     ) -> None:
         self._counter = counter or token_counter()
         self._told = told
@@ -53,7 +53,8 @@ class Analyzer:
     def features(self, text: str) -> tuple[tuple[str, ...], int]:
         """The keywords of a question or a message, and its tokens as a line."""
         found = self._known(text) if len(text) <= KNOWN_CHARS else self._of_text(text)
-        self._told(found.is_known)
+        if self._told is not None:
+            self._told(found.is_known)
         found.is_known = True
         return found.keywords, found.token_count
 

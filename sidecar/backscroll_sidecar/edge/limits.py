@@ -81,6 +81,7 @@ MAX_ERROR_DETAILS_BYTES = 4 * KIB
 
 
 STREAMS_PER_PLACE = 4
+"""So many streams of a method a tenant may have open for each that runs."""
 
 
 @dataclass(frozen=True, slots=True)
