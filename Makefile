@@ -24,6 +24,7 @@ PYTEST ?= $(BIN)/python -m pytest
 PYTEST_FLAGS ?= -q
 WORKERS ?= -n 2 --dist worksteal
 BENCH_FLAGS ?=
+POLYGLOT_FLAGS ?=
 
 # hnswlib builds for any CPU, not for the one it happens to be built on; thread pools stay out of the way on small
 # machines; a stray PYTHONPATH never reaches our tools.
@@ -147,6 +148,10 @@ $(AIMOCK_STAMP): $(AIMOCK)/package.json $(AIMOCK)/package-lock.json
 	@if ! command -v npm >/dev/null; then echo "npm is not installed: the proofs that need Node are skipped." >&2; \
 	elif (cd $(AIMOCK) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then touch $@; \
 	else echo "npm could not install $(AIMOCK): its proofs are skipped." >&2; fi
+
+.PHONY: polyglot
+polyglot: $(STAMP)  ## Run one scenario with clients of seven languages against both edges; tools/polyglot says more
+	$(BIN)/python tools/polyglot $(POLYGLOT_FLAGS)
 
 .PHONY: quickstart
 quickstart: $(STAMP)  ## Run what README and the quickstart show with an empty home, in Python and, where npm is, in Node

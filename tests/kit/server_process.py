@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -22,6 +23,7 @@ class ServerProcess:
     ----------
     database : path of the SQLite file.
     state_dir : where kernels are cached; None: the user's own.
+    settings : further settings, by their environment variables.
     """
 
     def __init__(
@@ -30,7 +32,9 @@ class ServerProcess:
         *,
         durability: str = "full",
         state_dir: str | Path | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
+        self._settings = dict(settings or {})
         self._command = [
             sys.executable, "-m", "backscroll_sidecar.cli.tied", "serve", "--json",
             "--listen", "127.0.0.1:0", "--database", str(database), "--durability", durability,
@@ -49,7 +53,7 @@ class ServerProcess:
     def start(self) -> Self:
         """Start it and wait until it serves."""
         began = time.monotonic()
-        environment = {"BACKSCROLL_LOG_LEVEL": "warning", **os.environ}
+        environment = {"BACKSCROLL_LOG_LEVEL": "warning", **os.environ, **self._settings}
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
