@@ -1,4 +1,4 @@
-"""The gRPC server: where it listens, who may call, when it says SERVING, how it stops.
+"""The server: where it listens, who may call, when it says SERVING, how it stops.
 
     check addresses → register services → bind → start, NOT_SERVING → warm up → SERVING → … → NOT_SERVING → drain
 
@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.replaying import Replays
-from backscroll_sidecar.edge.bind_policy import check_exposure, check_metrics
+from backscroll_sidecar.edge.bind_policy import Address, check_exposure, check_metrics
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord, log_call
 from backscroll_sidecar.edge.grpc.platform import Health, platform_endpoints
+from backscroll_sidecar.edge.http import extra
+from backscroll_sidecar.edge.http.calls import Calls
 from backscroll_sidecar.edge.keys import Table
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
 from backscroll_sidecar.edge.services import Servicer, methods_of
@@ -44,6 +47,9 @@ from backscroll_sidecar.rooms.rooms import Rooms
 from backscroll_sidecar.telemetry.metrics import Metrics, Numbers
 from backscroll_sidecar.telemetry.scrapes import MetricsServer
 from backscroll_sidecar.telemetry.spans import Spans
+
+if TYPE_CHECKING:
+    from backscroll_sidecar.edge.http.server import HttpServer
 
 log = structlog.get_logger("backscroll.server")
 
@@ -110,6 +116,8 @@ class RunningServer:
     ----------
     addresses
         Where, in the order asked for, with the ports that were bound.
+    http_addresses
+        The same of HTTP.
     missed_deadlines
         Calls by RPC that were not answered in their caller's time.
     metrics
@@ -124,8 +132,11 @@ class RunningServer:
         metrics: Metrics,
         addresses: Sequence[str],
         tenants: Tenants,
+        http: HttpServer | None = None,
     ) -> None:
         self._listeners = listeners
+        self._http = http
+        self.http_addresses = () if http is None else http.addresses
         self.missed_deadlines = pipeline.missed_deadlines
         self.metrics = metrics
         self._health = health
@@ -148,13 +159,22 @@ class RunningServer:
         """Say NOT_SERVING, take no new calls, let running ones end for `grace_s`, then break them off. Idempotent."""
         self._health.say(serving=False)
         await asyncio.sleep(0)  # who watches is told
-        await self._listeners.stop(grace_s)
+        stopping = [self._listeners.stop(grace_s)]
+        if self._http is not None:
+            stopping.append(self._http.stop(grace_s))
+        await asyncio.gather(*stopping)
+
+    @property
+    def http_urls(self) -> tuple[str, ...]:
+        """The addresses of HTTP as a browser takes them."""
+        return () if self._http is None else self._http.urls
 
 
 async def start_server(
     app: App,
     *,
     listen: Sequence[str],
+    http_listen: Sequence[str] = (),
     tls: TlsFiles | None = None,
     tokens: Table | None = None,
     edge: EdgeName = "auto",
@@ -170,6 +190,8 @@ async def start_server(
         call is UNAVAILABLE.
     listen
         ``host:port``, ``[v6]:port`` or ``unix:path``; port 0 takes a free one.
+    http_listen
+        The same for HTTP; empty: nowhere.
     tls
         For all addresses but unix sockets.
     tokens
@@ -185,9 +207,11 @@ async def start_server(
     Raises
     ------
     StartRefused
-        An address is unsafe, taken or none; a file cannot be read.
+        An address is unsafe, taken or none; a file cannot be read; what serves HTTP is not installed.
     """
-    addresses = check_exposure(listen, has_tls=tls is not None, has_tokens=tokens is not None)
+    exposure = partial(check_exposure, has_tls=tls is not None, has_tokens=tokens is not None)
+    addresses = exposure(listen)
+    http_addresses = exposure(http_listen, setting=extra.SETTING) if http_listen else []
     tenants: Tenants = OneTenant() if tokens is None else TokenTenants(tokens)
     pipeline = CallPipeline(tenants, observe, begun=None if app.spans is None else app.spans.called)
     metrics = Metrics(app.numbers, lambda: pipeline.missed_deadlines)
@@ -217,12 +241,18 @@ async def start_server(
     listeners = Listeners([*endpoints, *platform_endpoints(health, names)], tls, edge)
     try:
         bound = [listeners.bind(address) for address in addresses]
+        http = None
+        if http_addresses:
+            calls = Calls(endpoints, servicers, tenants)
+            http = _http_server(calls, http_addresses, tls, tokens, lambda: pipeline.ready)
     except BaseException:
         await listeners.stop(0)
         raise
-    running = RunningServer(listeners, health, pipeline, metrics, bound, tenants)
+    running = RunningServer(listeners, health, pipeline, metrics, bound, tenants, http)
     try:
         await listeners.start()
+        if http is not None:
+            await http.start()
         await app.warm_up()
         warmed_up()
     except BaseException:
@@ -232,6 +262,23 @@ async def start_server(
     health.say(serving=True)
     log.info("server.serving", addresses=running.addresses, tls=tls is not None)
     return running
+
+
+def _http_server(
+    calls: Calls,
+    addresses: Sequence[Address],
+    tls: TlsFiles | None,
+    tokens: Table | None,
+    is_serving: Callable[[], bool],
+) -> HttpServer:
+    """What answers over HTTP. Imported only where somebody wants it, for it is an extra."""
+    extra.check_installed()
+    from backscroll_sidecar.edge.http.app import http_app  # noqa: PLC0415
+    from backscroll_sidecar.edge.http.json_calls import json_routes  # noqa: PLC0415
+    from backscroll_sidecar.edge.http.server import HttpServer  # noqa: PLC0415
+
+    app = http_app(json_routes(calls, is_serving), needs_token=tokens is not None)
+    return HttpServer(app, addresses, tls)
 
 
 def serve_metrics(running: RunningServer, listen: str) -> MetricsServer:

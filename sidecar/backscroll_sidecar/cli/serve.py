@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,6 +59,13 @@ class Flags:
         typer.Option(
             metavar="ADDRESS",
             help="host:port or unix:path; port 0 takes a free one. May be given several times.",
+        ),
+    ] = None
+    http_listen: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Serve over HTTP as well, as OpenAI's API and JSON. May be given several times.",
         ),
     ] = None
     database: Annotated[
@@ -113,7 +121,8 @@ class Flags:
     def settings(self) -> dict[str, Any]:
         """By the settings' names; None: not given."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
-        given["listen"] = tuple(self.listen) if self.listen else None
+        for name in ("listen", "http_listen"):
+            given[name] = tuple(given[name]) if given[name] else None
         given["default_profile"], given["default_model"] = given.pop("profile"), given.pop("model")
         return given
 
@@ -143,7 +152,7 @@ def serve(
         said = str(error) if path in str(error) else f"{path}: {error}"
         raise CommandError(said, DOCTOR) from None
     except StartRefused as error:
-        advice = TAKEN if error.setting == "listen" else ""
+        advice = TAKEN if error.setting in {"listen", "http_listen"} else ""
         raise CommandError(str(error), advice, exit_code=2) from None
     except BackscrollError as error:
         raise CommandError(str(error), DOCTOR) from None
@@ -219,6 +228,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
             start_server(
                 app,
                 listen=settings.listen,
+                http_listen=settings.http_listen,
                 tls=tls,
                 tokens=tokens,
                 edge=settings.edge,
@@ -233,7 +243,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
         if settings.event_loop_core is not None:
             keep_on_core(settings.event_loop_core)
         started_s = time.monotonic() - STARTED_S
-        _announce(running.addresses, metrics, started_s, as_json)
+        _announce(running, metrics, started_s, as_json)
         log.info(
             "started",
             extra={"seconds": round(started_s, 3), "database": str(settings.database_path)},
@@ -291,16 +301,21 @@ def _refuse_to_listen(settings: Settings) -> None:
     That a port is taken is said before gRPC does, which also logs it in words of its own.
     """
     from backscroll_sidecar.edge.bind_policy import Reach, check_exposure
+    from backscroll_sidecar.edge.http.extra import check_installed
     from backscroll_sidecar.edge.keys_file import read_tokens
     from backscroll_sidecar.edge.tenants import TokenTenants
 
     if settings.tokens_file:
         TokenTenants(read_tokens(settings.tokens_file))
-    addresses = check_exposure(
-        settings.listen,
+    exposure = partial(
+        check_exposure,
         has_tls=settings.tls_cert is not None,
         has_tokens=settings.tokens_file is not None,
     )
+    addresses = exposure(settings.listen)
+    if settings.http_listen:
+        check_installed()
+        addresses += exposure(settings.http_listen, setting="http_listen")
     for address in addresses:
         is_ours = address.reach is Reach.LOOPBACK and address.port
         if is_ours and _is_taken(address.host, address.port):
@@ -345,12 +360,13 @@ def _signals() -> asyncio.Event:
 
 
 def _announce(
-    addresses: tuple[str, ...], metrics: MetricsServer | None, started_s: float, as_json: bool
+    running: RunningServer, metrics: MetricsServer | None, started_s: float, as_json: bool
 ) -> None:
     if as_json:
         ready = {
             "event": "serving",
-            "listen": addresses,
+            "listen": running.addresses,
+            **({"http": running.http_addresses} if running.http_addresses else {}),
             **({"metrics": metrics.address} if metrics else {}),
             "pid": os.getpid(),
             "start_seconds": round(started_s, 3),
@@ -358,9 +374,11 @@ def _announce(
         print_json(ready, indent=None)
     else:
         out().print(
-            f"Backscroll serves on {', '.join(addresses)} (started in {started_s:.1f} s)",
+            f"Backscroll serves on {', '.join(running.addresses)} (started in {started_s:.1f} s)",
             markup=False,
         )
+        if running.http_addresses:
+            out().print(f"HTTP: {', '.join(running.http_urls)}", markup=False)
         if metrics is not None:
             out().print(f"Metrics: http://{metrics.address}/metrics", markup=False)
         out().file.flush()

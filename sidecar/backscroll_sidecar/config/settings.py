@@ -149,6 +149,11 @@ class Settings(_Section):
         description="Addresses to serve on: host:port or unix:path, several with commas. Port 0: any free one. "
         "Anything but loopback and unix sockets needs TLS and a credential.",
     )
+    http_listen: Annotated[tuple[Address, ...], Words] = Field(
+        default=(),
+        description="Addresses to serve on over HTTP, beside gRPC: OpenAI's Chat Completions, every call as JSON, and "
+        "health. As in listen, by the same rules; needs the extra `http`. Unset: none.",
+    )
     state_dir: UserPath = Field(
         default_factory=_state_home,
         description="Directory of the database.",

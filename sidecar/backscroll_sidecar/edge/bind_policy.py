@@ -38,17 +38,19 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def check_exposure(listen: Iterable[str], *, has_tls: bool, has_tokens: bool) -> list[Address]:
-    """Return the addresses to listen on.
+def check_exposure(
+    listen: Iterable[str], *, has_tls: bool, has_tokens: bool, setting: str = "listen"
+) -> list[Address]:
+    """Return the addresses to listen on, of a setting.
 
     Raises
     ------
     StartRefused
         One is no address, or the network could reach it without TLS and a credential.
     """
-    addresses = [parse_address(one) for one in listen]
+    addresses = [parse_address(one, setting) for one in listen]
     if not addresses:
-        raise StartRefused("listen", "names no address")
+        raise StartRefused(setting, "names no address")
     for one in addresses:
         if one.reach is not Reach.NETWORK:
             continue

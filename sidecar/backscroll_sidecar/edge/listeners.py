@@ -7,8 +7,6 @@ all others by gRPC's own server. Both are given the same endpoints.
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +20,11 @@ from backscroll_sidecar.edge.call_pipeline import Endpoint
 from backscroll_sidecar.edge.grpc.handlers import Handlers
 from backscroll_sidecar.edge.http2.server import (
     LocalServer,
-    has_listener,
     listening_at,
     listening_path,
 )
 from backscroll_sidecar.edge.limits import MAX_RECEIVE_BYTES
+from backscroll_sidecar.edge.unix_sockets import UnixSockets
 from backscroll_sidecar.errors import StartRefused
 
 EdgeName = Literal["auto", "grpc"]
@@ -76,7 +74,7 @@ class Listeners:
         self._endpoints = endpoints
         self._local = LocalServer(endpoints, MAX_RECEIVE_BYTES)
         self._grpc: grpc.aio.Server | None = None
-        self._paths: dict[Path, tuple[int, int] | None] = {}
+        self._unix = UnixSockets("listen")
         self._has_started = False
 
     def bind(self, address: Address) -> str:
@@ -108,11 +106,7 @@ class Listeners:
 
     async def stop(self, grace_s: float) -> None:
         """Take no new calls, let running ones end for `grace_s`, then break them off. Idempotent."""
-        for path, identity in self._paths.items():
-            # At once, for another server may take its place while calls end; and not what took it already.
-            if _identity(path) == identity:
-                path.unlink(missing_ok=True)
-        self._paths.clear()
+        self._unix.remove()
         stopping = [self._local.stop(grace_s)]
         if self._grpc is not None:
             if not self._has_started:  # gRPC lets go of its ports only when it has
@@ -142,24 +136,11 @@ class Listeners:
         return server.add_secure_port(address.target, self._credentials)
 
     def _bind_path(self, address: Address) -> str:
-        """Bind a unix socket that only this user can open; one that a dead server left behind is replaced."""
-        if not hasattr(socket, "AF_UNIX"):
-            raise StartRefused("listen", "names a unix socket, which this system has not")
-        path = Path(address.host)
-        if path.exists() or path.is_symlink():
-            if not path.is_socket():
-                raise StartRefused("listen", f"cannot be served: {path} is no socket")
-            if has_listener(path):
-                raise StartRefused("listen", f"cannot be served: {path} is taken")
-        before = os.umask(0o077)
-        try:
-            if self._is_ours:
-                self._local.add_socket(listening_path(path))
-                self._paths[path] = _identity(path)
-            else:
-                self._bind_grpc(address)
-        finally:
-            os.umask(before)
+        if self._is_ours:
+            self._local.add_socket(self._unix.bind(address, listening_path))
+            self._unix.keep(address)
+        else:
+            self._unix.bind(address, lambda _: self._bind_grpc(address))
         return address.target
 
     def _grpc_server(self) -> grpc.aio.Server:
@@ -167,15 +148,6 @@ class Listeners:
             self._grpc = grpc.aio.server(options=OPTIONS)
             self._grpc.add_generic_rpc_handlers((Handlers(self._endpoints),))
         return self._grpc
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file a path is now; None: none."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:

@@ -1,0 +1,19 @@
+"""Whether what serves HTTP is installed. Imports nothing of it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from backscroll_sidecar.errors import StartRefused
+
+SETTING = "http_listen"
+
+
+def check_installed() -> None:
+    """Raises `StartRefused` where the extra is not there."""
+    for name in ("starlette", "uvicorn"):
+        if find_spec(name) is None:
+            raise StartRefused(
+                SETTING,
+                f'needs {name}, which is missing: pip install "backscroll[http]", or unset it',
+            )

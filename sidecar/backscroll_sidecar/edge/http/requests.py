@@ -1,0 +1,114 @@
+"""What rooms over HTTP share: bodies of bounded size, callers who leave, streams of events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from backscroll_sidecar.edge.limits import MAX_RECEIVE_BYTES
+from backscroll_sidecar.edge.status import Code, Refused, refusal_for
+from backscroll_sidecar.errors import InvalidRequest, Reason
+
+GONE = 499
+"""The status of an answer that nobody is there to get."""
+
+
+class CallerLeft(Exception):
+    """Nobody waits for the answer any more."""
+
+
+async def body_of(request: Request, most: int = MAX_RECEIVE_BYTES) -> bytes:
+    """The body.
+
+    Raises
+    ------
+    Refused
+        It is longer than `most` bytes, or compressed.
+    CallerLeft
+        The caller went before it was whole.
+    """
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Refused(Code.UNIMPLEMENTED, "content-encoding: bodies are taken as they are")
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        async for piece in request.stream():
+            size += len(piece)
+            if size > most:
+                raise refusal_for(
+                    InvalidRequest(
+                        f"the body is longer than {most:,} bytes", reason=Reason.TOO_LARGE
+                    )
+                )
+            pieces.append(piece)
+    except ClientDisconnect:
+        raise CallerLeft from None
+    return b"".join(pieces)
+
+
+def content_type(request: Request) -> str:
+    """The body's media type, without its parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+@asynccontextmanager
+async def while_connected(receive: Receive) -> AsyncIterator[None]:
+    """Cancel what runs in the block when the caller leaves. Begin it once the body is read.
+
+    Raises
+    ------
+    CallerLeft
+        The caller has.
+    """
+    task, has_left = asyncio.current_task(), False
+    if task is None:
+        raise AssertionError("requests are answered in tasks")
+
+    async def watch() -> None:
+        nonlocal has_left
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        has_left = True
+        task.cancel()
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if has_left and not task.uncancel():
+            raise CallerLeft from None
+        raise
+    finally:
+        watching.cancel()
+
+
+class Streamed(Response):
+    """An answer that is written as it comes. A slow caller slows it down; one who leaves ends it."""
+
+    def __init__(
+        self,
+        pieces: AsyncGenerator[bytes],
+        media_type: str,
+        headers: Mapping[str, str] | None = None,
+        status_code: int = 200,
+    ) -> None:
+        told = {"cache-control": "no-cache", "x-accel-buffering": "no", **(headers or {})}
+        super().__init__(None, status_code, told, media_type)
+        self._pieces = pieces
+        del self.headers["content-length"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        head = {"type": "http.response.start", "status": self.status_code}
+        try:
+            async with aclosing(self._pieces) as pieces, while_connected(receive):
+                await send({**head, "headers": self.raw_headers})
+                async for piece in pieces:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except CallerLeft:
+            pass
