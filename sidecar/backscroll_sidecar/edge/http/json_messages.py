@@ -71,7 +71,7 @@ def _said(text: str) -> str:
 
 
 def _path(kind: type[Message], values: Mapping[str, Any]) -> list[str]:
-    """The names on the way to the first field that is wrong, as the contract writes them. protobuf does not tell all."""
+    """The names on the way to the first field that is wrong, as the contract writes them: protobuf tells some."""
     fields = {name: one for one in kind.DESCRIPTOR.fields for name in (one.name, one.json_name)}
     for name, value in values.items():
         field = fields.get(name)
@@ -87,7 +87,8 @@ def _path(kind: type[Message], values: Mapping[str, Any]) -> list[str]:
                     break
         if field.message_type is None or not isinstance(wrong, dict):
             return [place]
-        return [place, *_path(message_factory.GetMessageClass(field.message_type), wrong)]
+        inner: Any = field.message_type
+        return [place, *_path(message_factory.GetMessageClass(inner), wrong)]
     return []
 
 
