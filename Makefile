@@ -15,6 +15,8 @@ OLD_VENV := .venv-oldest
 OLD_STAMP := $(OLD_VENV)/.stamp-setup
 PEERS_VENV := .venv-peers
 PEERS_STAMP := $(PEERS_VENV)/.stamp-setup
+PACKAGE_VENV := .venv-package
+PACKAGE_STAMP := $(PACKAGE_VENV)/.stamp-setup
 PROTO_OUT := clients/python
 AIMOCK := tests/proof/aimock
 QUICK_NODE := tools/quickstart-node
@@ -25,6 +27,7 @@ PYTEST_FLAGS ?= -q
 WORKERS ?= -n 2 --dist worksteal
 BENCH_FLAGS ?=
 POLYGLOT_FLAGS ?=
+PACKAGE_FLAGS ?=
 
 # hnswlib builds for any CPU, not for the one it happens to be built on; thread pools stay out of the way on small
 # machines; a stray PYTHONPATH never reaches our tools.
@@ -159,6 +162,16 @@ quickstart: $(STAMP)  ## Run what README and the quickstart show with an empty h
 	else (cd $(QUICK_NODE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) \
 	  && $(BIN)/python tools/quickstart --node $(QUICK_NODE); fi
 
+.PHONY: package
+package: $(PACKAGE_STAMP)  ## Build sdist and wheel into dist/, install both into empty environments and use them
+	$(PACKAGE_VENV)/bin/python tools/check-package $(PACKAGE_FLAGS)
+
+$(PACKAGE_STAMP): tools/package-requirements.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	@test -x $(PACKAGE_VENV)/bin/python || $(PYTHON) -m venv $(PACKAGE_VENV)
+	$(PACKAGE_VENV)/bin/python -m pip install -q -r $<
+	@touch $@
+
 .PHONY: quick
 quick: $(STAMP)  ## Run the tests worth running in an inner loop: pure code, contracts of the stores
 	$(PYTEST) $(PYTEST_FLAGS) $(WORKERS) -m "not proof and not slow" tests/unit tests/contract/store tests/docs
@@ -169,6 +182,6 @@ docs: $(STAMP)  ## Check the documentation: links, commands, settings, examples
 
 .PHONY: clean
 clean:  ## Remove environments, caches and builds
-	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) $(PEERS_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) $(PEERS_VENV) $(PACKAGE_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
 	  .benchmarks $(AIMOCK)/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
