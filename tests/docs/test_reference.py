@@ -1,6 +1,7 @@
 """The pages say what the code does."""
 
 import functools
+import json
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/guide"
 PAGES = [
     ROOT / "README.md",
+    ROOT / "README.zh.md",
     ROOT / "CONTRIBUTING.md",
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.name != "template.md"),
 ]
@@ -153,12 +155,12 @@ def address(tmp_path_factory):
         server.terminate()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "page", [ROOT / "README.md", GUIDE / "quickstart.md"], ids=lambda page: page.name
-)
-def test_the_bots_of_the_pages_run(page, address, monkeypatch):
-    """The Python block as it stands, against a server and a model that answers one line."""
+READMES = [ROOT / "README.md", ROOT / "README.zh.md"]
+QUICKSTARTS = [GUIDE / "quickstart.md", GUIDE / "quickstart.zh.md"]
+
+
+def bot_of(page, address, monkeypatch):
+    """What the one Python block of a page defines, and the bodies its model is asked with. The model says one line."""
     [code] = python_blocks(page)
     asked: list[dict] = []
 
@@ -173,8 +175,16 @@ def test_the_bots_of_the_pages_run(page, address, monkeypatch):
             )
 
     monkeypatch.setitem(sys.modules, "openai", SimpleNamespace(OpenAI=Model))
-    space = {}
+    space: dict = {}
     exec(code.replace("127.0.0.1:7171", address), space)
+    return space, asked
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [*READMES, *QUICKSTARTS], ids=lambda page: page.name)
+def test_the_bots_of_the_pages_run(page, address, monkeypatch):
+    """The Python block as it stands, against a server and a model."""
+    space, asked = bot_of(page, address, monkeypatch)
     event = {
         "channel": page.name,
         "user_id": "u1",
@@ -192,10 +202,29 @@ def test_the_bots_of_the_pages_run(page, address, monkeypatch):
         stored = [one.message.parts[0].text.text for one in client.list_messages(page.name)]
     space["chat"].close()
     assert stored == ["we meet at six", "when?", "At six."]
-    contents = [one["content"] for one in asked[0]["messages"]]
-    assert contents[0].endswith("we meet at six") or contents[0] == "You are a helpful cat."
-    assert contents[-2].endswith("we meet at six")
-    assert contents[-1].endswith("when?")
+    *before, meeting, question = asked[0]["messages"]
+    assert [one["role"] for one in before] == ["system"] * (page in QUICKSTARTS)
+    assert meeting["content"].endswith("we meet at six")
+    assert question["content"].endswith("when?")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", READMES, ids=lambda page: page.name)
+def test_what_the_model_of_a_readme_gets_is_what_the_readme_shows(page, address, monkeypatch):
+    [shown] = re.findall(r"```text\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    space, asked = bot_of(page, address, monkeypatch)
+    lines = [json.loads(line) for line in shown.splitlines()]
+    for number, line in enumerate(lines):
+        name, user, text = re.fullmatch(r"(.*) <(\w+)>: (.*)", line["content"]).groups()
+        space["on_message"](
+            SimpleNamespace(
+                id=f"m{number}", user_id=user, user_name=name, text=text, channel=f"shown in {page.name}",
+                time_ms=1_700_000_000_000 + number, is_for_me=number == len(lines) - 1,
+                reply=lambda _: SimpleNamespace(id="answer", time_ms=1_700_000_000_100),
+            )
+        )  # fmt: skip
+    space["chat"].close()
+    assert asked[0]["messages"] == lines
 
 
 @pytest.mark.slow
