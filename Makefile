@@ -17,6 +17,8 @@ PEERS_VENV := .venv-peers
 PEERS_STAMP := $(PEERS_VENV)/.stamp-setup
 PACKAGE_VENV := .venv-package
 PACKAGE_STAMP := $(PACKAGE_VENV)/.stamp-setup
+ADAPTERS_VENV := .venv-adapters
+ADAPTERS_STAMP := $(ADAPTERS_VENV)/.stamp-setup
 PROTO_OUT := clients/python
 AIMOCK := tests/proof/aimock
 QUICK_NODE := tools/quickstart-node
@@ -156,6 +158,16 @@ $(AIMOCK_STAMP): $(AIMOCK)/package.json $(AIMOCK)/package-lock.json
 polyglot: $(STAMP)  ## Run one scenario with clients of seven languages against both edges; tools/polyglot says more
 	$(BIN)/python tools/polyglot $(POLYGLOT_FLAGS)
 
+.PHONY: adapters
+adapters: $(STAMP) $(ADAPTERS_STAMP)  ## Try the adapters with the frameworks themselves, against fake platforms
+	$(PYTEST) $(PYTEST_FLAGS) tests/adapters
+
+$(ADAPTERS_STAMP): tools/adapters-requirements.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	@test -x $(ADAPTERS_VENV)/bin/python || $(PYTHON) -m venv $(ADAPTERS_VENV)
+	$(ADAPTERS_VENV)/bin/python -m pip install -q -r $<
+	@touch $@
+
 .PHONY: quickstart
 quickstart: $(STAMP)  ## Run what README and the quickstart show with an empty home, in Python and, where npm is, in Node
 	@if ! command -v npm >/dev/null; then echo "npm is not installed: without Node." >&2; $(BIN)/python tools/quickstart; \
@@ -182,6 +194,6 @@ docs: $(STAMP)  ## Check the documentation: links, commands, settings, examples
 
 .PHONY: clean
 clean:  ## Remove environments, caches and builds
-	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) $(PEERS_VENV) $(PACKAGE_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) $(PEERS_VENV) $(PACKAGE_VENV) $(ADAPTERS_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
 	  .benchmarks $(AIMOCK)/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,14 +12,16 @@ from pathlib import Path
 import pytest
 
 import backscroll
+import backscroll.adapters
 from backscroll import AsyncClient, AsyncRoom, Client, Message, Room
 from backscroll.v1 import context_pb2 as pb
 
 README = Path(__file__).parents[3] / "clients/python/README.md"
 CHATS = Path(__file__).parents[3] / "docs/guide/chats-and-tools.md"
 MODULES = [
-    importlib.import_module(f"backscroll.{module.name}")
-    for module in pkgutil.iter_modules(backscroll.__path__)
+    importlib.import_module(f"{package.__name__}.{module.name}")
+    for package in (backscroll, backscroll.adapters)
+    for module in pkgutil.iter_modules(package.__path__)
     if module.name not in {"v1", "_cli_entry"}
 ]
 

@@ -1,0 +1,172 @@
+"""Telegram: updates of the Bot API, as python-telegram-bot or any other library hands them over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from backscroll.adapters.events import Event, Members, Recalled, Said, code_points, said_or_edited
+from backscroll.values import Author, Media, Member, Mention, Message, Reply
+
+Json: TypeAlias = Mapping[str, Any]
+_NEW = ("message", "channel_post", "business_message")
+_EDITED = ("edited_message", "edited_channel_post", "edited_business_message")
+_MEDIA = {
+    "animation": "file_name",
+    "audio": "title",
+    "document": "file_name",
+    "sticker": "emoji",
+    "video": "file_name",
+    "video_note": "",
+    "voice": "",
+}
+"""Kinds of media, and which of their fields says something of the content."""
+_WORDS = {
+    "contact": ("first_name", "last_name", "phone_number"),
+    "dice": ("emoji", "value"),
+    "location": ("latitude", "longitude"),
+    "poll": ("question",),
+    "venue": ("title", "address"),
+}
+"""What is no file, and the fields that say what it is."""
+
+
+def event_of(given: Any, bot: Any) -> Event | None:  # noqa: ANN401 - of the framework, or JSON
+    """Read an update, or a message that the bot has sent.
+
+    Parameters
+    ----------
+    given
+        An `Update` or a `Message` of python-telegram-bot, or the JSON of one.
+    bot
+        The bot: anything with ``id``, ``username`` and ``first_name``, such as `telegram.Bot`.
+    """
+    update: Json = given if isinstance(given, Mapping) else given.to_dict()
+    if "message_id" in update:
+        return _message(update, bot, is_edit=False)
+    for name in (*_NEW, *_EDITED):
+        if name in update:
+            return _message(update[name], bot, is_edit=name in _EDITED)
+    if deleted := update.get("deleted_business_messages"):
+        return Recalled(channel_of(deleted, bot), tuple(map(str, deleted["message_ids"])))
+    return None
+
+
+def channel_of(message: Json, bot: Any) -> str:  # noqa: ANN401
+    """Name a chat. Ids of messages are the chat's own in supergroups and channels, elsewhere the account's."""
+    chat = message["chat"]
+    if business := message.get("business_connection_id"):
+        return f"telegram:{business}:{chat['id']}"
+    is_shared = chat["type"] in {"supergroup", "channel"}
+    return f"telegram:{chat['id']}" if is_shared else f"telegram:{bot.id}:{chat['id']}"
+
+
+def _message(message: Json, bot: Any, *, is_edit: bool) -> Event | None:  # noqa: ANN401
+    channel = channel_of(message, bot)
+    if moved := tuple(_moved(message)):
+        return Members(channel, moved)
+    author, text = _author(message), message.get("text") or message.get("caption") or ""
+    reply, calls = _reply(message), _Calls(message, text, bot)
+    is_own = author.id == str(bot.id)
+    stored = Message(
+        str(message["message_id"]),
+        author,
+        text or None,
+        message["date"] * 1000,
+        parts=tuple(_media(message)),
+        reply_to=reply,
+        mentions=calls.mentions,
+        role="assistant" if is_own else "user",
+        thread_id=str(message["message_thread_id"]) if message.get("is_topic_message") else None,
+    )
+    chat = message["chat"]
+    is_for_bot = chat["type"] == "private" and author.id == str(chat["id"])  # not its owner's lines
+    is_for_bot |= calls.is_bot_called
+    is_for_bot |= reply is not None and reply.user_id == str(bot.id)
+    members: tuple[Member, ...] = (_member(bot.id, bot.first_name, bot.username, "bot"),)
+    sender = message.get("from") or {}
+    if not is_own and author.id == str(sender.get("id")):
+        members += (_member(author.id, author.name, sender.get("username"), author.kind),)
+    said = Said(
+        channel,
+        stored,
+        str(bot.id),
+        is_for_bot and author.kind == "human",
+        tuple(one for one in members if one.aliases),
+    )
+    edited_at = message.get("edit_date")
+    return said_or_edited(said, edited_at and edited_at * 1000, is_edit)
+
+
+class _Calls:
+    """Who is named in a text. A name with @ has no id: the server knows it by the member's alias."""
+
+    def __init__(self, message: Json, text: str, bot: Any) -> None:  # noqa: ANN401
+        self.mentions: tuple[Mention, ...] = ()
+        self.is_bot_called = False
+        me = f"@{bot.username}".lower()
+        for entity in message.get("entities") or message.get("caption_entities") or ():
+            start, end = (
+                code_points(text, offset)
+                for offset in (entity["offset"], entity["offset"] + entity["length"])
+            )
+            word = text[start:end].lower()
+            if entity["type"] == "text_mention":
+                user = entity["user"]
+                self.mentions += (Mention(str(user["id"]), _name(user), start, end),)
+                self.is_bot_called |= user["id"] == bot.id
+            elif entity["type"] == "mention":
+                self.is_bot_called |= word == me
+            elif entity["type"] == "bot_command":
+                self.is_bot_called |= "@" not in word or word.endswith(me)
+
+
+def _author(message: Json) -> Author:
+    """A person, a bot, or a chat that speaks as itself: a channel, an anonymous administrator."""
+    sender, chat = message.get("from"), message.get("sender_chat")
+    if chat or not sender:
+        chat = chat or message["chat"]
+        return Author(str(chat["id"]), _name(chat))
+    return Author(str(sender["id"]), _name(sender), "bot" if sender.get("is_bot") else "human")
+
+
+def _name(user: Json) -> str:
+    whole = " ".join(filter(None, (user.get("first_name"), user.get("last_name"))))
+    return whole or user.get("title") or user.get("username") or ""
+
+
+def _member(id: object, name: str, username: str | None, kind: Any) -> Member:  # noqa: ANN401
+    return Member(str(id), name, aliases=[username] if username else (), kind=kind)
+
+
+def _moved(message: Json) -> Iterator[Member]:
+    when_ms = message["date"] * 1000
+    for user in message.get("new_chat_members") or ():
+        kind: Any = "bot" if user.get("is_bot") else "human"
+        yield Member(str(user["id"]), _name(user), kind=kind, joined_at=when_ms)
+    if user := message.get("left_chat_member"):
+        yield Member(str(user["id"]), _name(user), left_at=when_ms)
+
+
+def _reply(message: Json) -> Reply | None:
+    """What it answers; in a forum's topic every message answers the line that made the topic."""
+    answered = message.get("reply_to_message")
+    if not answered or "forum_topic_created" in answered:
+        return None
+    return Reply(str(answered["message_id"]), user_id=_author(answered).id)
+
+
+def _media(message: Json) -> Iterator[Media]:
+    if sizes := message.get("photo"):  # the same picture in several sizes, the largest last
+        yield Media("image", uri=f"telegram:{sizes[-1]['file_id']}")
+    for kind, words in _MEDIA.items():
+        if (file := message.get(kind)) and not (kind == "document" and "animation" in message):
+            yield Media(
+                kind,
+                str(file.get(words) or ""),
+                f"telegram:{file['file_id']}",
+                file.get("mime_type") or "",
+            )
+    for kind, fields in _WORDS.items():
+        if (thing := message.get(kind)) and not (kind == "location" and "venue" in message):
+            yield Media(kind, " ".join(str(thing[name]) for name in fields if thing.get(name)))
