@@ -21,13 +21,9 @@ from backscroll_sidecar.domain import (
     TimeStyle,
 )
 from backscroll_sidecar.lines import escaping
-from backscroll_sidecar.lines.line_format import LineStyle, Said, indent, line_prefix, time_mark
-from backscroll_sidecar.lines.names import (
-    CUT_MARK,
-    MAX_SHOWN_NAME_TOKENS,
-    escape_name,
-    shown_name,
-)
+from backscroll_sidecar.lines.line_format import LineStyle, Said, line_prefix, time_mark
+from backscroll_sidecar.lines.line_safety import escape_name, indent
+from backscroll_sidecar.lines.names import CUT_MARK, MAX_SHOWN_NAME_TOKENS, shown_name
 from tests.kit.chats import ANN, BOT, NOON_MS, say
 from tests.kit.lines import parse_lines, unescape, unescape_name, unindent
 from tests.kit.rooms import Room, payload

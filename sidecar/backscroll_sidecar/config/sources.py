@@ -24,7 +24,12 @@ from backscroll_sidecar.config.settings import CLASSIC_ONLY, UNPREFIXED, MemoryS
 
 CONFIG_NAME = "backscroll.toml"
 ENV_NAME = ".env"
-COMMAND_LINE_NAMES = ("BACKSCROLL_CONFIG", "BACKSCROLL_SERVER", "BACKSCROLL_TOKEN")
+COMMAND_LINE_NAMES = (
+    "BACKSCROLL_CONFIG",
+    "BACKSCROLL_MCP_TOKEN",
+    "BACKSCROLL_SERVER",
+    "BACKSCROLL_TOKEN",
+)
 """Read by the commands themselves; no settings of a server."""
 GUARDS = frozenset({"listen", "tls_cert", "tls_key", "tls_client_ca", "tokens_file"})
 STAGES = frozenset({"naive_provider", "naive_compressor", "naive_assembler"})

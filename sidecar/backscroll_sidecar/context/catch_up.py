@@ -24,7 +24,7 @@ from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.ranking import Ranked, by_score
 from backscroll_sidecar.domain import Category, MessageType, Overrides
 from backscroll_sidecar.errors import NotFound, Reason
-from backscroll_sidecar.lines.names import escape_name
+from backscroll_sidecar.lines.line_safety import escape_name
 from backscroll_sidecar.strategies import BUILTIN, Messages, Strategy, StrategyQuery
 from backscroll_sidecar.summaries.facts import facts_of
 from backscroll_sidecar.texts import Language, Texts, Wordings

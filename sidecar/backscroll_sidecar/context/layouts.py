@@ -24,7 +24,7 @@ from backscroll_sidecar.domain import (
     SpeakerStyle,
     TextPart,
 )
-from backscroll_sidecar.lines.line_format import indent
+from backscroll_sidecar.lines.line_safety import indent
 from backscroll_sidecar.texts import ENGLISH, EVERY, Texts
 
 SYSTEM_LABEL = "System: "

@@ -18,8 +18,8 @@ from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import Degradation, MediaPart, Role, SpeakerStyle, StoredSystemRows
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.lines.escaping import escape, escape_marks
-from backscroll_sidecar.lines.line_format import indent
-from backscroll_sidecar.lines.names import escape_name, shown_name, with_mentions
+from backscroll_sidecar.lines.line_safety import escape_name, indent
+from backscroll_sidecar.lines.names import shown_name, with_mentions
 from backscroll_sidecar.lines.rendering import RenderStyle, row_text
 from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.texts import Language, Texts, Wordings

@@ -7,13 +7,13 @@ cannot look like an id, a role or a time.
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, tzinfo
 
 import msgspec
 
 from backscroll_sidecar.domain import AuthorKind, Part, Role, SpeakerStyle, TimeStyle
-from backscroll_sidecar.lines.names import escape_name, shown_name
+from backscroll_sidecar.lines.line_safety import escape_name
+from backscroll_sidecar.lines.names import shown_name
 from backscroll_sidecar.texts import ENGLISH, Texts
 
 MS_PER_DAY = 86_400_000
@@ -27,8 +27,6 @@ BOT_MARK = " [bot]"
 _USER, _ASSISTANT, _SYSTEM = Role.USER, Role.ASSISTANT, Role.SYSTEM
 _ROLE, _BOT = SpeakerStyle.ROLE, AuthorKind.BOT
 _NO_TIME, _ISO_DATE, _RELATIVE = TimeStyle.NONE, TimeStyle.ISO_DATE, TimeStyle.RELATIVE
-
-_BREAK = re.compile("(\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])")
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -79,13 +77,6 @@ class LineStyle(msgspec.Struct, frozen=True):
     asked_at_ms: int = 0
     zone: tzinfo = UTC
     texts: Texts = ENGLISH
-
-
-def indent(text: str) -> str:
-    """Line breaks followed by two spaces: a continuation can never pass for a line."""
-    return (
-        text if text.isprintable() else _BREAK.sub(r"\1  ", text)
-    )  # line breaks are not printable
 
 
 def outside(said: Said, style: SpeakerStyle) -> bool:

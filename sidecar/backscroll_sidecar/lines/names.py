@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
@@ -14,46 +13,17 @@ from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.domain import Mention, TokenizerName
 from backscroll_sidecar.known_names import looked_up_by
-from backscroll_sidecar.lines.escaping import BREAKS
-from backscroll_sidecar.lines.joiners import joining_places
+from backscroll_sidecar.lines.line_safety import escape_name
 
 MAX_SHOWN_NAME_TOKENS = 16
 """Of a name before a line, o200k_base: an ornamental one of 64 characters would take 200 with every line."""
 CUT_MARK = "…"
-_BREAK = re.compile(f"[{BREAKS}]")
-_SPECIAL = re.compile(r"[\\<>:\[\]]")
 _GRAPHEME = regex.compile(r"\X")
-_FILLER = regex.compile(r"[[\p{DI}--\p{M}]\u034f]", regex.VERSION1)
-"""What is no control or format character and cannot be seen either."""
 _TOKEN = re.compile(
     r"<@!?(?P<id>[^<>@|\s]{1,512})(?:\|[^<>\n]{0,512})?>"
     r"|\[CQ:at,(?:[^\[\]]{0,64},)?qq=(?P<qq>[^\[\],\s]{1,512})(?:,[^\[\]]{0,512})?\]"
 )
 """How Discord, Slack and OneBot write a mention into a text."""
-
-
-@lru_cache(maxsize=4_096)
-def escape_name(name: str) -> str:
-    r"""A name or id as it may stand in a line: marks escaped, what cannot be seen written as ``\u{…}``.
-
-    That is control, format and break characters, fillers, and space at either end: a name that began with two spaces
-    would pass for the continuation of the line before. Joiners stay where they do something.
-    """
-    inner = name.strip()
-    start = name.find(inner)
-    end = start + len(inner)
-    joiners = joining_places(name)
-    return "".join(
-        c
-        if place in joiners
-        else f"\\u{{{ord(c):x}}}"
-        if not start <= place < end
-        or unicodedata.category(c)[0] == "C"
-        or _FILLER.match(c)
-        or _BREAK.match(c)
-        else _SPECIAL.sub(r"\\\g<0>", c)
-        for place, c in enumerate(name)
-    )
 
 
 @lru_cache(maxsize=4_096)

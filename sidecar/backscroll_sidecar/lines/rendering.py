@@ -33,7 +33,8 @@ from backscroll_sidecar.domain import (
     result_message,
 )
 from backscroll_sidecar.lines.escaping import escape, shown_parts
-from backscroll_sidecar.lines.line_format import Said, indent, line_prefix, outside
+from backscroll_sidecar.lines.line_format import Said, line_prefix, outside
+from backscroll_sidecar.lines.line_safety import indent
 from backscroll_sidecar.lines.names import has_mention_token, with_mentions
 from backscroll_sidecar.tool_outputs import WHOLE, OutputPolicy, ToolOutputs
 

@@ -1,0 +1,168 @@
+"""The tools over the protocol: the one module that knows the SDK. Over stdio, and over HTTP with a token."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import socket
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+import mcp_types as types
+import uvicorn
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from backscroll import __version__
+from backscroll_sidecar.cli.mcp_tools import (
+    RESOURCES,
+    RULES,
+    THREAD_DESCRIPTION,
+    THREAD_PATH,
+    TOOLS,
+    Chat,
+    Refused,
+)
+
+PATH = "/mcp"
+TEXT = "text/plain"
+MAX_BODY_BYTES = 256 * 1024
+"""A request holds a question and ids."""
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_READS = types.ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+
+
+def server_of(chat: Chat) -> Server[object]:
+    """A server of the protocol for one channel; it speaks every version that the SDK does."""
+
+    async def list_tools(_ctx: object, _params: object) -> types.ListToolsResult:
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(
+                    name=name,
+                    title=tool.title,
+                    description=tool.description,
+                    input_schema=tool.arguments.model_json_schema(),
+                    annotations=_READS,
+                )
+                for name, tool in TOOLS.items()
+            ]
+        )
+
+    async def call_tool(_ctx: object, params: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            text, is_error = await chat.call(params.name, params.arguments or {}), False
+        except Refused as refused:
+            text, is_error = str(refused), True
+        return types.CallToolResult(content=[types.TextContent(text=text)], is_error=is_error)
+
+    async def list_resources(_ctx: object, _params: object) -> types.ListResourcesResult:
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(
+                    uri=chat.base_uri + path,
+                    name=path,
+                    title=one.name,
+                    description=one.description,
+                    mime_type=TEXT,
+                )
+                for path, one in RESOURCES.items()
+            ]
+        )
+
+    async def list_templates(_ctx: object, _params: object) -> types.ListResourceTemplatesResult:
+        thread = types.ResourceTemplate(
+            uri_template=f"{chat.base_uri}{THREAD_PATH}{{message_id}}",
+            name="thread",
+            title="Reply tree",
+            description=THREAD_DESCRIPTION,
+            mime_type=TEXT,
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[thread])
+
+    async def read_resource(
+        _ctx: object, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        base, _, message_id = uri.partition(THREAD_PATH)
+        try:
+            text = await chat.read(base + THREAD_PATH + unquote(message_id) if message_id else uri)
+        except Refused as refused:
+            raise MCPError(types.INTERNAL_ERROR, str(refused), {"uri": uri}) from None
+        if text is None:
+            raise MCPError(
+                types.INVALID_PARAMS, "there is no such resource; list them first", {"uri": uri}
+            )
+        contents = types.TextResourceContents(uri=params.uri, text=text, mime_type=TEXT)
+        return types.ReadResourceResult(contents=[contents])
+
+    return Server(
+        "backscroll",
+        version=__version__,
+        title=f"Backscroll: {chat.channel}",
+        instructions=RULES,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )
+
+
+async def serve_stdio(server: Server[object]) -> None:
+    """Serve until standard input ends. Nothing but the protocol reaches standard output."""
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+async def serve_http(
+    server: Server[object], listening: socket.socket, token: str, hosts: Sequence[str]
+) -> None:
+    """Serve on a socket that listens already, until a signal. Callers bring the token; `hosts`: names of a proxy's."""
+    allowed = [*LOOPBACK, *hosts]
+    security = TransportSecuritySettings(
+        allowed_hosts=[form for host in allowed for form in (host, f"{host}:*")],
+        allowed_origins=[
+            form
+            for host in allowed
+            for scheme in ("http", "https")
+            for form in (f"{scheme}://{host}", f"{scheme}://{host}:*")
+        ],
+    )
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        json_response=True,
+        stateless_http=True,  # every tool reads: there is nothing to keep between two requests
+        max_request_body_size=MAX_BODY_BYTES,
+        transport_security=security,
+    )
+    logging.getLogger("mcp").setLevel(logging.WARNING)
+    config = uvicorn.Config(
+        WithToken(app, token), log_level="warning", access_log=False, timeout_graceful_shutdown=5
+    )
+    await uvicorn.Server(config).serve(sockets=[listening])
+
+
+class WithToken:
+    """An ASGI application whose every request must bring the token; without it nothing is read."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer 401."""
+        given = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] == "lifespan" or hmac.compare_digest(given, self._expected):
+            await self._app(scope, receive, send)
+            return
+        body = json.dumps({"error": "give the token of this server: Authorization: Bearer TOKEN"})
+        headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": body.encode()})
