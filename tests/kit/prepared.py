@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -76,6 +77,7 @@ class Prepared:
     """
 
     def __init__(self, kernels: Path) -> None:
+        self._asking = threading.Lock()
         self._socket, theirs = socket.socketpair()
         with theirs:
             variables = {**os.environ, "NUMBA_CACHE_DIR": str(kernels), "COLUMNS": "120"}
@@ -135,10 +137,14 @@ class Prepared:
         asked = json.dumps([list(arguments), str(cwd), dict(env)]).encode()
         status, theirs = socket.socketpair()
         with theirs:
-            fds = [*streams, theirs.fileno()]
+            self.hand_over(asked, [*streams, theirs.fileno()])
+        return status
+
+    def hand_over(self, asked: bytes, fds: Sequence[int]) -> None:
+        """Ask for a command with these standard streams; the last one is told the command's id and exit code."""
+        with self._asking:
             socket.send_fds(self._socket, [LENGTH.pack(len(asked))], fds)
             self._socket.sendall(asked)
-        return status
 
 
 def serve(requests: socket.socket) -> None:
