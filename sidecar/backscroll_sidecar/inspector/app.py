@@ -110,7 +110,9 @@ class Inspector:
                     *pages,
                     *forms,
                     Route("/login", self._guarded(self._login_page), methods=["GET"]),
-                    Route(f"/{security.REPORT_PATH}", self._guarded(self._report), methods=["POST"]),
+                    Route(
+                        f"/{security.REPORT_PATH}", self._guarded(self._report), methods=["POST"]
+                    ),
                     Mount("/static", app=_Static(directory=HERE / "static")),
                     Route("/{rest:path}", self._guarded(self._nothing_there), methods=["GET"]),
                 ]
@@ -175,7 +177,9 @@ class Inspector:
         if page.file:
             kind, name, content = page.file
             return Response(
-                content, media_type=kind, headers={"content-disposition": f"attachment; filename={name}"}
+                content,
+                media_type=kind,
+                headers={"content-disposition": f"attachment; filename={name}"},
             )
         if wants_json:
             return _json({"calls": _calls_of(asked), "page": page.view})
@@ -190,12 +194,17 @@ class Inspector:
     ) -> Response:
         facts = self._facts
         commands = [
-            commands_of(made, facts.grpc_address, has_tls=facts.has_tls, has_token=facts.needs_token)
+            commands_of(
+                made, facts.grpc_address, has_tls=facts.has_tls, has_token=facts.needs_token
+            )
             for made in asked.made
         ]
         body = self._templates.draw(page, self._look(request), commands)
         return Response(
-            body, status, {"vary": "cookie, accept-language, hx-request"}, "text/html; charset=utf-8"
+            body,
+            status,
+            {"vary": "cookie, accept-language, hx-request"},
+            "text/html; charset=utf-8",
         )
 
     def _look(self, request: Request) -> Look:
@@ -255,7 +264,9 @@ class Inspector:
                 return self._drawn(
                     request, Page("login.html", view, "login"), asked, HTTPStatus.UNAUTHORIZED
                 )
-            if refused.code is not Code.PERMISSION_DENIED:  # a key that may not list is one all the same
+            if (
+                refused.code is not Code.PERMISSION_DENIED
+            ):  # a key that may not list is one all the same
                 return self._refused(request, refused, asked, wants_json=False)
         response = _to(security.own_path(after, self._root))
         response.set_cookie(
@@ -348,7 +359,9 @@ def _calls_of(asked: Asked) -> list[dict[str, Any]]:
 
 
 def _json(value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:  # noqa: ANN401 - what a page shows
-    return Response(msgspec.json.encode(value, enc_hook=_plain), status, media_type="application/json")
+    return Response(
+        msgspec.json.encode(value, enc_hook=_plain), status, media_type="application/json"
+    )
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - what msgspec does not know

@@ -69,7 +69,9 @@ def case_of(
     case = {
         "request": _as_json(pinned),
         "expected": expected,
-        "expected_texts": [said(item.message).text for item in built.items if item.message.id in here],
+        "expected_texts": [
+            said(item.message).text for item in built.items if item.message.id in here
+        ],
         "messages": [_message(one) for one in messages],
     }
     title = "Made of one question of a chat: what it shows is what is expected. Change `expected` to what you want."

@@ -67,7 +67,9 @@ class Curve:
 
 
 def curves(
-    series: Sequence[tuple[str, Sequence[float | None]]], width: float = WIDTH, height: float = HEIGHT
+    series: Sequence[tuple[str, Sequence[float | None]]],
+    width: float = WIDTH,
+    height: float = HEIGHT,
 ) -> tuple[tuple[Curve, ...], float]:
     """All series on one scale from 0, and its upper end. A value alone between two gaps is a dot."""
     known = [v for _, values in series for v in values if v is not None]

@@ -59,7 +59,11 @@ def compared(one: pb.BuildContextResponse, other: pb.BuildContextResponse) -> Co
     pairs = [
         Pair(
             texts[key[1]],
-            "kept" if key in taken and key in taken_other else "came" if key in taken_other else "went",
+            "kept"
+            if key in taken and key in taken_other
+            else "came"
+            if key in taken_other
+            else "went",
             lines.get(key),
             lines_other.get(key),
         )

@@ -20,8 +20,6 @@ def batches() -> list[history_pb2.AppendMessagesRequest]:
         read = messages(survey(sources, chosen), chosen)
         found = [one for one in read if isinstance(one, message_pb2.Message)]
     return [
-        history_pb2.AppendMessagesRequest(
-            channel=found[0].channel, messages=found[at : at + BATCH]
-        )
+        history_pb2.AppendMessagesRequest(channel=found[0].channel, messages=found[at : at + BATCH])
         for at in range(0, len(found), BATCH)
     ]

@@ -20,7 +20,8 @@ KEPT_BY = frozenset({"pinned", "chain", "floor", "round", "exploration"})
 """What keeps a line whatever its score."""
 SOURCE_OF = {v.number: v.name.removeprefix("SOURCE_").lower() for v in pb.Source.DESCRIPTOR.values}
 RULE_OF = {
-    v.number: v.name.removeprefix("VISIBILITY_RULE_").lower() for v in pb.VisibilityRule.DESCRIPTOR.values
+    v.number: v.name.removeprefix("VISIBILITY_RULE_").lower()
+    for v in pb.VisibilityRule.DESCRIPTOR.values
 }
 FATE_OF = {v.number: v.name.removeprefix("FATE_").lower() for v in pb.Fate.DESCRIPTOR.values}
 
@@ -185,7 +186,17 @@ def explained(
 
 def tokens_of(counts: pb.TokenCounts) -> Tokens:
     """Where the tokens of a payload went."""
-    names = ("system", "tools", "summary", "preferences", "semantic", "recent", "question", "framing", "reserve")
+    names = (
+        "system",
+        "tools",
+        "summary",
+        "preferences",
+        "semantic",
+        "recent",
+        "question",
+        "framing",
+        "reserve",
+    )
     parts = [(name, getattr(counts, name)) for name in names if getattr(counts, name)]
     return Tokens(parts, counts.total, counts.budget)
 
@@ -195,7 +206,9 @@ def taken_lines(
 ) -> dict[tuple[str, str], Line]:
     """The candidates of these channels and ids, of whatever fate, with their texts."""
     candidates = response.explanation.candidates
-    last = min((c for c in candidates if c.fate == pb.FATE_SELECTED), key=lambda c: c.score, default=None)
+    last = min(
+        (c for c in candidates if c.fate == pb.FATE_SELECTED), key=lambda c: c.score, default=None
+    )
     return {
         key: _line(at, one, texts[one.message_id], response, last, False, {})
         for at, one in enumerate(candidates)
@@ -331,7 +344,9 @@ def reason_of(
         return Reason(key, {"rank": one.rank, "by": one.scored_by})
     fate = FATE_OF[one.fate]
     if one.fate == pb.FATE_THRESHOLD:
-        return Reason("lost_threshold", {"score": one.score, "threshold": response.explanation.threshold})
+        return Reason(
+            "lost_threshold", {"score": one.score, "threshold": response.explanation.threshold}
+        )
     if one.fate == pb.FATE_LIMIT:
         missing = last.score - one.score if last and last.scored_by == one.scored_by else 0.0
         key = "lost_limit" if missing > 0 else "lost_limit_full"

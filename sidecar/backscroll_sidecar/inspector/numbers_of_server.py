@@ -103,9 +103,7 @@ def _panel(one: Drawn) -> PanelView:
     unit = one.panel.unit
     largest = max((v for of in one.series.values() for v in of if v is not None), default=0.0)
     whole = 1.0 if unit == "1" else largest
-    drawn, top = (
-        curves(list(one.series.items())) if one.panel.kind == "lines" else ((), largest)
-    )
+    drawn, top = curves(list(one.series.items())) if one.panel.kind == "lines" else ((), largest)
     return PanelView(
         one.panel.name,
         one.panel.title,

@@ -9,8 +9,16 @@ from typing import Any
 from backscroll.v1 import admin_pb2, experiment_pb2, history_pb2
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.edge.status import Code, Refused
-from backscroll_sidecar.inspector import cases, compared, explained, experiments, recorded
-from backscroll_sidecar.inspector import numbers_of_server, payload, timeline
+from backscroll_sidecar.inspector import (
+    cases,
+    compared,
+    experiments,
+    explained,
+    numbers_of_server,
+    payload,
+    recorded,
+    timeline,
+)
 from backscroll_sidecar.inspector.asking import Asked
 from backscroll_sidecar.inspector.question_fields import (
     TRIGGER,
@@ -69,7 +77,9 @@ Handler = Callable[[Visit], Awaitable[Page]]
 async def channels(visit: Visit) -> Page:
     """All channels; where there is none, what to do next."""
     request = history_pb2.ListChannelsRequest(
-        limit=CHANNELS, page_token=visit.field("page_token"), name_contains=visit.field("name_contains")
+        limit=CHANNELS,
+        page_token=visit.field("page_token"),
+        name_contains=visit.field("name_contains"),
     )
     found = await visit.asked.ask(
         "HistoryService/ListChannels", request, history_pb2.ListChannelsResponse
@@ -163,7 +173,9 @@ async def question(visit: Visit) -> Page:
         "pairs": _pinned(visit.question_pairs, request, built),
         "fate": shown.fate,
     }
-    return Page("_rows.html" if visit.is_part else "question.html", view, "question", request.channel)
+    return Page(
+        "_rows.html" if visit.is_part else "question.html", view, "question", request.channel
+    )
 
 
 async def line(visit: Visit) -> Page:
@@ -174,7 +186,7 @@ async def line(visit: Visit) -> Page:
     [one] = await _messages(visit, request.channel, [wanted]) or [None]
     texts = {wanted: stored(one, WHOLE_TEXT)} if one else {}
     page = explained.explained(request, built, texts, shown)
-    chosen = next((l for l in explained.lines_of(page.rows) if l.said.message_id == wanted), None)
+    chosen = next((o for o in explained.lines_of(page.rows) if o.said.message_id == wanted), None)
     if chosen is None:
         raise Refused(Code.NOT_FOUND, "the build has no such candidate", "MESSAGE_NOT_FOUND")
     view = {
@@ -194,13 +206,17 @@ async def compare(visit: Visit) -> Page:
     other_request, other = await _built(visit, changed(pinned, otherwise))
     view = {
         "compared": compared.compared(one, other),
-        "question": explained.explained(request, one, {}, explained.Shown(unfolded=(0, 0))).question,
+        "question": explained.explained(
+            request, one, {}, explained.Shown(unfolded=(0, 0))
+        ).question,
         "pairs": pinned,
         "other_pairs": pairs_of(other_request),
         "otherwise": dict(otherwise),
         "asked_at_ms": one.asked_at_ms,
     }
-    return Page("_compared.html" if visit.is_part else "compare.html", view, "compare", request.channel)
+    return Page(
+        "_compared.html" if visit.is_part else "compare.html", view, "compare", request.channel
+    )
 
 
 async def payload_sent(visit: Visit) -> Page:
@@ -383,9 +399,7 @@ async def _built(
     return request, built
 
 
-def _pinned(
-    pairs: Pairs, request: pb.BuildContextRequest, built: pb.BuildContextResponse
-) -> Pairs:
+def _pinned(pairs: Pairs, request: pb.BuildContextRequest, built: pb.BuildContextResponse) -> Pairs:
     """The question with its moment: what is asked of it next sees the same messages."""
     if request.HasField("asked_at_ms") or request.HasField(TRIGGER):
         return pairs

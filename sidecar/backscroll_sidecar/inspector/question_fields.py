@@ -56,7 +56,9 @@ def pairs_of(request: Message, prefix: str = "") -> Pairs:
         if field.message_type:
             found += pairs_of(value, f"{name}.")
         else:
-            found += [(name, _written(field, one)) for one in (value if field.is_repeated else [value])]
+            found += [
+                (name, _written(field, one)) for one in (value if field.is_repeated else [value])
+            ]
     return found
 
 
@@ -114,7 +116,9 @@ def _number(field: FieldDescriptor, word: str) -> int:
     values = field.enum_type.values_by_name
     ending = "_" + word.upper().replace("-", "_")
     found = [one.number for name, one in values.items() if name == word.upper()]
-    found = found or [one.number for name, one in values.items() if _short(field, name) == ending[1:]]
+    found = found or [
+        one.number for name, one in values.items() if _short(field, name) == ending[1:]
+    ]
     if not found:
         raise ValueError("one of " + ", ".join(_short(field, name).lower() for name in values))
     return int(found[0])

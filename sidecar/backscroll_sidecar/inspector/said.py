@@ -11,7 +11,9 @@ from backscroll.v1 import history_pb2, message_pb2
 
 SHOWN_CHARS = 480
 """Of a message in a list; its own page has all of it."""
-UNSEEN = re.compile("[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]")
+UNSEEN = re.compile(
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]"
+)
 """What draws nothing, or turns the direction of what stands behind it."""
 
 
@@ -83,7 +85,7 @@ def stored(message: history_pb2.StoredMessage, most_chars: int = SHOWN_CHARS) ->
 
 def shown(text: str) -> Markup:
     """A text with what nobody sees made visible, so that no name and no line can turn the page around."""
-    return Markup("").join(  # noqa: S704 - of escaped pieces
+    return Markup("").join(
         Markup('<span class="unseen">U+{}</span>').format(f"{ord(one):04X}")
         if UNSEEN.fullmatch(one)
         else escape(one)
