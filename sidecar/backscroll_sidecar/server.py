@@ -41,6 +41,7 @@ from backscroll_sidecar.edge.services.sessions import SessionServicer
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
 from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.inspector.facts import Facts
 from backscroll_sidecar.learning.learning import Learning
 from backscroll_sidecar.preferences.service import PreferenceService
 from backscroll_sidecar.rooms.rooms import Rooms
@@ -244,7 +245,13 @@ async def start_server(
         http = None
         if http_addresses:
             calls = Calls(endpoints, servicers, tenants)
-            http = _http_server(calls, http_addresses, tls, tokens, lambda: pipeline.ready)
+            inspector = Facts(
+                bound[0],
+                has_tls=tls is not None,
+                needs_token=tokens is not None,
+                profiles=tuple(app.profiles),
+            )
+            http = _http_server(calls, http_addresses, tls, inspector, lambda: pipeline.ready)
     except BaseException:
         await listeners.stop(0)
         raise
@@ -268,7 +275,7 @@ def _http_server(
     calls: Calls,
     addresses: Sequence[Address],
     tls: TlsFiles | None,
-    tokens: Table | None,
+    facts: Facts,
     is_serving: Callable[[], bool],
 ) -> HttpServer:
     """What answers over HTTP. Imported only where somebody wants it, for it is an extra."""
@@ -276,8 +283,10 @@ def _http_server(
     from backscroll_sidecar.edge.http.app import http_app  # noqa: PLC0415
     from backscroll_sidecar.edge.http.json_calls import json_routes  # noqa: PLC0415
     from backscroll_sidecar.edge.http.server import HttpServer  # noqa: PLC0415
+    from backscroll_sidecar.inspector.app import Inspector  # noqa: PLC0415
 
-    app = http_app(json_routes(calls, is_serving), needs_token=tokens is not None)
+    routes = [*Inspector(calls, facts).routes(), *json_routes(calls, is_serving)]
+    app = http_app(routes, needs_token=facts.needs_token)
     return HttpServer(app, addresses, tls)
 
 

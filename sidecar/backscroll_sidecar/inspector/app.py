@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
-from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from backscroll.v1 import history_pb2
+from backscroll_sidecar.edge.http.requests import body_of
 from backscroll_sidecar.edge.status import Code, Refused
 from backscroll_sidecar.inspector import demo, security
 from backscroll_sidecar.inspector.asking import Asked, Browser, Calls
 from backscroll_sidecar.inspector.commands import commands_of
 from backscroll_sidecar.inspector.drawing import Look, Templates
+from backscroll_sidecar.inspector.facts import Facts
 from backscroll_sidecar.inspector.page_texts import language_wanted
 from backscroll_sidecar.inspector.pages import HANDLERS, Handler, Page, Visit
 from backscroll_sidecar.inspector.question_fields import BadField
@@ -50,28 +51,6 @@ _STATUS: Mapping[Code, HTTPStatus] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What the inspector is told of its server.
-
-    Attributes
-    ----------
-    grpc_address : where the calls of a page can be made by hand.
-    has_tls : whether that address speaks TLS.
-    needs_token : callers prove who they are.
-    is_local : it listens for this machine alone, so no other host name may lead to it.
-    profiles : that a question may name.
-    version : of the server.
-    """
-
-    grpc_address: str
-    has_tls: bool = False
-    needs_token: bool = False
-    is_local: bool = True
-    profiles: Sequence[str] = ()
-    version: str = ""
-
-
 class Inspector:
     """Answers the pages. Safe for any number of requests at once on one event loop.
 
@@ -83,12 +62,12 @@ class Inspector:
 
     def __init__(self, calls: Calls, facts: Facts, root: str = ROOT) -> None:
         self._calls, self._facts, self._root = calls, facts, root
-        self._templates = Templates(HERE / "templates", root, facts.profiles, facts.version)
+        self._templates = Templates(HERE / "templates", root, facts.profiles, version("backscroll"))
         self._headers = security.headers(root)
         self.report_count = 0
 
-    def mount(self) -> Mount:
-        """Where it stands among a server's routes."""
+    def routes(self) -> list[BaseRoute]:
+        """Its pages, and the way to them from the address alone."""
         pages = [
             Route(f"/{name}", self._guarded(partial(self._page, handler)), methods=["GET"])
             for name, handler in HANDLERS.items()
@@ -103,35 +82,23 @@ class Inspector:
             Route(f"/{name}", self._guarded(self._posted(handler)), methods=["POST"])
             for name, handler in posts.items()
         ]
-        return Mount(
-            self._root,
-            app=Starlette(
-                routes=[
-                    *pages,
-                    *forms,
-                    Route("/login", self._guarded(self._login_page), methods=["GET"]),
-                    Route(
-                        f"/{security.REPORT_PATH}", self._guarded(self._report), methods=["POST"]
-                    ),
-                    Mount("/static", app=_Static(directory=HERE / "static")),
-                    Route("/{rest:path}", self._guarded(self._nothing_there), methods=["GET"]),
-                ]
-            ),
-        )
+        others: list[BaseRoute] = [
+            Route("/login", self._guarded(self._login_page), methods=["GET"]),
+            Route(f"/{security.REPORT_PATH}", self._guarded(self._report), methods=["POST"]),
+            Mount("/static", app=_Static(directory=HERE / "static")),
+            Route("/{rest:path}", self._guarded(self._nothing_there), methods=["GET"]),
+        ]
+        return [
+            Mount(self._root, routes=[*pages, *forms, *others]),
+            Route("/", self._guarded(self._first_page), methods=["GET"]),
+        ]
 
     def _guarded(
         self, answer: Callable[[Request], Awaitable[Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """With the headers of a page, and for none who came by another name of this machine."""
+        """With the headers of a page."""
 
         async def guarded(request: Request) -> Response:
-            if self._facts.is_local and not security.is_local_host(request.headers.get("host", "")):
-                return Response(
-                    "This server is for its own machine: open it as 127.0.0.1 or localhost.\n",
-                    HTTPStatus.MISDIRECTED_REQUEST,
-                    self._headers,
-                    "text/plain",
-                )
             response = await answer(request)
             response.headers.update(self._headers)
             response.headers.setdefault("cache-control", "no-store")
@@ -149,10 +116,8 @@ class Inspector:
                 return Response(
                     "The form is of another site.\n", HTTPStatus.FORBIDDEN, media_type="text/plain"
                 )
-            body = await _body(request)
-            if body is None:
-                return Response(status_code=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-            fields = parse_qsl(body.decode(errors="replace"), max_num_fields=20)
+            body = await body_of(request, security.MAX_POST_BYTES)
+            fields = parse_qsl(body.decode(errors="replace"))
             return await handler(request, dict(fields))
 
         return posted
@@ -231,7 +196,10 @@ class Inspector:
         }
         if wants_json:
             return _json({"calls": _calls_of(asked), "error": error}, status)
-        return self._drawn(request, Page("error.html", error, "error"), asked, status)
+        return self._drawn(request, Page("error.html", {"error": error}, "error"), asked, status)
+
+    async def _first_page(self, request: Request) -> Response:  # noqa: ARG002
+        return _to(f"{self._root}/")
 
     async def _nothing_there(self, request: Request) -> Response:
         refused = Refused(Code.NOT_FOUND, "there is no such page")
@@ -322,32 +290,19 @@ class Inspector:
 
     async def _report(self, request: Request) -> Response:
         """Count that a browser kept a page from something. What it says is not kept: it may hold a chat."""
-        if await _body(request) is not None:
-            self.report_count += 1
+        await body_of(request, security.MAX_POST_BYTES)
+        self.report_count += 1
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
 class _Static(StaticFiles):
     """Files of the pages, which a browser may keep for an hour."""
 
-    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 - as it is given
         response = super().file_response(*args, **kwargs)
         response.headers["cache-control"] = "max-age=3600"
         response.headers["x-content-type-options"] = "nosniff"
         return response
-
-
-async def _body(request: Request) -> bytes | None:
-    """A small body; None for a larger one, and for one that broke off."""
-    body = b""
-    try:
-        async for piece in request.stream():
-            body += piece
-            if len(body) > security.MAX_POST_BYTES:
-                return None
-    except ClientDisconnect:
-        return None
-    return body
 
 
 def _to(path: str) -> Response:

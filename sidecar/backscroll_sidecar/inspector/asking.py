@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
@@ -62,8 +62,6 @@ class Asked:
         """Call ``Service/Method``; its answer is of `kind`. Raises `Refused`."""
         self.made.append(Made(method, request))
         answer = await self.calls.call(PACKAGE + method, request, self.browser)
-        return cast("MessageT", answer) if isinstance(answer, kind) else _wrong(method)
-
-
-def _wrong(method: str) -> Any:  # noqa: ANN401 - it never returns
-    raise TypeError(f"{method} gave another kind of answer")
+        if not isinstance(answer, kind):
+            raise TypeError(f"{method} gave another kind of answer")
+        return answer

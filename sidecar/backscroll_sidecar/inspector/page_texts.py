@@ -95,15 +95,19 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     # A server without messages.
     "welcome": ("Nothing is stored yet", "还没有存储任何消息"),
     "welcome_says": (
-        "The inspector shows, for every question, which lines of a chat a model is shown, and why. It needs a chat first.",
+        "The inspector shows, for every question, which lines of a chat a model is shown and why. It needs a chat.",
         "检查器会为每个提问显示：聊天中的哪些行会给模型看，以及原因。首先需要一段聊天。",
     ),
     "try_demo": ("Try it with the demo chat", "用演示聊天试一试"),
     "try_demo_says": (
-        "400 lines of the Ubuntu IRC channel (Kummerfeld et al. 2019, CC BY 4.0). To be rid of them: "
-        "backscroll erase irc-2011-11-13_02 --whole-channel.",
-        "Ubuntu IRC 频道的 400 行（Kummerfeld 等，2019，CC BY 4.0）。要删除它们："
-        "backscroll erase irc-2011-11-13_02 --whole-channel。",
+        (
+            "400 lines of the Ubuntu IRC channel (Kummerfeld et al. 2019, CC BY 4.0). To be rid of them: "
+            "backscroll erase irc-2011-11-13_02 --whole-channel."
+        ),
+        (
+            "Ubuntu IRC 频道的 400 行（Kummerfeld 等，2019，CC BY 4.0）。要删除它们："
+            "backscroll erase irc-2011-11-13_02 --whole-channel。"
+        ),
     ),
     "load_demo": ("Load the demo chat", "载入演示聊天"),
     "import": ("Import a chat of yours", "导入自己的聊天"),
@@ -159,8 +163,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "folded": ("{count} more that were left out", "另有 {count} 行未入选"),
     "recorded_as": ("recorded: {fate}", "记录中：{fate}"),
     "score_note": (
-        "Scores compare only where “by” is the same. Threshold {threshold}; {link} turns the sum into the score. "
-        "Open a line for each of its terms.",
+        (
+            "Scores compare only where “by” is the same. Threshold {threshold}; {link} turns the sum into the score. "
+            "Open a line for each of its terms."
+        ),
         "只有“依据”相同的得分才能比较。阈值 {threshold}；由 {link} 把总和变为得分。打开一行可看每一项。",
     ),
     "fate_selected": ("taken", "入选"),
@@ -285,15 +291,22 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     # Payload, test case.
     "format": ("Format", "格式"),
     "payload_says": (
-        "Set in lines here; the download and the copy are byte for byte what is posted. Layout {layout}, "
-        "{stable} tokens of stable beginning.",
+        (
+            "Set in lines here; the download and the copy are byte for byte what is posted. Layout {layout}, "
+            "{stable} tokens of stable beginning."
+        ),
         "此处为便于阅读而分行；下载和复制的内容与所发送的逐字节相同。布局 {layout}，稳定开头 {stable} 词元。",
     ),
     "neutral_messages": ("As neutral messages", "中性消息"),
     "case_says": (
-        "Two files: {messages} messages with the question and the {expected} lines that it shows, and a test that asks "
-        "a server of its own. Change “expected” to what you want, and see it fail.",
-        "两个文件：{messages} 条消息、提问及其显示的 {expected} 行，以及一个自带服务器的测试。把 expected 改成你想要的，再看它失败。",
+        (
+            "Two files: {messages} messages with the question and the {expected} lines that it shows, and a test that "
+            "asks a server of its own. Change “expected” to what you want, and see it fail."
+        ),
+        (
+            "两个文件：{messages} 条消息、提问及其显示的 {expected} 行，以及自带服务器的测试。"
+            "把 expected 改成你想要的，再看它失败。"
+        ),
     ),
     "case_run": ("Put both into one folder, and run:", "把两个文件放进同一文件夹，然后运行："),
     # Records.
@@ -309,8 +322,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "question_not_stored": ("The question was not stored.", "提问没有被存储。"),
     "question_erased": ("The question was erased.", "提问已被删除。"),
     "record_note": (
-        "A record keeps scores and fates. The terms are those of the same question asked again at its moment; where that "
-        "comes out otherwise, the record's fate stands beside it.",
+        (
+            "A record keeps scores and fates. The terms are those of the same question asked again at its moment; "
+            "where that comes out otherwise, the record's fate stands beside it."
+        ),
         "记录只保存得分和去向。各项来自在同一时刻重新提问的结果；若与记录不同，会在旁边标出记录中的去向。",
     ),
     "what_came": ("What came of it", "后来如何"),

@@ -146,9 +146,10 @@ async def message(visit: Visit) -> Page:
         history_pb2.GetThreadRequest(channel=channel, message_id=message_id, limit=PAGE),
         history_pb2.GetThreadResponse,
     )
-    [one] = await _messages(visit, channel, [message_id]) or [None]
-    if one is None:
+    here = await _messages(visit, channel, [message_id])
+    if not here:
         raise Refused(Code.NOT_FOUND, "the channel has no message of this id", "MESSAGE_NOT_FOUND")
+    one = here[0]
     records = await _records(visit, channel=channel, trigger=one.message.id)
     view = {
         "channel": channel,
@@ -183,8 +184,8 @@ async def line(visit: Visit) -> Page:
     request, built = await _built(visit, visit.question_pairs)
     wanted = visit.field("line")
     shown = explained.Shown(ids={wanted})
-    [one] = await _messages(visit, request.channel, [wanted]) or [None]
-    texts = {wanted: stored(one, WHOLE_TEXT)} if one else {}
+    here = await _messages(visit, request.channel, [wanted])
+    texts = {one.message.id: stored(one, WHOLE_TEXT) for one in here}
     page = explained.explained(request, built, texts, shown)
     chosen = next((o for o in explained.lines_of(page.rows) if o.said.message_id == wanted), None)
     if chosen is None:

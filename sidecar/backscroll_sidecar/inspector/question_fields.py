@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from backscroll.v1 import context_pb2 as pb
@@ -113,7 +113,7 @@ def _read(field: FieldDescriptor, value: str) -> Any:  # noqa: ANN401 - of the f
 
 def _number(field: FieldDescriptor, word: str) -> int:
     """Of an enum's value, by its name with the enum's own before it or without."""
-    values = field.enum_type.values_by_name
+    values = _enum(field).values_by_name
     ending = "_" + word.upper().replace("-", "_")
     found = [one.number for name, one in values.items() if name == word.upper()]
     found = found or [
@@ -124,9 +124,15 @@ def _number(field: FieldDescriptor, word: str) -> int:
     return int(found[0])
 
 
+def _enum(field: FieldDescriptor) -> EnumDescriptor:
+    if field.enum_type is None:
+        raise TypeError(f"{field.name} is no enum")
+    return field.enum_type
+
+
 def _short(field: FieldDescriptor, name: str) -> str:
     """A value's name without that of its enum: the words that all of them begin with."""
-    names = list(field.enum_type.values_by_name)
+    names = list(_enum(field).values_by_name)
     prefix = names[0].removesuffix("UNSPECIFIED")
     return name.removeprefix(prefix)
 

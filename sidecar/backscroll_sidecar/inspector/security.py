@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 REPORT_PATH = "csp-report"
 MAX_POST_BYTES = 16_384
 """Of a form or a report; no form here has more."""
-_LOCAL_NAMES = frozenset({"localhost", "localhost."})
 
 
 def policy(root: str) -> str:
@@ -37,20 +35,6 @@ def headers(root: str) -> Mapping[str, str]:
         "cross-origin-resource-policy": "same-origin",
         "permissions-policy": "camera=(), geolocation=(), microphone=()",
     }
-
-
-def is_local_host(host: str) -> bool:
-    """Whether a Host header names this machine, as a browser on it writes it: no other name may lead here."""
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return False
-    if name in _LOCAL_NAMES:
-        return True
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def is_own_post(given: Mapping[str, str]) -> bool:

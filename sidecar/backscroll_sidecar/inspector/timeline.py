@@ -15,7 +15,7 @@ MOST_LANES = 5
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """What one lane does beside a line: "pass", "start", "end", "fork" (it ends here and goes on), or "" for nothing."""
+    """What one lane does beside a line: "pass", "start", "end", "fork" (an answer, and it goes on), or "": nothing."""
 
     does: str = ""
     tone: int = 0

@@ -11,7 +11,7 @@ SETTING = "http_listen"
 
 def check_installed() -> None:
     """Raises `StartRefused` where the extra is not there."""
-    for name in ("starlette", "uvicorn"):
+    for name in ("starlette", "uvicorn", "jinja2"):
         if find_spec(name) is None:
             raise StartRefused(
                 SETTING,
