@@ -1,0 +1,311 @@
+"""Pages over HTTP, without a browser: what they show is what the calls answer."""
+
+import html
+import json
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+from google.protobuf import json_format
+
+from backscroll.v1 import admin_pb2, context_pb2, history_pb2
+from backscroll_sidecar.inspector.pages import HANDLERS
+from tests.integration.inspector.conftest import CHANNEL, QUESTION, Site, site
+
+ASKED = {"channel": CHANNEL, "trigger_message_id": QUESTION}
+SECURED = ("content-security-policy", "x-content-type-options", "referrer-policy")
+
+
+def built(chat: Site, **more: object) -> context_pb2.BuildContextResponse:
+    return chat.context.BuildContext(context_pb2.BuildContextRequest(**ASKED, explain=True, **more))
+
+
+def test_an_empty_server_says_what_to_do_next(empty: Site) -> None:
+    page = empty.get("")
+    assert page.status_code == 200
+    assert "backscroll import" in page.text
+    assert 'action="/inspector/demo"' in page.text
+
+
+@pytest.mark.row("N-04")
+def test_every_candidate_is_accounted_for(chat: Site) -> None:
+    page = chat.json("question", **ASKED, **{"overrides.max_context": "8"})["page"]["page"]
+    answer = built(chat, overrides=context_pb2.Overrides(max_context=8))
+    lines = [row for row in page["rows"] if "said" in row]
+    folds = [row for row in page["rows"] if "said" not in row]
+    assert len(lines) + sum(f["end"] - f["start"] for f in folds) == page["candidate_count"]
+    assert sum(count for _, count in page["fates"]) == len(answer.explanation.candidates) == 100
+    by_id = {one.message_id: one for one in answer.explanation.candidates}
+    assert {line["said"]["message_id"] for line in lines if line["taken"]} == {
+        item.message.id for item in answer.items
+    }
+    near = [line for line in lines if line["is_near"]]
+    assert near
+    for line in lines:
+        candidate = by_id[line["said"]["message_id"]]
+        assert line["shares"] == pytest.approx(list(candidate.shares))
+        assert line["fate"] == context_pb2.Fate.Name(candidate.fate)[5:].lower()
+        assert line["reason"]["key"].startswith("taken_" if line["taken"] else "lost_")
+    order = [list(by_id).index(line["said"]["message_id"]) for line in lines]
+    assert order == sorted(order)
+
+
+def test_a_fold_opens_to_the_lines_that_it_stands_for(chat: Site) -> None:
+    rows = chat.json("question", **ASKED)["page"]["page"]["rows"]
+    fold = next(row for row in rows if "said" not in row)
+    opened = chat.json("question", **ASKED, **{"from": str(fold["start"]), "to": str(fold["end"])})
+    lines = opened["page"]["page"]["rows"]
+    assert [line["at"] for line in lines] == list(range(fold["start"], fold["end"]))
+    assert all(line["said"]["text"] for line in lines)
+
+
+@pytest.mark.row("N-04")
+@pytest.mark.parametrize(
+    ("settings", "fate"),
+    [
+        ({"overrides.max_context": "3"}, "limit"),
+        ({"overrides.relevance_threshold": "0.9"}, "threshold"),
+        ({"token_budget": "120"}, "budget"),
+    ],
+)
+def test_a_near_miss_has_the_rule_that_it_lost_to(
+    chat: Site, settings: dict[str, str], fate: str
+) -> None:
+    page = chat.json("question", **ASKED, **settings)["page"]["page"]
+    near = [row for row in page["rows"] if row.get("is_near") and row["fate"] == fate]
+    assert near, page["fates"]
+    reason = near[0]["reason"]
+    assert reason["key"].startswith(f"lost_{fate}")
+    line = chat.get("line", **ASKED, **settings, line=near[0]["said"]["message_id"])
+    assert 'class="verdict' in line.text
+    assert "Left out" in line.text
+
+
+@pytest.mark.row("N-13")
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        {"profile": "classic", "overrides.weights.reply_chain": "0.9"},
+        {"overrides.max_context": "5", "token_budget": "300"},
+        {"question": "who has a wireless network?"},
+        {"profile": "naive"},
+    ],
+)
+def test_what_if_is_byte_for_byte_what_the_call_answers(
+    chat: Site, otherwise: dict[str, str]
+) -> None:
+    told = chat.json(
+        "compare", **ASKED, **{f"b.{name}": value for name, value in otherwise.items()}
+    )
+    request = context_pb2.BuildContextRequest(**ASKED)
+    for name, value in otherwise.items():
+        holder, *path = request, *name.split(".")
+        for part in path[:-1]:
+            holder = getattr(holder, part)
+        kind = type(getattr(holder, path[-1]))
+        setattr(holder, path[-1], kind(value))
+    answer = chat.context.BuildContext(request)
+    compared = told["page"]["compared"]
+    assert compared["other"]["payload"]["body"].encode() == answer.payloads[0].body
+    original = built(chat)
+    assert compared["one"]["payload"]["body"].encode() == original.payloads[0].body
+    before = {item.message.id for item in original.items}
+    after = {item.message.id for item in answer.items}
+    marked = {pair["said"]["message_id"]: pair["change"] for pair in compared["pairs"]}
+    assert marked == {
+        **dict.fromkeys(before & after, "kept"),
+        **dict.fromkeys(after - before, "came"),
+        **dict.fromkeys(before - after, "went"),
+    }
+
+
+def test_the_payload_is_the_one_that_is_sent(chat: Site) -> None:
+    for name, number in (("openai_chat", 1), ("anthropic_messages", 4), ("gemini_contents", 5)):
+        sent = chat.get("payload", **ASKED, payload_formats=name, part="body")
+        answer = built(chat, payload_formats=[number])
+        assert sent.content == answer.payloads[0].body
+        assert sent.headers["content-disposition"].startswith("attachment")
+
+
+def test_a_recorded_build_is_opened_with_its_question_and_terms(chat: Site) -> None:
+    context_id = built(chat).context_id
+    listed = chat.json("builds", channel=CHANNEL)["page"]["builds"]
+    assert context_id in {one["context_id"] for one in listed}
+    view = chat.json("build", id=context_id)["page"]
+    assert view["record"]["line"]["trigger"]["text"] == "what does [tab][tab] mean?"
+    kept = chat.admin.GetUsageRecord(admin_pb2.GetUsageRecordRequest(context_id=context_id)).record
+    assert sum(count for _, count in view["record"]["fates"]) == len(kept.candidates)
+    lines = [row for row in view["page"]["rows"] if "said" in row]
+    assert any(line["shares"] for line in lines)
+    assert not [line for line in lines if line["recorded"]]
+    assert chat.get("build", id=context_id).status_code == 200
+
+
+def test_what_came_out_otherwise_than_recorded_is_said(chat: Site) -> None:
+    answer = built(chat, overrides=context_pb2.Overrides(max_context=4))
+    rows = chat.json("build", id=answer.context_id)["page"]["page"]["rows"]
+    assert {row["recorded"] for row in rows if row.get("recorded")} == {"limit"}
+
+
+@pytest.mark.parametrize("path", sorted(HANDLERS))
+def test_every_page_has_a_twin_and_its_calls(chat: Site, path: str) -> None:
+    record = built(chat).context_id
+    listed = chat.json("builds", channel=CHANNEL)  # waits for what is queued
+    assert listed["page"]["builds"]
+    if path == "experiment":
+        assert chat.get(path, id="none").status_code == 404
+        return
+    fields = {
+        "message": {"channel": CHANNEL, "id": QUESTION},
+        "build": {"id": record},
+        "line": {**ASKED, "line": built(chat).items[0].message.id},
+    }.get(path, ASKED)
+    page = chat.get(path, **fields)
+    assert page.status_code == 200, page.text[:2000]
+    for name in SECURED:
+        assert page.headers[name]
+    assert page.headers["cache-control"] == "no-store"
+    assert "format=json" in page.text
+    twin = chat.json(path, **fields)
+    methods = [one["method"] for one in twin["calls"]]
+    for method in methods:
+        assert f"backscroll.v1.{method}" in page.text
+    assert not re.search(r"<script(?! src=)|<style|\sstyle=|\son\w+=", page.text)
+
+
+def test_a_command_of_a_page_can_be_run_and_answers_the_same(chat: Site) -> None:
+    page = chat.get("question", **ASKED)
+    commands = [
+        html.unescape(one) for one in re.findall(r"<pre[^>]*>(backscroll call.*?)</pre>", page.text)
+    ]
+    command = next(one for one in commands if "BuildContext" in one)
+    words = shlex.split(command)
+    assert words[:2] == ["backscroll", "call"]
+    said = subprocess.run(
+        [sys.executable, "-m", "backscroll._cli_entry", *words[1:], "--json"],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    answer = json_format.ParseDict(json.loads(said.stdout), context_pb2.BuildContextResponse())
+    assert [one.message.id for one in answer.items] == [one.message.id for one in built(chat).items]
+    assert "grpcurl -plaintext -d" in html.unescape(page.text)
+
+
+def test_the_demo_is_loaded_by_a_form_of_a_page_and_by_no_other() -> None:
+    with site() as one:
+        for headers in ({}, {"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
+            assert one.http.post("/demo", headers=headers).status_code == 403
+        assert not one.history.ListChannels(history_pb2.ListChannelsRequest()).channels
+        origin = one.url.removesuffix("/inspector")
+        loaded = one.http.post("/demo", headers={"origin": origin})
+        assert loaded.status_code == 303
+        assert loaded.headers["location"].endswith(f"timeline?channel={CHANNEL}")
+        [channel] = one.history.ListChannels(history_pb2.ListChannelsRequest()).channels
+        assert (channel.channel, channel.message_count) == (CHANNEL, 400)
+
+
+def test_another_name_of_this_machine_is_turned_away(chat: Site) -> None:
+    assert chat.http.get("/", headers={"host": "evil.example"}).status_code == 403
+    assert chat.http.get("/", headers={"host": "localhost:1"}).status_code == 200
+
+
+def test_with_tokens_a_page_wants_one_and_keeps_it_from_scripts() -> None:
+    with site(tokens={"secret-token": "default"}) as one:
+        first = one.get("timeline", channel="x y")
+        assert first.status_code == 303
+        assert (
+            first.headers["location"]
+            == "/inspector/login?next=%2Finspector%2Ftimeline%3Fchannel%3Dx%2By"
+        )
+        assert one.get("", format="json").status_code == 401
+        origin = {"origin": one.url.removesuffix("/inspector")}
+        wrong = one.http.post("/login", data={"token": "no"}, headers=origin)
+        assert wrong.status_code == 401
+        assert "set-cookie" not in wrong.headers
+        assert one.http.post("/login", data={"token": "secret-token"}).status_code == 403
+        right = one.http.post(
+            "/login",
+            data={"token": "secret-token", "next": "https://evil.example/"},
+            headers=origin,
+        )
+        assert right.headers["location"] == "/inspector/"
+        cookie = right.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert "path=/inspector" in cookie
+        page = one.get("")
+        assert page.status_code == 200
+        assert "secret-token" not in page.text
+        assert "BACKSCROLL_TOKEN" in page.text
+        out = one.http.post("/logout", headers=origin)
+        assert 'backscroll_token=""' in out.headers["set-cookie"]
+        assert one.get("").status_code == 303
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["//evil.example", "https://evil.example", "/\\evil.example", "/elsewhere", "/inspectorx", ""],
+)
+def test_a_login_leads_nowhere_else(chat: Site, after: str) -> None:
+    origin = {"origin": chat.url.removesuffix("/inspector")}
+    answer = chat.http.post("/display", data={"theme": "dark", "next": after}, headers=origin)
+    assert answer.headers["location"] == "/inspector/"
+    chat.http.cookies.clear()
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [
+        ("zh-CN,zh;q=0.9,en;q=0.8", "zh-Hans"),
+        ("en-GB,en;q=0.9", "en"),
+        ("fr, zh-TW;q=0.7, en;q=0.3", "zh-Hans"),
+        ("fr", "en"),
+        ("zh;q=0", "en"),
+        ("zh;q=x", "en"),
+    ],
+)
+def test_pages_speak_the_browser_s_language(chat: Site, accepted: str, language: str) -> None:
+    page = chat.http.get("/", headers={"accept-language": accepted})
+    assert f'<html lang="{language}"' in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "status", "words"),
+    [
+        ("timeline", {"channel": "nobody"}, 404, "CHANNEL_NOT_FOUND"),
+        ("question", {"channel": CHANNEL}, 400, "QUESTION_MISSING"),
+        ("question", {**ASKED, "profile": "none"}, 400, "UNKNOWN_PROFILE"),
+        ("question", {**ASKED, "token_budget": "many"}, 400, "token_budget: a whole number"),
+        ("question", {**ASKED, "nonsense": "1"}, 400, "a question has no such field"),
+        ("question", {**ASKED, "layout": "x"}, 400, "turns, context_and_question"),
+        ("line", {**ASKED, "line": "none"}, 404, "MESSAGE_NOT_FOUND"),
+        ("message", {"channel": CHANNEL, "id": "none"}, 404, "MESSAGE_NOT_FOUND"),
+        ("build", {"id": "none"}, 404, "CONTEXT_NOT_FOUND"),
+        ("nowhere", {}, 404, "there is no such page"),
+    ],
+)
+def test_what_cannot_be_shown_says_why(
+    chat: Site, path: str, fields: dict[str, str], status: int, words: str
+) -> None:
+    page = chat.get(path, **fields)
+    assert page.status_code == status
+    assert words in html.unescape(page.text)
+    assert page.headers["content-security-policy"]
+
+
+def test_a_copied_test_case_passes_and_fails_when_more_is_expected(chat: Site, tmp_path) -> None:
+    fields = {**ASKED, "overrides.max_context": "8"}
+    for part, name in (("json", "case.json"), ("test", "test_case.py")):
+        answer = chat.get("case", **fields, part=part)
+        assert name in answer.headers["content-disposition"]
+        (tmp_path / name).write_bytes(answer.content)
+    alone = ["-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path)]
+    run = [sys.executable, "-m", "pytest", "-q", *alone, str(tmp_path)]
+    passed = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+    case = json.loads((tmp_path / "case.json").read_text("utf-8"))
+    case["expected"].append("another")
+    (tmp_path / "case.json").write_text(json.dumps(case), "utf-8")
+    failed = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert failed.returncode == 1
