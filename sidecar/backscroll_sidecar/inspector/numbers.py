@@ -38,8 +38,8 @@ def score(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    """The same with its sign, a true minus."""
-    text = score(abs(value))
+    """The same with its sign, a true minus; what is less than a thousandth is nothing."""
+    text = score(abs(value)) if abs(value) >= 0.0005 else "0"
     return text if text == "0" else f"{'−' if value < 0 else '+'}{text}"
 
 

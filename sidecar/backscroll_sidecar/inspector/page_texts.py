@@ -29,7 +29,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "copy": ("Copy", "复制"),
     "copy_raw": ("Copy as sent", "复制原文"),
     "copied": ("Copied", "已复制"),
-    "made_of": ("Made of {count} calls: make them yourself", "本页由 {count} 个调用得到，可自行重做"),
+    "made_of": ("The calls that this page is made of ({count})", "本页所用的调用（{count}）"),
     "made_of_says": (
         "Each call as a command of Backscroll and of grpcurl. A token is taken from BACKSCROLL_TOKEN.",
         "每个调用都给出 Backscroll 和 grpcurl 两种命令。令牌取自环境变量 BACKSCROLL_TOKEN。",

@@ -16,6 +16,7 @@ import pytest
 from backscroll.v1 import admin_pb2_grpc, context_pb2_grpc, history_pb2_grpc
 from backscroll_sidecar.inspector import demo
 from backscroll_sidecar.server import RunningServer
+from tests.integration.inspector.browser import browsing, missing
 from tests.kit.over_http import over_http
 
 DATA = resources.files("backscroll_sidecar") / "data"
@@ -110,3 +111,30 @@ def chat() -> Iterator[Site]:
     with site() as one:
         load_demo(one)
         yield one
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser, one a module. Its tests are skipped where there is none."""
+    if lacks := missing():
+        pytest.skip(lacks)
+    with browsing() as context:
+        context.set_default_timeout(60_000)
+        yield context
+
+
+@pytest.fixture
+def tab(browser: Any) -> Iterator[Any]:
+    """A page of it; what it complains of fails the test."""
+    page = browser.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "console",
+        lambda said: complaints.append(said.text) if said.type in {"error", "warning"} else None,
+    )
+    page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+    yield page
+    page.close()
+    browser.clear_cookies()
+    assert not complaints
