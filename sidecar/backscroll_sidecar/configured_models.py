@@ -15,7 +15,7 @@ from backscroll_sidecar.models.local_embedder import LocalEmbedder
 from backscroll_sidecar.models.openai import OpenAIModel
 from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
 from backscroll_sidecar.models.options import DEFAULT_BASE_URL, OpenAIOptions
-from backscroll_sidecar.ports import ChatModel, Embedder
+from backscroll_sidecar.ports import ChatModel, Embedder, Upstream
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +75,12 @@ def chat_model(settings: Settings, pacer: Pacer | None = None) -> ChatModel:
     except ValueError as error:
         log.warning("there is no model, an echo answers: %s", error)
         return EchoModel(settings.wordings(), is_refused=True)
+
+
+def upstream_of(model: ChatModel, settings: Settings) -> Upstream | None:
+    """The API that a model is behind, where requests of OpenAI's Chat Completions can be passed on to it."""
+    is_theirs = settings.model_api == "openai_chat"
+    return model if is_theirs and isinstance(model, OpenAIModel) else None
 
 
 def model_problem(settings: Settings) -> str:

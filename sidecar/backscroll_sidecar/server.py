@@ -43,6 +43,7 @@ from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.inspector.facts import Facts
 from backscroll_sidecar.learning.learning import Learning
+from backscroll_sidecar.ports import Clock, Upstream
 from backscroll_sidecar.preferences.service import PreferenceService
 from backscroll_sidecar.rooms.rooms import Rooms
 from backscroll_sidecar.telemetry.metrics import Metrics, Numbers
@@ -105,6 +106,14 @@ class App(Protocol):
     @property
     def spans(self) -> Spans | None:
         """What takes spans of traces; None: nobody does."""
+
+    @property
+    def upstream(self) -> Upstream | None:
+        """The model's own API, where it is of OpenAI's shape."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time."""
 
     async def warm_up(self) -> None:
         """Compile, load and check what the first request must not wait for."""
@@ -245,13 +254,13 @@ async def start_server(
         http = None
         if http_addresses:
             calls = Calls(endpoints, servicers, tenants)
-            inspector = Facts(
+            facts = Facts(
                 bound[0],
                 has_tls=tls is not None,
                 needs_token=tokens is not None,
                 profiles=tuple(app.profiles),
             )
-            http = _http_server(calls, http_addresses, tls, inspector, lambda: pipeline.ready)
+            http = _http_server(app, pipeline, calls, http_addresses, tls, facts)
     except BaseException:
         await listeners.stop(0)
         raise
@@ -272,22 +281,31 @@ async def start_server(
 
 
 def _http_server(
+    app: App,
+    pipeline: CallPipeline,
     calls: Calls,
     addresses: Sequence[Address],
     tls: TlsFiles | None,
     facts: Facts,
-    is_serving: Callable[[], bool],
 ) -> HttpServer:
     """What answers over HTTP. Imported only where somebody wants it, for it is an extra."""
     extra.check_installed()
     from backscroll_sidecar.edge.http.app import http_app  # noqa: PLC0415
+    from backscroll_sidecar.edge.http.completions import Completions  # noqa: PLC0415
     from backscroll_sidecar.edge.http.json_calls import json_routes  # noqa: PLC0415
+    from backscroll_sidecar.edge.http.openai_routes import openai_routes  # noqa: PLC0415
     from backscroll_sidecar.edge.http.server import HttpServer  # noqa: PLC0415
+    from backscroll_sidecar.edge.http.session_chat import session_routes  # noqa: PLC0415
     from backscroll_sidecar.inspector.app import Inspector  # noqa: PLC0415
 
-    routes = [*Inspector(calls, facts).routes(), *json_routes(calls, is_serving)]
-    app = http_app(routes, needs_token=facts.needs_token)
-    return HttpServer(app, addresses, tls)
+    completions = Completions(app.chat, app.history, app.upstream, app.clock)
+    routes = [
+        *Inspector(calls, facts).routes(),
+        *json_routes(calls, lambda: pipeline.ready),
+        *session_routes(calls),
+        *openai_routes(calls, *map(pipeline.endpoint, completions.methods)),
+    ]
+    return HttpServer(http_app(routes, needs_token=facts.needs_token), addresses, tls)
 
 
 def serve_metrics(running: RunningServer, listen: str) -> MetricsServer:

@@ -34,7 +34,7 @@ from backscroll_sidecar.config.derived import (
     context_settings,
 )
 from backscroll_sidecar.config.settings import Settings
-from backscroll_sidecar.configured_models import chat_model, configured_embedder
+from backscroll_sidecar.configured_models import chat_model, configured_embedder, upstream_of
 from backscroll_sidecar.configured_traces import configured_spans
 from backscroll_sidecar.context.answering_lines import AnsweringLines
 from backscroll_sidecar.context.builder import ContextBuilder
@@ -70,6 +70,7 @@ from backscroll_sidecar.ports import (
     Embedder,
     EventSink,
     HistoryStore,
+    Upstream,
 )
 from backscroll_sidecar.precompute import Precompute
 from backscroll_sidecar.preferences.remembered import RememberedPreferences
@@ -139,6 +140,7 @@ class App:
     embedding: SemanticParts | None
     numbers: Numbers
     spans: Spans | None
+    upstream: Upstream | None = None
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
@@ -270,7 +272,7 @@ async def _assemble(
     sources = _sources(own, stages, embedding, recorder)
     pacer = Pacer()
     model = model or chat_model(settings, pacer)
-    model = model if recorder is None else recorder.model(model)
+    upstream, model = upstream_of(model, settings), recorder.model(model) if recorder else model
     stack.push_async_callback(model.close)
     publishers.add(await extract_preferences(settings, store, preferences, learning, model, stack))
     summaries = _summaries(settings, store, writer, events, clock, model, stack)
@@ -334,7 +336,7 @@ async def _assemble(
             damaged_segments=lambda: channels.damaged_segments, period_summaries=periods.made,
             expired_messages=await expire_messages(settings, store, writer, learning, clock, builder, stack),
         ),
-        spans,
+        spans, upstream,
     )  # fmt: skip
 
 

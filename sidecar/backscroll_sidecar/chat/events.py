@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from backscroll_sidecar.context.model import BuiltContext
 from backscroll_sidecar.domain import ToolCallPart
+from backscroll_sidecar.ports import Relayed, VendorAnswer
 
 
 class EndReason(StrEnum):
@@ -56,11 +57,15 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class ChatError:
-    """What went wrong, safe to show. `reason` is a stable word, `retry_after_ms` the vendor's."""
+    """What went wrong, safe to show. `reason` is a stable word, `retry_after_ms` the vendor's.
+
+    `answer` is what the vendor itself said, for who speaks its API.
+    """
 
     message: str
     reason: str
     retry_after_ms: int | None = None
+    answer: VendorAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +81,15 @@ class ChatEnd:
     finish_reason: str = ""
 
 
-ChatEvent = ContextBuilt | Delta | TakenBack | ToolCalled | Notice | ChatError | ChatEnd
+ChatEvent = (
+    ContextBuilt
+    | Delta
+    | TakenBack
+    | ToolCalled
+    | Notice
+    | ChatError
+    | ChatEnd
+    | VendorAnswer
+    | Relayed
+)
+"""The last two come for a relayed request alone."""

@@ -33,10 +33,13 @@ from backscroll_sidecar.ports import (
     ModelEvent,
     ModelFault,
     ModelRequest,
+    Relay,
+    Relayed,
     TextDelta,
     TextTakenBack,
     ToolCallDelta,
     UsageDelta,
+    VendorAnswer,
 )
 from backscroll_sidecar.telemetry.spans import Spans
 from backscroll_sidecar.texts import FAULTS, Texts, Wordings
@@ -76,6 +79,7 @@ class ModelStream:
         release: Callable[[], None] = lambda: None,
         smaller: Smaller | None = None,
         companion: Companion = ALONE,
+        relay: Relay | None = None,
     ) -> AsyncGenerator[ChatEvent]:
         """The events of the turn's next model call. `ChatEnd` comes after every commit that ends in time.
 
@@ -87,6 +91,7 @@ class ModelStream:
         release : called once everything is stored, also where the caller has left.
         smaller : makes the turn smaller where it is larger than the model's window; then it is asked once more.
         companion : hears the answer, and says what is kept with it.
+        relay : the client's own request that the model gets; None: ours.
         """
         turn = replace(turn, iteration=turn.iteration + 1)
         texts = self._wordings.by_language(turn.language)
@@ -94,7 +99,7 @@ class ModelStream:
         ending: Ending | None = None
         error: ChatError | None = None
         try:
-            steps = self._asked(turn, limits and limits.model_s, reply, smaller, companion)
+            steps = self._asked(turn, limits and limits.model_s, reply, smaller, companion, relay)
             async with aclosing(steps):
                 async for event in steps:
                     if isinstance(event, Ending):
@@ -137,10 +142,11 @@ class ModelStream:
         reply: ModelReply,
         smaller: Smaller | None,
         companion: Companion,
+        relay: Relay | None,
     ) -> AsyncGenerator[ChatEvent | Ending | Turn]:
         """The model's events, then the ending; before them a smaller turn if the model refused this as too large."""
         try:
-            async with aclosing(self._called(turn, end_s, reply, companion)) as steps:
+            async with aclosing(self._called(turn, end_s, reply, companion, relay)) as steps:
                 async for event in steps:
                     yield event
             return
@@ -154,27 +160,39 @@ class ModelStream:
         if less is None:
             raise refused
         yield less
-        async with aclosing(self._called(less, end_s, reply, companion)) as steps:
+        async with aclosing(self._called(less, end_s, reply, companion, relay)) as steps:
             async for event in steps:
                 yield event
 
     def _called(
-        self, turn: Turn, end_s: float | None, reply: ModelReply, companion: Companion
+        self,
+        turn: Turn,
+        end_s: float | None,
+        reply: ModelReply,
+        companion: Companion,
+        relay: Relay | None,
     ) -> AsyncGenerator[ChatEvent | Ending]:
-        events = self._model_events(turn, end_s, reply, companion)
+        events = self._model_events(turn, end_s, reply, companion, relay)
         return events if self._spans is None else told(events, turn, reply, self._spans)
 
     async def _model_events(
-        self, turn: Turn, end_s: float | None, reply: ModelReply, companion: Companion
+        self,
+        turn: Turn,
+        end_s: float | None,
+        reply: ModelReply,
+        companion: Companion,
+        relay: Relay | None,
     ) -> AsyncGenerator[ChatEvent | Ending]:
         """The model's events as chat events, then the ending. Leaving early closes the upstream."""
         # The caller's time is watched here alone: two watchers could disagree about the ending.
         async with AsyncExitStack() as stack:
             async with asyncio.timeout_at(end_s):
-                events = await stack.enter_async_context(self._model.stream(_request(turn)))
+                events = await stack.enter_async_context(self._model.stream(_request(turn, relay)))
             finish = FinishReason.NONE
             while True:
                 match await _next(events, end_s):
+                    case (VendorAnswer() | Relayed()) as event:
+                        yield event
                     case TextDelta(text):
                         if shown := _heard(reply, companion.take(text)):
                             yield Delta(shown)
@@ -186,13 +204,10 @@ class ModelStream:
                         companion.start_anew()
                         yield TakenBack()
                     case ToolCallDelta(call):
-                        reply.calls.append(_permitted(turn, call))
+                        reply.calls.append(_permitted(turn, call, relay))
                         yield ToolCalled(call)
-                    case AnswerParts(parts):
-                        reply.parts = parts
-                    case UsageDelta(prompt, completion):
-                        reply.prompt_tokens, reply.completion_tokens = prompt, completion
-                        self._usage.told(turn, prompt, completion)
+                    case (AnswerParts() | UsageDelta()) as told_of:
+                        self._note(turn, reply, told_of)
                     case Finished(reason, word):
                         finish, reply.finish_reason = reason, word
                     case None:
@@ -202,13 +217,21 @@ class ModelStream:
         texts = self._wordings.by_language(turn.language)
         yield ending_of(_meant(finish, reply), texts, missing_is_complete=self._missing_is_complete)
 
+    def _note(self, turn: Turn, reply: ModelReply, told_of: AnswerParts | UsageDelta) -> None:
+        if isinstance(told_of, AnswerParts):
+            reply.parts = told_of.parts
+            return
+        prompt, completion = told_of.prompt_tokens, told_of.completion_tokens
+        reply.prompt_tokens, reply.completion_tokens = prompt, completion
+        self._usage.told(turn, prompt, completion)
+
 
 _ALSO_BEHIND_CALLS = {FinishReason.STOP, FinishReason.UNKNOWN, FinishReason.NONE}
 
 
-def _permitted(turn: Turn, call: ToolCallPart) -> ToolCallPart:
-    """A call that the model may make. Raises `ModelError`."""
-    if not turn.may_call_tools:
+def _permitted(turn: Turn, call: ToolCallPart, relay: Relay | None) -> ToolCallPart:
+    """A call that the model may make; a client's own request has its own tools. Raises `ModelError`."""
+    if relay is None and not turn.may_call_tools:
         raise ModelError(ModelFault.BAD_RESPONSE, FAULTS["unknown_tools"][0])
     return call
 
@@ -238,7 +261,7 @@ async def _next(events: AsyncIterator[ModelEvent], end_s: float | None) -> Model
     return event
 
 
-def _request(turn: Turn) -> ModelRequest:
+def _request(turn: Turn, relay: Relay | None) -> ModelRequest:
     return ModelRequest(
         messages=turn.messages,
         model=turn.model,
@@ -248,6 +271,7 @@ def _request(turn: Turn) -> ModelRequest:
         extra_body_json=turn.extra_body_json,
         with_names=turn.with_names,
         api=turn.model_api,
+        relay=relay,
     )
 
 
@@ -255,4 +279,4 @@ def _failed(error: ModelError, texts: Texts) -> tuple[Ending, ChatError]:
     ending = Ending(EndReason.UPSTREAM_ERROR, is_whole=False)
     wait_s = error.retry_after_s
     wait_ms = None if wait_s is None else math.ceil(wait_s * 1_000)
-    return ending, ChatError(error_text(error, texts), error.fault.value, wait_ms)
+    return ending, ChatError(error_text(error, texts), error.fault.value, wait_ms, error.answer)

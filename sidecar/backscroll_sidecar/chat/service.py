@@ -131,6 +131,8 @@ class ChatService:
             context = await self._with_trigger(request, context, turn_id)
         release = await self._hold_question(request, context, limits)
         try:
+            if request.relay is not None:
+                await self._take_back_answer(request, context)
             since = self._turn_store.erasures_seen  # before anything of the channel is read
             question = question_to_store(request, context, turn_id)
             saving: list[asyncio.Task[Any]] = []
@@ -162,7 +164,9 @@ class ChatService:
             raise
         self._turn_events.begun(turn, built, began_ms)
         smaller = partial(self._with_smaller_context, context, built, limits)
-        steps = self._model_stream.answer(turn, limits, saving, release, smaller, request.companion)
+        steps = self._model_stream.answer(
+            turn, limits, saving, release, smaller, request.companion, request.relay
+        )
         async with aclosing(steps):
             async for event in steps:
                 yield event
@@ -180,6 +184,17 @@ class ChatService:
             return context
         message_id, asked_at_ms = found
         return replace(context, trigger_message_id=message_id, asked_at_ms=asked_at_ms)
+
+    async def _take_back_answer(self, request: ChatRequest, context: BuildRequest) -> None:
+        """Retract the answer that the question has: who asks again is given another one, and sees that alone."""
+        question_id = asked_id(request, context)
+        if not question_id:
+            return
+        first = await self._turn_store.find_answer(
+            context.key, question_id, self_id_of(context), context.question
+        )
+        if first is not None:
+            await self._turn_store.take_back(context.key, first.message.id)
 
     async def _build(
         self, request: ChatRequest, context: BuildRequest, beside: Sequence[asyncio.Task[Any]]

@@ -195,6 +195,10 @@ class TurnStore:
             log.warning("an earlier answer cannot be read", error=type(error).__name__)
             return None
 
+    async def take_back(self, key: ChannelKey, message_id: str) -> None:
+        """Retract a reply."""
+        await self._history.retract(key, message_id)
+
     def next_ms(self, turn: Turn) -> int:
         """The time of what the turn stores next: now, but later than what it answers."""
         return max(self._clock.now_ms(), turn.after_ms + 1)

@@ -31,7 +31,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.parts_json import decode_parts, encode_parts
-from backscroll_sidecar.ports import ANY_ERASURE, ANY_RETRACTION, about_message
+from backscroll_sidecar.ports import ANY_ERASURE, ANY_RETRACTION, Relay, about_message
 from backscroll_sidecar.texts import NEUTRAL, Language, Wordings
 
 FORMAT_VERSION = 2
@@ -62,8 +62,9 @@ class ChatRequest:
     """One StreamChat or Chat call, checked by the edge. `context` is None when `turn_id` continues a turn.
 
     `new_turn_id` is the id that a new turn gets: then it is the caller's to know whether it was answered before.
-    `self_name` is the name of the reply's author, where the caller knows it. The turn may be of the channels `allowed`;
-    None: of any.
+    `self_name` is the name of the reply's author, where the caller knows it. With `relay` the model gets that request
+    of a client's, and a question that was answered gets another answer in the place of that one. The turn may be of the
+    channels `allowed`; None: of any.
     """
 
     tenant: str
@@ -80,6 +81,7 @@ class ChatRequest:
     new_turn_id: str = ""
     self_name: str = ""
     companion: Companion = ALONE
+    relay: Relay | None = None
     time_left_s: float | None = None
     allowed: AllowedChannels | None = None
 

@@ -82,7 +82,8 @@ class Method:
 
     `answer` returns an awaitable of one answer, a message of protobuf or its bytes. With `server_streaming` it is an
     async generator of answers; with `client_streaming` it is given an async iterator of parsed requests. `look` parses
-    what `parse` leaves as bytes, where a limit of the caller's key must be looked for in it.
+    what `parse` leaves as bytes, where a limit of the caller's key must be looked for in it. `need` is what a key needs
+    for a method that is none of the contract's.
     """
 
     full_name: str
@@ -91,6 +92,7 @@ class Method:
     client_streaming: bool = False
     server_streaming: bool = False
     look: Callable[[bytes], Any] | None = None
+    need: Need | None = None
 
     @property
     def name(self) -> str:
@@ -206,7 +208,7 @@ class CallPipeline:
     def _once(
         self, method: Method, admission: Admission
     ) -> Callable[[Incoming, Caller], Awaitable[bytes]]:
-        read, need = _reader(method, admission), need_of(method.full_name)
+        read, need = _reader(method, admission), _need(method)
 
         async def answer(request: Incoming, caller: Caller) -> bytes:
             watch = _Watch(self, method, request)
@@ -229,7 +231,7 @@ class CallPipeline:
     def _stream(
         self, method: Method, admission: Admission
     ) -> Callable[[Incoming, Caller], AsyncIterator[bytes]]:
-        read, need = _reader(method, admission), need_of(method.full_name)
+        read, need = _reader(method, admission), _need(method)
 
         async def answer(request: Incoming, caller: Caller) -> AsyncIterator[bytes]:
             watch = _Watch(self, method, request)
@@ -336,12 +338,16 @@ class _Watch:
             log.exception("rpc.observer_failed")
 
 
+def _need(method: Method) -> Need | None:
+    return need_of(method.full_name) if method.need is None else method.need
+
+
 def _reader(method: Method, admission: Admission) -> Callable[[Any, Key | None], Any]:
     """How the handler's request comes from the carrier's: parsed, or an iterator of parsed ones.
 
     With a key its limits are looked for in each request.
     """
-    parse, need, look = method.parse, need_of(method.full_name), method.look
+    parse, need, look = method.parse, _need(method), method.look
 
     def read(raw: bytes, key: Key | None) -> Any:  # noqa: ANN401 - what the parser makes
         request = parse(raw)

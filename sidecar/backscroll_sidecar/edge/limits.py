@@ -116,6 +116,7 @@ ADMISSIONS: Mapping[str, AdmissionLimits] = {
     "GetExperimentReport": AdmissionLimits(1, 16, wait_s=60.0),
     "StreamChat": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
     "Chat": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
+    "ChatCompletions": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
     "StartRound": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
     "ResumeRound": AdmissionLimits(10_000, 1_000, max_bytes=512 * MIB),
     "ImportSession": AdmissionLimits(16, 64),

@@ -57,7 +57,7 @@ async def read_events(
                 break
             if events is None:
                 break
-            said = _said(events, reader)
+            said = said_in(events, reader)
             if said.took_back:
                 yield TextTakenBack()
             if said.text:
@@ -68,7 +68,7 @@ async def read_events(
                 break
             is_over = is_over or reader.finished or said.is_done
             if is_over and patience is None:
-                patience = _soon(deadline)
+                patience = soon(deadline)
     if isinstance(failure, Filtered):
         reader.filter()
     elif failure is not None and not is_over:
@@ -79,7 +79,7 @@ async def read_events(
         yield event
 
 
-def _said(events: list[bytes], reader: AnswerReader) -> _Said:
+def said_in(events: list[bytes], reader: AnswerReader) -> _Said:
     """Deltas that came together are one, so a slow reader gets fewer and longer ones."""
     texts: list[str] = []
     took_back = is_done = False
@@ -103,6 +103,7 @@ def _said(events: list[bytes], reader: AnswerReader) -> _Said:
     return _Said("".join(texts), took_back, is_done, failure)
 
 
-def _soon(deadline: float | None) -> float:
-    soon = asyncio.get_running_loop().time() + AFTER_FINISH_S
-    return soon if deadline is None else min(soon, deadline)
+def soon(deadline: float | None) -> float:
+    """Until when to wait for what comes behind a finished answer."""
+    at = asyncio.get_running_loop().time() + AFTER_FINISH_S
+    return at if deadline is None else min(at, deadline)

@@ -20,10 +20,23 @@ from backscroll_sidecar.models.answer_events import read_events
 from backscroll_sidecar.models.answer_reader import FILTERED
 from backscroll_sidecar.models.faults import FieldRefused, Filtered, failed, of_event, of_status
 from backscroll_sidecar.models.options import OpenAIOptions
-from backscroll_sidecar.models.request_body import has_thoughts, request_body
+from backscroll_sidecar.models.relaying import (
+    client_headers,
+    refusal_of,
+    relayed_body,
+    relayed_events,
+)
+from backscroll_sidecar.models.request_body import context_payload, has_thoughts, request_body
 from backscroll_sidecar.models.thoughts import MAX_MODELS, ThoughtMemory
 from backscroll_sidecar.models.vendor_apis import VENDOR_APIS, VendorApi
-from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
+from backscroll_sidecar.ports import (
+    ModelError,
+    ModelEvent,
+    ModelFault,
+    ModelRequest,
+    Relay,
+    VendorAnswer,
+)
 
 if TYPE_CHECKING:
     import openai
@@ -84,6 +97,10 @@ class OpenAIModel:
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
         deadline = _deadline(request)
+        if request.relay is not None:
+            async with self._relayed(request, request.relay, deadline) as events:
+                yield events
+            return
         api = VENDOR_APIS[request.api or self._options.api]
         answer = await self._answer(api, request, deadline)
         events = (
@@ -94,6 +111,64 @@ class OpenAIModel:
         # The answer is closed first, so that its socket closes at once.
         async with aclosing(events), answer or nullcontext():
             yield events
+
+    @asynccontextmanager
+    async def relay(
+        self,
+        path: str,
+        body: bytes | None = None,
+        deadline: float | None = None,
+        *,
+        whole: bool = True,
+    ) -> AsyncIterator[tuple[VendorAnswer, AsyncIterator[bytes]]]:
+        """See `Upstream`. `whole`: the answer is silent until it is there, for as long as one may take."""
+        options = {"headers": self._headers(VENDOR_APIS["openai_chat"])}
+        if whole:
+            options["timeout"] = self._answer_timeout
+        stream_cls: type[openai.AsyncStream[object]] = self._sdk.AsyncStream[object]
+        kinds: Any = {
+            "cast_to": object,
+            "options": options,
+            "stream": True,
+            "stream_cls": stream_cls,
+        }
+        await self._pacer.wait()
+        sending = (
+            self._client.get(path, **kinds)
+            if body is None
+            else self._client.post(path, content=body, **kinds)
+        )
+        answer = await self._wait(sending, deadline)
+        async with answer:
+            response = answer.response
+            head = VendorAnswer(response.status_code, client_headers(response.headers))
+            yield head, self._reads(answer)
+
+    @asynccontextmanager
+    async def _relayed(
+        self, request: ModelRequest, relay: Relay, deadline: float | None
+    ) -> AsyncIterator[AsyncIterator[ModelEvent]]:
+        api = VENDOR_APIS["openai_chat"]
+        body = relayed_body(relay, context_payload(request, api, self._provider))
+        whole = not relay.fields.get("stream")
+        async with self.relay(api.path_form, body, deadline, whole=whole) as (head, pieces):
+            thoughts = self._thoughts.filter_for(request.model)
+            reader = api.reader(Target(self._provider, api.adapter.name, request.model), thoughts)
+
+            async def events() -> AsyncGenerator[ModelEvent, None]:
+                yield head
+                try:
+                    said = relayed_events(pieces, reader, self._wait, deadline)
+                    async with aclosing(said):
+                        async for event in said:
+                            yield event
+                finally:
+                    if thoughts is not None:
+                        apart = reader.thinks_apart
+                        self._thoughts.learn(request.model, thoughts, is_set_apart=apart)
+
+            async with aclosing(events()) as found:
+                yield found
 
     async def _answer(
         self, api: VendorApi, request: ModelRequest, deadline: float | None
@@ -209,7 +284,10 @@ class OpenAIModel:
         if isinstance(error, TimeoutError | sdk.APITimeoutError | self._httpx.TimeoutException):
             failure = failed(ModelFault.TIMEOUT)
         elif isinstance(error, sdk.APIStatusError):
-            failure = of_status(error.status_code, error.body, error.response.headers)
+            answer = error.response
+            failure = of_status(error.status_code, error.body, answer.headers)
+            secrets = (self._options.api_key, *self._options.headers.values())
+            failure.answer = refusal_of(error.status_code, answer.headers, answer.content, secrets)
             told["status"] = str(error.status_code)
         elif (
             isinstance(error, sdk.APIConnectionError | self._httpx.RequestError)

@@ -55,6 +55,11 @@ def request_body(
     return orjson.dumps(_over(orjson.loads(payload), extra))
 
 
+def context_payload(request: ModelRequest, api: VendorApi, provider: str) -> bytes:
+    """The adapter's payload alone."""
+    return _payload(request, api.adapter, "", provider)
+
+
 def _over(fields: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """The fields with others over them; of two objects the fields."""
     found = dict(fields)

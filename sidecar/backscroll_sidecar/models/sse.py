@@ -36,18 +36,33 @@ async def event_data(body: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes], 
     ModelError
         CONNECTION where the body ends inside an event, BAD_RESPONSE where an event is too large.
     """
-    form: _Events | _Json | None = None
-    start = b""
+    buffer = EventBuffer()
     async for piece in body:
-        read = piece
-        if form is None:
-            start += piece
-            form = _form_of(start)
-            read = start.removeprefix(_MARK)
-        if form is not None and (events := form.feed(read)):
+        if events := buffer.feed(piece):
             yield events
-    if form is not None and (events := form.end()):
+    if events := buffer.end():
         yield events
+
+
+class EventBuffer:
+    """The data of a body's events, piece by piece: see `event_data`."""
+
+    def __init__(self) -> None:
+        self._form: _Events | _Json | None = None
+        self._start = b""
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """Those that this piece made whole."""
+        read = piece
+        if self._form is None:
+            self._start += piece
+            self._form = _form_of(self._start)
+            read = self._start.removeprefix(_MARK)
+        return [] if self._form is None else self._form.feed(read)
+
+    def end(self) -> list[bytes]:
+        """Those that the body's end made whole."""
+        return [] if self._form is None else self._form.end()
 
 
 def _form_of(start: bytes) -> _Events | _Json | None:

@@ -56,10 +56,14 @@ from backscroll_sidecar.ports.models import (
     ModelEvent,
     ModelFault,
     ModelRequest,
+    Relay,
+    Relayed,
     TextDelta,
     TextTakenBack,
     ToolCallDelta,
+    Upstream,
     UsageDelta,
+    VendorAnswer,
     reserved_fields,
 )
 from backscroll_sidecar.ports.records import (

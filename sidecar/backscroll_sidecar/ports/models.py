@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Container, Mapping
+from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from backscroll_sidecar.domain import NeutralMessage, Part, ToolCallPart
 
@@ -40,11 +40,21 @@ class ModelFault(StrEnum):
     BAD_RESPONSE = "bad_response"
 
 
+@dataclass(frozen=True, slots=True)
+class VendorAnswer:
+    """How a vendor's answer begins, and the whole body of one that refuses. `headers`: those that concern a client."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
 class ModelError(Exception):
     """A model call that failed. `safe_reason` may be shown to users: no driver text, no address, no key.
 
     `told` holds the vendor's own short words, by the name of their field, as far as they are fit for a log.
-    `is_overflow`: the request was larger than the model's window; throttling is not that.
+    `is_overflow`: the request was larger than the model's window; throttling is not that. `answer` is what the vendor
+    said of it, for who sent the request to the vendor's own API; None: it said nothing, or may have told a key.
     """
 
     def __init__(
@@ -55,8 +65,10 @@ class ModelError(Exception):
         retry_after_s: float | None = None,
         told: Mapping[str, str] | None = None,
         is_overflow: bool = False,
+        answer: VendorAnswer | None = None,
     ) -> None:
         super().__init__(safe_reason)
+        self.answer = answer
         self.is_overflow = is_overflow
         self.fault = fault
         self.safe_reason = safe_reason
@@ -76,6 +88,20 @@ def reserved_fields(body: Container[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Relay:
+    """A client's own request of Chat Completions. It is sent as it is but for its messages, and so is the answer.
+
+    Attributes
+    ----------
+    fields : the body; its messages only say where in it they stand.
+    messages : what is sent as messages, of those of the context as the payload has them.
+    """
+
+    fields: Mapping[str, Any]
+    messages: Callable[[Sequence[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One call of a model. `timeout_s` bounds the whole call; None: only the model's own gaps between deltas.
 
@@ -87,6 +113,8 @@ class ModelRequest:
     `api` is the payload format of the vendor's interface; empty: the model's own.
 
     `with_names` sends the speakers' names beside the messages that have one, as `BuildRequest.include_names` asks.
+
+    With `relay` the body is that client's, and the answer's events come with `VendorAnswer` and `Relayed` between.
     """
 
     messages: tuple[NeutralMessage, ...]
@@ -98,6 +126,7 @@ class ModelRequest:
     with_names: bool = False
     extra_body_json: str = ""
     api: str = ""
+    relay: Relay | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +167,13 @@ class UsageDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class Relayed:
+    """A piece of the answer's body, as it came."""
+
+    piece: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The last event of every stream that did not raise. `word` is the vendor's own, at most 64 characters.
 
@@ -148,7 +184,16 @@ class Finished:
     word: str = field(default="", compare=False)
 
 
-ModelEvent = TextDelta | TextTakenBack | ToolCallDelta | AnswerParts | UsageDelta | Finished
+ModelEvent = (
+    TextDelta
+    | TextTakenBack
+    | ToolCallDelta
+    | AnswerParts
+    | UsageDelta
+    | Finished
+    | VendorAnswer
+    | Relayed
+)
 
 
 class ChatModel(Protocol):
@@ -166,3 +211,12 @@ class ChatModel(Protocol):
 
     async def close(self) -> None:
         """Release connections. Idempotent."""
+
+
+class Upstream(Protocol):
+    """A vendor's own API, for requests that are passed on as they are."""
+
+    def relay(
+        self, path: str, body: bytes | None = None
+    ) -> AbstractAsyncContextManager[tuple[VendorAnswer, AsyncIterator[bytes]]]:
+        """Post a body, or get without one: how the answer begins, and its body as it comes. Raises `ModelError`."""

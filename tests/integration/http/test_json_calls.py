@@ -110,7 +110,6 @@ async def test_a_body_has_a_bound_and_a_type(served: OverHttp) -> None:
 async def test_there_are_only_the_calls_of_the_contract(served: OverHttp) -> None:
     assert (await served.call("HistoryService/Nope", {})).json()["code"] == "unimplemented"
     assert (await served.http.get("/nope")).status_code == 404
-    assert (await served.http.get("/v1/context")).status_code == 405
 
 
 async def test_a_stream_comes_as_events_and_in_envelopes(served: OverHttp) -> None:

@@ -40,7 +40,7 @@ from backscroll_sidecar.edge.convert.fields import (
     required_id,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.ports import reserved_fields
+from backscroll_sidecar.ports import Relayed, VendorAnswer, reserved_fields
 
 END_NUMBERS: Mapping[EndReason, Any] = {
     reason: pb.EndReason.Value(f"END_REASON_{reason.name}") for reason in EndReason
@@ -159,7 +159,7 @@ def event_to_proto(event: ChatEvent, server_version: str) -> pb.StreamChatRespon
             return pb.StreamChatResponse(context=context_to_proto(built, server_version))
         case Delta(text):
             return pb.StreamChatResponse(delta=text)
-        case TakenBack():
+        case TakenBack() | VendorAnswer() | Relayed():
             return None
         case ToolCalled(call):
             return pb.StreamChatResponse(tool_call=_call(call))

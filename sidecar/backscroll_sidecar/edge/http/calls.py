@@ -83,34 +83,34 @@ class Calls:
             The call ends with an error.
         """
         kind = self.kinds[name]
-        answer = await self.answer(kind, _outgoing(request), caller)
+        answer = await self.answer(kind.endpoint, _outgoing(request), caller)
         return kind.response.FromString(answer)
 
     async def stream(self, name: str, request: Message, caller: Caller) -> AsyncGenerator[Any]:
         """Make a call that is answered by a stream. Leaving early ends it. Raises `Refused`, also midway."""
         kind = self.kinds[name]
-        async with aclosing(self.answers(kind, _outgoing(request), caller)) as answers:
+        async with aclosing(self.answers(kind.endpoint, _outgoing(request), caller)) as answers:
             async for one in answers:
                 yield kind.response.FromString(one)
 
     async def answer(
-        self, kind: Kind, request: bytes | AsyncIterator[bytes], caller: Caller
+        self, endpoint: Endpoint, request: bytes | AsyncIterator[bytes], caller: Caller
     ) -> bytes:
         """The same of bytes."""
         try:
             async with asyncio.timeout(caller.time_left_s):
-                body: bytes = await kind.endpoint.answer(request, caller)
+                body: bytes = await endpoint.answer(request, caller)
         except TimeoutError:
             raise out_of_time() from None
         return body
 
     async def answers(
-        self, kind: Kind, request: bytes | AsyncIterator[bytes], caller: Caller
+        self, endpoint: Endpoint, request: bytes | AsyncIterator[bytes], caller: Caller
     ) -> AsyncGenerator[bytes]:
         """The same of bytes."""
         loop, left_s = asyncio.get_running_loop(), caller.time_left_s
         end_s = None if left_s is None else loop.time() + left_s
-        async with aclosing(kind.endpoint.answer(request, caller)) as found:
+        async with aclosing(endpoint.answer(request, caller)) as found:
             while True:
                 try:
                     async with asyncio.timeout_at(end_s):

@@ -44,7 +44,7 @@ def json_routes(calls: Calls, is_serving: Callable[[], bool]) -> list[Route]:
         return await _answer(calls, "backscroll.v1.ContextService/BuildContext", request)
 
     async def call(request: Request) -> Response:
-        name = "{service}/{method}".format_map(request.path_params)
+        name = "backscroll.v1.{service}/{method}".format_map(request.path_params)
         return await _answer(calls, name, request)
 
     async def health(_: Request) -> Response:
@@ -55,7 +55,7 @@ def json_routes(calls: Calls, is_serving: Callable[[], bool]) -> list[Route]:
     return [
         Route("/healthz", health, methods=["GET"]),
         Route("/v1/context", build, methods=["POST"]),
-        Route("/{service}/{method}", call, methods=["POST"]),
+        Route("/backscroll.v1.{service}/{method}", call, methods=["POST"]),
     ]
 
 
@@ -76,9 +76,9 @@ async def _answer(calls: Calls, name: str, request: Request) -> Response:
     binary = UNARY[media_type]
     body = await _read(kind, request, calls.knows(caller), binary=binary)
     if kind.endpoint.server_streaming:
-        return Streamed(_events(calls.answers(kind, body, caller), kind), EVENTS)
+        return Streamed(_events(calls.answers(kind.endpoint, body, caller), kind), EVENTS)
     async with while_connected(request.receive):
-        answer = await calls.answer(kind, body, caller)
+        answer = await calls.answer(kind.endpoint, body, caller)
         told = answer if binary else await json_of(kind.response.FromString(answer))
     return Response(told, media_type=media_type)
 
@@ -131,9 +131,9 @@ async def _all_answers(
         )
     sent: Any = _each(given) if kind.endpoint.client_streaming else b"".join(given)
     if not kind.endpoint.server_streaming:
-        yield await calls.answer(kind, sent, caller)
+        yield await calls.answer(kind.endpoint, sent, caller)
         return
-    async with aclosing(calls.answers(kind, sent, caller)) as answers:
+    async with aclosing(calls.answers(kind.endpoint, sent, caller)) as answers:
         async for one in answers:
             yield one
 

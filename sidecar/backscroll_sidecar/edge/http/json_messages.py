@@ -42,7 +42,7 @@ async def json_of(message: Message) -> bytes:
     return _dumped(message)
 
 
-def json_object(body: bytes) -> dict[str, Any]:
+def json_object(body: bytes | memoryview) -> dict[str, Any]:
     """A body as an object. Raises `Refused`."""
     try:
         found = orjson.loads(body)

@@ -1,0 +1,72 @@
+"""``/v1/chat/completions`` and ``/v1/models``: OpenAI's API over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from backscroll_sidecar.edge.call_pipeline import Endpoint
+from backscroll_sidecar.edge.http.calls import Calls, HttpCaller
+from backscroll_sidecar.edge.http.completions import Posted
+from backscroll_sidecar.edge.http.openai_errors import error_body, refused_body
+from backscroll_sidecar.edge.http.requests import Streamed, body_of, content_type, while_connected
+from backscroll_sidecar.edge.limits import MIB
+from backscroll_sidecar.edge.status import Refused
+
+JSON = "application/json"
+MAX_BODY_BYTES = 64 * MIB
+"""Of a request, whose pictures are in it."""
+
+
+def openai_routes(calls: Calls, complete: Endpoint, models: Endpoint) -> list[Route]:
+    """The routes; those of OpenAI's API that there are not are told as it would."""
+
+    async def completions(request: Request) -> Response:
+        if content_type(request) != JSON:
+            text, kind = "send content-type: application/json", "invalid_request_error"
+            said = error_body(text, "content_type", kind=kind)
+            return Response(said, 415, media_type=JSON)
+        return await _answer(calls, complete, request, MAX_BODY_BYTES)
+
+    async def listed(request: Request) -> Response:
+        return await _answer(calls, models, request, 0)
+
+    async def unknown(request: Request) -> Response:
+        said = f"{request.method} {request.url.path} is not passed on: only chat/completions and models are"
+        return Response(error_body(said, "not_found", kind="not_found_error"), 404, media_type=JSON)
+
+    return [
+        Route("/v1/chat/completions", completions, methods=["POST"]),
+        Route("/v1/models", listed, methods=["GET"]),
+        Route("/v1/{path:path}", unknown, methods=["GET", "POST", "DELETE"]),
+    ]
+
+
+async def _answer(calls: Calls, endpoint: Endpoint, request: Request, most: int) -> Response:
+    try:
+        caller = HttpCaller.of(request.headers.raw)
+        body = await body_of(request, most) if most and calls.knows(caller) else b""
+        headers = dict(request.headers)
+        answers = calls.answers(endpoint, Posted.of(body, headers), caller)
+        async with while_connected(request.receive):
+            head = orjson.loads(await anext(answers))
+    except Refused as refused:
+        status, said = refused_body(refused)
+        return Response(said, status, media_type=JSON)
+    told = dict(head["headers"])
+    return Streamed(_broken_off(answers), told.pop("content-type", JSON), told, head["status"])
+
+
+async def _broken_off(answers: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """The pieces; where our own part fails behind them, one more says so."""
+    try:
+        async for piece in answers:
+            yield piece
+    except Refused as refused:
+        yield b"data: " + refused_body(refused)[1] + b"\n\n"
+    finally:
+        await answers.aclose()
