@@ -32,7 +32,7 @@ from tests.kit.served import running
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/guide/adapters.md"
 VENV = Path(os.environ.get("BACKSCROLL_ADAPTERS_VENV", ROOT / ".venv-adapters"))
-NODE = ROOT / "clients/node/adapters"
+NODE = ROOT / "tests/adapters/node"
 MOST_LINES = 30
 
 
@@ -46,8 +46,8 @@ def python_with(package: str) -> str:
 
 def example(heading: str, language: str = "python") -> str:
     """The program under a heading of the guide."""
-    section = GUIDE.read_text("utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    [source] = re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+    section = re.split(rf"\n#+ {re.escape(heading)}\n", GUIDE.read_text("utf-8"))[1]
+    source = re.search(rf"```{language}\n(.*?)```", section, re.DOTALL)[1]
     assert len(source.splitlines()) < MOST_LINES, heading
     return source
 
@@ -77,8 +77,31 @@ class Model:
 
     def __init__(self) -> None:
         self.asked: list[list[dict[str, str]]] = []
+        self.outputs: list[dict] = []
+        """What the next calls of the Responses API answer; behind it the same text as elsewhere."""
         self.app = Starlette(
-            routes=[Route("/v1/chat/completions", self._completions, methods=["POST"])]
+            routes=[
+                Route("/v1/chat/completions", self._completions, methods=["POST"]),
+                Route("/v1/responses", self._responses, methods=["POST"]),
+            ]
+        )
+
+    async def _responses(self, request: Request) -> JSONResponse:
+        self.asked.append((await request.json())["input"])
+        text = {"type": "output_text", "text": "At nine.", "annotations": []}
+        message = {"type": "message", "id": "msg_1", "role": "assistant", "content": [text]}
+        output = self.outputs.pop(0) if self.outputs else message
+        return JSONResponse(
+            {
+                "id": "resp_1",
+                "object": "response",
+                "created_at": 1,
+                "model": "m",
+                "output": [output | {"status": "completed"}],
+                "parallel_tool_calls": False,
+                "tool_choice": "auto",
+                "tools": [],
+            }
         )
 
     async def _completions(self, request: Request) -> JSONResponse:
@@ -211,9 +234,38 @@ async def program(
             await asyncio.to_thread(process.wait)
 
 
-def node() -> str:
-    """Node with the packages of the adapters; the test is skipped where there is none."""
+async def run(
+    stage: Stage, source: str, command: list[str], folder: Path, *asked: str, prelude: str = ""
+) -> list[str]:
+    """Run a program that asks for lines until an empty one; what it says to each."""
+    path = folder / "program.py"
+    path.write_text(
+        prelude + source.replace("127.0.0.1:7171", stage.environment["SERVER"]), "utf-8"
+    )
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        str(path),
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "clients/python")} | stage.environment,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with patience():
+            said, failed = await process.communicate("\n".join([*asked, "", ""]).encode())
+    finally:
+        if process.returncode is None:
+            process.kill()
+    assert process.returncode == 0, failed.decode()
+    return said.decode().removesuffix("> ").replace("> ", "").splitlines()
+
+
+def node_with(package: str) -> str:
+    """Node with a framework and the client; the test is skipped where there is none."""
     found = shutil.which("node")
-    if not found or not (NODE / "node_modules").is_dir():
-        pytest.skip("Node's frameworks are not installed: make adapters")
+    if not found or not all(
+        (NODE / "node_modules" / one).exists() for one in (package, "backscroll")
+    ):
+        pytest.skip(f"{package} is not installed for Node: make adapters")
     return found

@@ -1,11 +1,14 @@
 """What each platform tells, as events: tables that need no framework."""
 
+import json
+import subprocess
 from types import SimpleNamespace
 
 import pytest
 
 from backscroll.adapters import lark, onebot, slack, telegram
-from tests.adapters.plain import cases, plain
+from tests.adapters.kit import NODE, node_with
+from tests.adapters.plain import TABLES, cases, plain
 
 CAT = SimpleNamespace(id=900, username="catbot", first_name="Cat")
 
@@ -17,6 +20,16 @@ def by_what(table):
 @pytest.mark.parametrize("case", by_what("telegram"))
 def test_telegram(case):
     assert plain(telegram.event_of(case["given"], CAT)) == case["event"]
+
+
+@pytest.mark.proof
+def test_telegram_in_node():
+    """The same table, so that both languages store the same."""
+    node, table = node_with("grammy"), TABLES / "telegram.json"
+    command = [node, "tables.mjs", "telegram", str(table), json.dumps(vars(CAT))]
+    said = subprocess.run(command, cwd=NODE, capture_output=True, text=True, check=True).stdout
+    events = [case["event"] for case in cases("telegram")]
+    assert json.loads(said) == events
 
 
 @pytest.mark.parametrize("case", by_what("slack"))

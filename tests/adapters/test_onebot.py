@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -76,6 +77,7 @@ def segment(kind: str, **data: str) -> dict:
     return {"type": kind, "data": data}
 
 
+@pytest.mark.proof
 async def test_the_program_of_the_guide(tmp_path):
     source, python, platform = example("nonebot2"), python_with("nonebot"), OneBot()
     async with staged() as stage, web(platform.app) as address:

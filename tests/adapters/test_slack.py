@@ -8,6 +8,7 @@ import socket
 import time
 
 import httpx2
+import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -81,6 +82,7 @@ def free_port() -> int:
         return taken.getsockname()[1]
 
 
+@pytest.mark.proof
 async def test_the_program_of_the_guide(tmp_path):
     source, python = example("slack-bolt"), python_with("slack_bolt")
     platform, port = Slack(), free_port()

@@ -1,14 +1,15 @@
-"""python-telegram-bot against a fake Bot API: the program of the guide, long polling and all."""
+"""python-telegram-bot and grammY against a fake Bot API: the programs of the guide, long polling and all."""
 
 import asyncio
 import json
 
+import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from tests.adapters.kit import example, program, python_with, staged, web
+from tests.adapters.kit import example, node_with, program, python_with, staged, web
 
 CAT = {"id": 900, "is_bot": True, "first_name": "Cat", "username": "catbot"}
 ANN = {"id": 1, "is_bot": False, "first_name": "Ann", "last_name": "Lee", "username": "ann_l"}
@@ -35,7 +36,8 @@ class Telegram:
         self.updates.append({"update_id": 10 + len(self.updates), **update})
 
     async def _call(self, request: Request) -> JSONResponse:
-        form = dict(await request.form())
+        is_json = "json" in request.headers.get("content-type", "")
+        form = await request.json() if is_json else dict(await request.form())
         result = await getattr(self, request.path_params["method"], self._fine)(form)
         return JSONResponse({"ok": True, "result": result})
 
@@ -55,12 +57,13 @@ class Telegram:
         return []
 
     async def sendMessage(self, form: dict) -> object:  # noqa: N802
-        answers = json.loads(form["reply_parameters"])["message_id"]
+        given = form["reply_parameters"]
+        answers = (json.loads(given) if isinstance(given, str) else given)["message_id"]
         messages = [one["message"] for one in self.updates if "message" in one]
         [original, *_] = [
             one
             for one in messages
-            if (one["message_id"], str(one["chat"]["id"])) == (answers, form["chat_id"])
+            if (one["message_id"], str(one["chat"]["id"])) == (answers, str(form["chat_id"]))
         ]
         self.sent.append(form)
         return {
@@ -79,14 +82,30 @@ def message(number: int, sender: dict, text: str = "", **more: object) -> dict:
     return when | content | more
 
 
-async def test_the_program_of_the_guide(tmp_path):
-    source = example("python-telegram-bot")
-    python, platform = python_with("telegram"), Telegram()
-    async with staged() as stage, web(platform.app) as address:
+@pytest.mark.proof
+async def test_python_telegram_bot(tmp_path):
+    def source(address):
         at = f'Application.builder().base_url("http://{address}/bot")'
-        source = source.replace("Application.builder()", at)
+        return example("python-telegram-bot").replace("Application.builder()", at)
+
+    await play(source, [python_with("telegram")], tmp_path)
+
+
+@pytest.mark.proof
+async def test_grammy(tmp_path):
+    def source(address):
+        at = f'TELEGRAM_TOKEN, {{ client: {{ apiRoot: "http://{address}" }} }}'
+        return example("grammY", "js").replace("TELEGRAM_TOKEN", at)
+
+    await play(source, [node_with("grammy")], tmp_path)
+
+
+async def play(source_at, command, tmp_path):
+    """One message in and one reply out, an edit, something delivered again, another chat."""
+    platform = Telegram()
+    async with staged() as stage, web(platform.app) as address:
         stage.environment["TELEGRAM_TOKEN"] = "900:AA"
-        async with program(stage, source, [python], tmp_path):
+        async with program(stage, source_at(address), command, tmp_path):
             first = message(1, BEN, "the cat eats at nine, @ann_l")
             platform.deliver(message=message(0, ANN, "hello"))
             platform.deliver(message=first)

@@ -22,7 +22,7 @@ MODULES = [
     importlib.import_module(f"{package.__name__}.{module.name}")
     for package in (backscroll, backscroll.adapters)
     for module in pkgutil.iter_modules(package.__path__)
-    if module.name not in {"v1", "_cli_entry"}
+    if module.name not in {"v1", "_cli_entry", "langchain"}  # the last wants LangChain
 ]
 
 
