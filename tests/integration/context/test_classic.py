@@ -6,7 +6,7 @@ import pytest
 
 from backscroll import Author, Message, Overrides
 from backscroll.v1 import context_pb2 as pb
-from backscroll.v1 import message_pb2
+from backscroll.v1 import history_pb2, message_pb2
 
 NOON = 1_795_176_000_000
 MINUTE, HOUR = 60_000, 3_600_000
@@ -66,6 +66,19 @@ async def test_cycles_of_replies_end(client, length):
     by_hand = {f"r{n}": 0.4 * 0.8**n for n in range(length)}
     by_hand |= {f"r{length - 1}": 0.4 * 0.6} if length > 1 else {}
     assert found == pytest.approx(by_hand)
+
+
+@pytest.mark.row("S5-02", "S5-06")
+async def test_a_parent_known_elsewhere_is_followed_once_it_is_here(client):
+    """Platforms count each chat from 1: the same id in another channel is another message."""
+    await client.append("elsewhere", line("7"))
+    report = await client.append("room", line("child", reply_to="7", age_ms=9_000))
+    assert [list(one.warnings) for one in report.warnings] == [
+        [history_pb2.APPEND_WARNING_REPLY_PARENT_IN_OTHER_CHANNEL]
+    ]
+    assert shares(await ask(client, [], reply="child"), "reply_chain") == {"child": 0.4}
+    found = shares(await ask(client, [line("7")], reply="child"), "reply_chain")
+    assert found == pytest.approx({"child": 0.4, "7": 0.4 * 0.8})
 
 
 @pytest.mark.row("S5-07")
