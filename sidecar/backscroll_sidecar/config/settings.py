@@ -151,8 +151,8 @@ class Settings(_Section):
     )
     http_listen: Annotated[tuple[Address, ...], Words] = Field(
         default=(),
-        description="Addresses to serve on over HTTP, beside gRPC: OpenAI's Chat Completions, every call as JSON, and "
-        "health. As in listen, by the same rules; needs the extra `http`. Unset: none.",
+        description="Addresses to serve on over HTTP, beside gRPC: OpenAI's Chat Completions, every call as JSON, the "
+        "inspector, and health. As in listen, by the same rules; needs the extra `http`. Unset: none.",
     )
     state_dir: UserPath = Field(
         default_factory=_state_home,

@@ -86,7 +86,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "build": ("Build the context", "构建上下文"),
     "author": ("Author", "作者"),
     "type": ("Type", "类型"),
-    "tokens": ("Tokens", "词元"),
+    "tokens": ("Tokens", "token"),
     "keywords": ("Keywords", "关键词"),
     "mentioned": ("Mentions", "提及"),
     "revision": ("Edits", "编辑次数"),
@@ -123,7 +123,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     # A question and its candidates.
     "question": ("Question", "提问"),
     "nobody": ("Somebody", "某人"),
-    "profile": ("Profile", "策略"),
+    "profile": ("Profile", "profile"),
     "taken": ("taken", "入选"),
     "of": ("of", "/"),
     "time": ("Time", "用时"),
@@ -133,7 +133,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "rung_empty": ("nothing", "空"),
     "degraded": ("Failed", "失败的部分"),
     "experiment": ("Experiment", "实验"),
-    "tokens_of": ("{total} of {budget} tokens", "{total} / {budget} 词元"),
+    "tokens_of": ("{total} of {budget} tokens", "{total} / {budget} token"),
     "part_system": ("system", "系统"),
     "part_tools": ("tools", "工具"),
     "part_summary": ("summary", "摘要"),
@@ -206,7 +206,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "reason_lost_budget": (
         "Left out: it takes some {tokens} tokens, and {free} were left.",
-        "未入选：它约需 {tokens} 词元，只剩 {free}。",
+        "未入选：它约需 {tokens} token，只剩 {free}。",
     ),
     "reason_lost_duplicate": (
         "Left out: the same text by the same author is already in.",
@@ -230,7 +230,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "by_memory": ("How well it answers a question about long ago", "它对很久以前的问题回答得多好"),
     "by_meaning": ("How similar its meaning is to the question", "它与提问在含义上的相似度"),
-    "by_score": ("The weighted sum of the profile's factors", "策略各因素的加权和"),
+    "by_score": ("The weighted sum of the profile's factors", "profile 各因素的加权和"),
     "by_recency": ("How new it is", "它有多新"),
     "factor_names": ("who names whom", "谁提到了谁"),
     "factor_turns": ("whose turn it is", "轮到谁说话"),
@@ -273,7 +273,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "source_since": ("said since that moment", "那一刻之后所说"),
     # Two ways.
     "otherwise": ("What should be otherwise", "要改变什么"),
-    "budget": ("token budget", "词元预算"),
+    "budget": ("token budget", "token 预算"),
     "sources": ("sources", "来源"),
     "weights_of_classic": ("Weights, of “classic” alone", "权重（仅用于 classic）"),
     "build_both": ("Build both", "构建两者"),
@@ -295,7 +295,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
             "Set in lines here; the download and the copy are byte for byte what is posted. Layout {layout}, "
             "{stable} tokens of stable beginning."
         ),
-        "此处为便于阅读而分行；下载和复制的内容与所发送的逐字节相同。布局 {layout}，稳定开头 {stable} 词元。",
+        "此处为便于阅读而分行；下载和复制的内容与所发送的逐字节相同。布局 {layout}，稳定开头 {stable} token。",
     ),
     "neutral_messages": ("As neutral messages", "中性消息"),
     "case_says": (
@@ -314,7 +314,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "outcome": ("Outcome", "结果"),
     "success": ("success", "成功度"),
     "shadow": ("shadow", "影子"),
-    "policy": ("Policy", "策略标识"),
+    "policy": ("Policy", "policy"),
     "no_builds": (
         "No build is recorded here yet. Builds are recorded behind their answers, a moment later.",
         "这里还没有构建记录。构建会在回答之后片刻被记录。",
@@ -367,7 +367,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Builds that gave no context, and contexts on a lower rung, as shares.",
         "没有得到上下文的构建，以及回退的上下文，各占的比例。",
     ),
-    "panel_token_savings": ("Token savings", "节省的词元"),
+    "panel_token_savings": ("Token savings", "节省的 token"),
     "panel_says_token_savings": (
         "What contexts save beside pasting the recent window.",
         "与直接粘贴最近窗口相比的节省。",
@@ -380,7 +380,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "panel_relevance": ("Average relevance", "平均相关性"),
     "panel_says_relevance": (
         "Average score of the messages shown, by profile. Scores of two profiles do not compare.",
-        "所显示消息的平均得分，按策略。不同策略的得分不可比较。",
+        "所显示消息的平均得分，按 profile。不同 profile的得分不可比较。",
     ),
     "panel_cache_hits": ("Channels in memory", "内存中的频道"),
     "panel_says_cache_hits": (
@@ -392,10 +392,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Average success that people gave contexts, and the share of contexts with 0.5 or more.",
         "人们给出的平均成功度，以及不低于 0.5 的比例。",
     ),
-    "panel_token_count_error": ("Error of token counts", "词元计数误差"),
+    "panel_token_count_error": ("Error of token counts", "token 计数误差"),
     "panel_says_token_count_error": (
         "How far our token counts were from those of each model's vendor in the last hour.",
-        "最近一小时我们的词元计数与各模型厂商的差距。",
+        "最近一小时我们的 token 计数与各模型厂商的差距。",
     ),
     "panel_queues": ("Queues", "队列"),
     "panel_says_queues": (
@@ -443,7 +443,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "频道的分组与权重不符：分组之间的差异没有意义。",
     ),
     "measure_build_milliseconds": ("Time", "用时"),
-    "measure_tokens": ("Tokens", "词元"),
+    "measure_tokens": ("Tokens", "token"),
     "measure_accuracy": ("Accuracy", "准确度"),
     "measure_fallbacks": ("Fallbacks", "回退"),
     "measure_recall": ("Recall", "召回"),

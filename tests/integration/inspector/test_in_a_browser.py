@@ -6,6 +6,9 @@ from urllib.parse import unquote
 
 import pytest
 
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import expect
+
 from backscroll.v1 import context_pb2, history_pb2, message_pb2
 from tests.integration.inspector.conftest import CHANNEL, QUESTION, Site, site
 
@@ -93,7 +96,7 @@ def test_a_fold_opens_where_it_stands(chat: Site, tab: Any) -> None:
     tab.goto(f"{chat.url}/question?{ASKED}")
     before = tab.locator("tr[id^=c]").count()
     tab.click(".fold [data-open] >> nth=0")
-    tab.wait_for_function(f"document.querySelectorAll('tr[id^=c]').length > {before}")
+    expect(tab.locator("tr[id^=c]")).not_to_have_count(before, timeout=60_000)
 
 
 def test_what_if_follows_the_form(chat: Site, tab: Any) -> None:
@@ -101,7 +104,7 @@ def test_what_if_follows_the_form(chat: Site, tab: Any) -> None:
     assert "The same payload" in tab.inner_text(".outcome")
     tab.fill("input[name='b.overrides.max_context']", "5")
     tab.press("input[name='b.overrides.max_context']", "Tab")
-    tab.wait_for_function("document.querySelector('.outcome').innerText.includes('went')")
+    expect(tab.locator(".outcome")).to_contain_text("went", timeout=60_000)
     assert "b.overrides.max_context=5" in tab.url
     tab.reload()
     assert "went" in tab.inner_text(".outcome")
@@ -156,7 +159,7 @@ def test_copying_gives_the_payload_as_sent(chat: Site, browser: Any, tab: Any) -
     browser.grant_permissions(["clipboard-read", "clipboard-write"])
     tab.goto(f"{chat.url}/payload?{ASKED}")
     tab.click("main [data-copy]")
-    tab.wait_for_function("document.getElementById('live').textContent !== ''")
+    expect(tab.locator("#live")).not_to_be_empty(timeout=60_000)
     copied = tab.evaluate("navigator.clipboard.readText()")
     answer = chat.context.BuildContext(
         context_pb2.BuildContextRequest(channel=CHANNEL, trigger_message_id=QUESTION)
@@ -313,5 +316,5 @@ def test_ten_thousand_candidates_stay_usable(tab: Any) -> None:
             "[...document.querySelectorAll('.fold [data-open]')]"
             ".sort((a, b) => b.textContent.length - a.textContent.length)[0].click()"
         )
-        tab.wait_for_function(f"document.querySelectorAll('tr[id^=c]').length > {before}")
+        expect(tab.locator("tr[id^=c]")).not_to_have_count(before, timeout=60_000)
         assert tab.locator("tr[id^=c]").count() <= before + 200
