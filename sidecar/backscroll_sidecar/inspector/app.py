@@ -146,9 +146,10 @@ class Inspector:
                 media_type=kind,
                 headers={"content-disposition": f"attachment; filename={name}"},
             )
+        # Beside the event loop: bots' calls do not wait until a page is drawn.
         if wants_json:
-            return _json({"calls": _calls_of(asked), "page": page.view})
-        return self._drawn(request, page, asked)
+            return await asyncio.to_thread(_json, {"calls": _calls_of(asked), "page": page.view})
+        return await asyncio.to_thread(self._drawn, request, page, asked)
 
     def _drawn(
         self,

@@ -352,8 +352,8 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "last_hour": ("Last hour", "最近一小时"),
     "panel_contexts_per_minute": ("Contexts", "上下文"),
     "panel_says_contexts_per_minute": (
-        "Contexts built a minute, by the rung they stand on.",
-        "每分钟构建的上下文，按所在的台阶。",
+        "Contexts built a minute, by the rung they stand on: ranked, the last messages (recent), nothing (empty).",
+        "每分钟构建的上下文，按所在的台阶：按相关性（ranked）、最近的消息（recent）、空（empty）。",
     ),
     "panel_build_time": ("Build time", "构建用时"),
     "panel_says_build_time": (

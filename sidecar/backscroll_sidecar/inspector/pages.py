@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,7 +29,7 @@ from backscroll_sidecar.inspector.question_fields import (
     pairs_of,
     question_of,
 )
-from backscroll_sidecar.inspector.said import Said, stored
+from backscroll_sidecar.inspector.said import stored
 
 PAGE, CHANNELS = 100, 50
 WHOLE_TEXT = 65_536
@@ -168,9 +169,8 @@ async def question(visit: Visit) -> Page:
     """A question, as it would be built: every candidate and what decided."""
     request, built = await _built(visit, visit.question_pairs)
     shown = _shown(visit)
-    texts = await _texts(visit, request, explained.wanted_ids(built, shown))
     view = {
-        "page": explained.explained(request, built, texts, shown),
+        "page": await _explained(visit, request, built, shown),
         "pairs": _pinned(visit.question_pairs, request, built),
         "fate": shown.fate,
     }
@@ -186,7 +186,7 @@ async def line(visit: Visit) -> Page:
     shown = explained.Shown(ids={wanted})
     here = await _messages(visit, request.channel, [wanted])
     texts = {one.message.id: stored(one, WHOLE_TEXT) for one in here}
-    page = explained.explained(request, built, texts, shown)
+    page = await asyncio.to_thread(explained.explained, request, built, texts, shown)
     chosen = next((o for o in explained.lines_of(page.rows) if o.said.message_id == wanted), None)
     if chosen is None:
         raise Refused(Code.NOT_FOUND, "the build has no such candidate", "MESSAGE_NOT_FOUND")
@@ -206,7 +206,7 @@ async def compare(visit: Visit) -> Page:
     pinned = _pinned(mine, request, one)
     other_request, other = await _built(visit, changed(pinned, otherwise))
     view = {
-        "compared": compared.compared(one, other),
+        "compared": await asyncio.to_thread(compared.compared, one, other),
         "question": explained.explained(
             request, one, {}, explained.Shown(unfolded=(0, 0))
         ).question,
@@ -310,8 +310,7 @@ async def build(visit: Visit) -> Page:
         fates = recorded.fates_of(record)
         request, built = await _built(visit, pairs)
         shown = explained.Shown(ids=_otherwise(built, fates))
-        said = await _texts(visit, request, explained.wanted_ids(built, shown))
-        view["page"] = explained.explained(request, built, said, shown, fates)
+        view["page"] = await _explained(visit, request, built, shown, fates)
         view["pairs"] = pairs
     return Page("build.html", view, "build", record.channel)
 
@@ -423,10 +422,20 @@ def _otherwise(built: pb.BuildContextResponse, fates: Mapping[str, str]) -> list
     ]
 
 
-async def _texts(
-    visit: Visit, request: pb.BuildContextRequest, ids: Sequence[str]
-) -> dict[str, Said]:
-    return {one.message.id: stored(one) for one in await _messages(visit, request.channel, ids)}
+async def _explained(
+    visit: Visit,
+    request: pb.BuildContextRequest,
+    built: pb.BuildContextResponse,
+    shown: explained.Shown,
+    recorded_fates: Mapping[str, str] | None = None,
+) -> explained.Explained:
+    """The page of a build with its texts. Made beside the event loop: thousands of candidates take a while."""
+    wanted = await asyncio.to_thread(explained.wanted_ids, built, shown)
+    here = await _messages(visit, request.channel, wanted)
+    texts = {one.message.id: stored(one) for one in here}
+    return await asyncio.to_thread(
+        explained.explained, request, built, texts, shown, recorded_fates
+    )
 
 
 async def _messages(
