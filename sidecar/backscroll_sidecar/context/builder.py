@@ -213,10 +213,13 @@ class ContextBuilder:
         try:
             begun = await self._begin(request)
             built = await self._written(begun, as_values=as_values)
-            if begun.placement.shadow is not None and begun.channel.collects_usage:
+            collects = begun.channel.collects_usage and not request.only_looks
+            if begun.placement.shadow is not None and collects:
                 self._offer_shadow(request, begun, begun.placement.shadow)
             return built
         except Exception as error:
+            if request.only_looks:
+                raise
             reason, now_s = reason_of(error), self._clock.monotonic_s()
             self.numbers.fail(reason, now_s)
             if self._spans:
@@ -390,8 +393,8 @@ class ContextBuilder:
         prefix = stable_prefix(
             fitted.parts, frame, fitted.tokens, stable_system, is_steady=is_steady
         )
-        is_shadow = bool(begun.trial.shadow_of)
-        if is_steady and frame.layout is Layout.TURNS and not is_shadow:
+        is_unseen = bool(begun.trial.shadow_of) or request.only_looks
+        if is_steady and frame.layout is Layout.TURNS and not is_unseen:
             asked = (
                 request.key,
                 question.narrow_thread_id,
@@ -427,7 +430,7 @@ class ContextBuilder:
             *not_adapted,
         )
         events = (
-            () if is_shadow else self._record(request, context_id, fitted, picked.profile, watch)
+            () if is_unseen else self._record(request, context_id, fitted, picked.profile, watch)
         )
         built = built_context(
             request, route.model, context_id, opened, question, picked, fitted, content, events, degradations,
@@ -445,6 +448,8 @@ class ContextBuilder:
     def _finish(self, built: BuiltContext, begun: _Begun, fitted: Fitted) -> None:
         """Count it, and have it recorded behind the answer."""
         begun.watch.lap("record")
+        if begun.request.only_looks:
+            return
         if not begun.trial.shadow_of:
             self._count(built, begun, fitted)
         if begun.channel.collects_usage:

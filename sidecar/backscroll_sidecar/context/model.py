@@ -65,7 +65,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     `calibration` is what it knows of the model's vendor: its tokens for one of ours. `token_budget` is in the vendor's.
     What arrived behind `seen_until_seq` is not seen. Of other channels only those `allowed` are; None: all.
     `exploration_seed`: what a draw goes by; None: one is made. `names_layout`: the layout is not only the usual one.
-    With `catch_up` all that is new is ranked, not what answers best.
+    With `catch_up` all that is new is ranked, not what answers best. What `only_looks` is recorded and counted nowhere.
     """
 
     key: ChannelKey
@@ -119,6 +119,7 @@ class BuildRequest(msgspec.Struct, frozen=True):
     seen_until_seq: int | None = None
     catch_up: CatchUp | None = None
     time_left_s: float | None = None
+    only_looks: bool = False
     calibration: float = 1.0
     allowed: AllowedChannels | None = None
     exploration_seed: int | None = None

@@ -63,12 +63,14 @@ class Call(msgspec.Struct, frozen=True):
     """What a handler learns of a call besides its request.
 
     `deadline_s` is the earliest that the caller's deadline can be, on the clock of `time.monotonic`. `allowed` are the
-    channels whose data the answer may be made of; None: all of the tenant's.
+    channels whose data the answer may be made of; None: all of the tenant's. `only_looks`: somebody of ours asks how an
+    answer comes about, and gives it to nobody (a caller with an attribute of this name).
     """
 
     tenant: str
     deadline_s: float | None
     allowed: AllowedChannels | None = None
+    only_looks: bool = False
 
     @property
     def time_left_s(self) -> float | None:
@@ -273,7 +275,8 @@ class CallPipeline:
             now_s = time.monotonic()
             watch.told_s = now_s + left_s
             left_s = watch.deadline_s = now_s + (1 - MOST_LATE_SHARE) * left_s
-        return Call(key.tenant, left_s, key.channels), key if is_limited else None
+        only_looks = getattr(caller, "only_looks", False)
+        return Call(key.tenant, left_s, key.channels, only_looks), key if is_limited else None
 
 
 class _Watch:

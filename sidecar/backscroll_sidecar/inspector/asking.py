@@ -25,11 +25,13 @@ class Calls(Protocol):
 class Browser:
     """Who asks by a page: the token that was given at the login, or nobody.
 
-    `time_left_s` bounds each call: nobody looks at a page that takes longer.
+    `time_left_s` bounds each call: nobody looks at a page that takes longer. `only_looks`: contexts that are built for
+    a page are recorded and counted nowhere.
     """
 
     token: str = ""
     time_left_s: float | None = 60.0
+    only_looks: bool = True
 
     @property
     def metadata(self) -> tuple[tuple[str, str | bytes], ...]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -103,9 +102,13 @@ def _json_link(look: Look) -> str:
     return "?" + urlencode([*pairs, ("format", "json")])
 
 
-def _pretty(body: str) -> Any:  # noqa: ANN401 - a text
-    """JSON with its lines set apart, for reading; anything else as it is."""
-    try:
-        return json.dumps(json.loads(body), ensure_ascii=False, indent=2)
-    except ValueError:
-        return body
+def _pretty(body: str) -> str:
+    """A JSON object with one field, and one item of a list, on a line, for reading."""
+    fields = []
+    for name, value in json.loads(body).items():
+        told = json.dumps(value, ensure_ascii=False)
+        if isinstance(value, list) and value:
+            items = ",\n".join(f"    {json.dumps(one, ensure_ascii=False)}" for one in value)
+            told = f"[\n{items}\n  ]"
+        fields.append(f"  {json.dumps(name)}: {told}")
+    return "{\n" + ",\n".join(fields) + "\n}"

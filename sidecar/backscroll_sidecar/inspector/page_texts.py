@@ -91,6 +91,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "mentioned": ("Mentions", "提及"),
     "revision": ("Edits", "编辑次数"),
     "reply_tree": ("Reply tree", "回复树"),
+    "around": ("Around it", "前后的消息"),
     "its_builds": ("Builds for this question", "为这个提问做的构建"),
     # A server without messages.
     "welcome": ("Nothing is stored yet", "还没有存储任何消息"),

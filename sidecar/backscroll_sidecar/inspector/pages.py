@@ -34,6 +34,8 @@ from backscroll_sidecar.inspector.said import stored
 PAGE, CHANNELS = 100, 50
 WHOLE_TEXT = 65_536
 MOST_IDS = 1_000
+AROUND = 8
+"""Messages that are shown before one, and behind it."""
 OWN_FIELDS = frozenset({"format", "fate", "from", "to", "line", "part"})
 """Fields of an address that are the page's, not the question's."""
 MINUTES = 60
@@ -160,6 +162,7 @@ async def message(visit: Visit) -> Page:
         "line": timeline.timeline([one])[0],
         "revision": one.revision,
         "tree": timeline.tree(found.messages),
+        "around": timeline.timeline(await _around(visit, channel, one)),
         "builds": [recorded.record_line(r, {}) for r in records],
     }
     return Page("message.html", view, "message", channel)
@@ -453,6 +456,24 @@ async def _messages(
         )
         found += answer.messages
     return found
+
+
+async def _around(
+    visit: Visit, channel: str, one: history_pb2.StoredMessage
+) -> list[history_pb2.StoredMessage]:
+    """A message with those before and behind it."""
+    at_ms = one.rank_time_ms
+    before = history_pb2.ListMessagesRequest(
+        channel=channel, until_ms=at_ms, newest_first=True, limit=AROUND
+    )
+    behind = history_pb2.ListMessagesRequest(channel=channel, since_ms=at_ms, limit=AROUND)
+    found = {one.message.id: one}
+    for request in (before, behind) if at_ms else ():
+        answer = await visit.asked.ask(
+            "HistoryService/ListMessages", request, history_pb2.ListMessagesResponse
+        )
+        found.update((other.message.id, other) for other in answer.messages)
+    return sorted(found.values(), key=lambda other: other.sequence)
 
 
 async def _records(visit: Visit, channel: str, trigger: str) -> Sequence[admin_pb2.UsageRecord]:

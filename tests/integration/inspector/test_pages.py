@@ -143,6 +143,25 @@ def test_a_recorded_build_is_opened_with_its_question_and_terms(chat: Site) -> N
     assert chat.get("build", id=context_id).status_code == 200
 
 
+def test_looking_is_recorded_and_counted_nowhere(chat: Site) -> None:
+    built(chat)
+    listed = admin_pb2.ListUsageRecordsRequest(channel=CHANNEL, limit=1_000)
+    asked = admin_pb2.GetMetricsRequest(names=["backscroll_context_builds"])
+
+    def left() -> tuple[int, float]:
+        records = chat.admin.ListUsageRecords(listed).records
+        return len(records), sum(one.value for one in chat.admin.GetMetrics(asked).samples)
+
+    before = left()
+    for path in ("question", "compare", "payload", "case"):
+        assert chat.get(path, **ASKED, token_budget="200", profile="steady").status_code == 200
+    assert chat.get("question", **ASKED, profile="none").status_code == 400
+    assert left() == before
+    assert before[1] > 0
+    built(chat)
+    assert left() == (before[0] + 1, before[1] + 1)
+
+
 def test_what_came_out_otherwise_than_recorded_is_said(chat: Site) -> None:
     answer = built(chat, overrides=context_pb2.Overrides(max_context=4))
     rows = chat.json("build", id=answer.context_id)["page"]["page"]["rows"]

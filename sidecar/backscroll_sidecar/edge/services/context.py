@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import ClassVar, Protocol
 
+from msgspec.structs import replace
+
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat.events import ChatEvent
 from backscroll_sidecar.chat.turns import ChatRequest
@@ -86,6 +88,8 @@ class ContextServicer:
         began_ns = time.perf_counter_ns()
         message = parse(pb.BuildContextRequest, raw)
         request = build_request(message, call.tenant, call.time_left_s, call.allowed)
+        if call.only_looks:
+            request = replace(request, only_looks=True)
         parse_us = (time.perf_counter_ns() - began_ns) // 1_000
         return encode_built(await self._builder.build(request), self._server_version, parse_us)
 
