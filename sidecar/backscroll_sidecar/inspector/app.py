@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
+import structlog
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -29,6 +30,8 @@ from backscroll_sidecar.inspector.page_texts import language_wanted
 from backscroll_sidecar.inspector.pages import HANDLERS, Handler, Page, Visit
 from backscroll_sidecar.inspector.question_fields import BadField
 from backscroll_sidecar.texts import Language
+
+log = structlog.get_logger("backscroll.inspector")
 
 HERE = Path(__file__).parent
 ROOT = "/inspector"
@@ -124,7 +127,7 @@ class Inspector:
 
     async def _page(self, handler: Handler, request: Request) -> Response:
         given = parse_qsl(request.url.query, keep_blank_values=True)
-        asked = Asked(self._calls, Browser(request.cookies.get(TOKEN, "")))
+        asked = Asked(self._calls, Browser(_token(request)))
         is_part = request.headers.get("hx-request") == "true"
         visit = Visit(asked, given, is_part)
         wants_json = visit.field("format") == "json"
@@ -275,7 +278,7 @@ class Inspector:
 
     async def _load_demo(self, request: Request, form: Mapping[str, str]) -> Response:  # noqa: ARG002
         """Append the demo chat, and show it."""
-        asked = Asked(self._calls, Browser(request.cookies.get(TOKEN, "")))
+        asked = Asked(self._calls, Browser(_token(request)))
         batches = await asyncio.to_thread(demo.batches)
         try:
             for one in batches:
@@ -290,9 +293,14 @@ class Inspector:
         return _to(f"{self._root}/timeline?{urlencode({'channel': batches[0].channel})}")
 
     async def _report(self, request: Request) -> Response:
-        """Count that a browser kept a page from something. What it says is not kept: it may hold a chat."""
+        """Count that a browser kept a page from something. What it says is not kept: it may hold a chat.
+
+        The log is told of the first, the second, the fourth and so on: who sends many fills no disk.
+        """
         await body_of(request, security.MAX_POST_BYTES)
         self.report_count += 1
+        if self.report_count.bit_count() == 1:
+            log.warning("inspector.blocked", count=self.report_count)
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
@@ -304,6 +312,12 @@ class _Static(StaticFiles):
         response.headers["cache-control"] = "max-age=3600"
         response.headers["x-content-type-options"] = "nosniff"
         return response
+
+
+def _token(request: Request) -> str:
+    """What somebody gave at the login, or what a program sends with each request."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else request.cookies.get(TOKEN, "")
 
 
 def _to(path: str) -> Response:

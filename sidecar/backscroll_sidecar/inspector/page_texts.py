@@ -103,11 +103,11 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "try_demo_says": (
         (
             "400 lines of the Ubuntu IRC channel (Kummerfeld et al. 2019, CC BY 4.0). To be rid of them: "
-            "backscroll erase irc-2011-11-13_02 --whole-channel."
+            "backscroll erase --channel irc-2011-11-13_02."
         ),
         (
             "Ubuntu IRC 频道的 400 行（Kummerfeld 等，2019，CC BY 4.0）。要删除它们："
-            "backscroll erase irc-2011-11-13_02 --whole-channel。"
+            "backscroll erase --channel irc-2011-11-13_02。"
         ),
     ),
     "load_demo": ("Load the demo chat", "载入演示聊天"),

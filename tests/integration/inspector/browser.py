@@ -1,6 +1,5 @@
 """A browser for tests of pages: the system's Chromium, with an empty profile and no calls of its own."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,9 +22,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def chromium() -> str | None:
-    """Where it is; BACKSCROLL_TEST_CHROMIUM says so where it has another name."""
-    named = os.environ.get("BACKSCROLL_TEST_CHROMIUM")
-    return named or next(filter(None, map(shutil.which, NAMES)), None)
+    """Where it is."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def missing() -> str:

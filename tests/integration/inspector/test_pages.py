@@ -7,10 +7,15 @@ import shlex
 import subprocess
 import sys
 
+import httpx2
 import pytest
 from google.protobuf import json_format
 
 from backscroll.v1 import admin_pb2, context_pb2, history_pb2
+from backscroll_sidecar.edge.http.app import http_app
+from backscroll_sidecar.inspector.app import Inspector
+from backscroll_sidecar.inspector.facts import Facts
+from backscroll_sidecar.inspector.page_texts import TEXTS
 from backscroll_sidecar.inspector.pages import HANDLERS
 from tests.integration.inspector.conftest import CHANNEL, QUESTION, Site, site
 
@@ -222,6 +227,23 @@ def test_the_demo_is_loaded_by_a_form_of_a_page_and_by_no_other() -> None:
         assert loaded.headers["location"].endswith(f"timeline?channel={CHANNEL}")
         [channel] = one.history.ListChannels(history_pb2.ListChannelsRequest()).channels
         assert (channel.channel, channel.message_count) == (CHANNEL, 400)
+        command = re.search(r"backscroll (erase --channel [\w-]+)", TEXTS["try_demo_says"][0])
+        assert command
+        words = [*command[1].split(), "--yes", "--server", one.address]
+        subprocess.run([sys.executable, "-m", "backscroll._cli_entry", *words], check=True)
+        assert not one.history.ListChannels(history_pb2.ListChannelsRequest()).channels
+
+
+async def test_reports_of_browsers_are_counted_and_bounded() -> None:
+    inspector = Inspector(calls=None, facts=Facts("127.0.0.1:1"))  # type: ignore[arg-type]
+    app = http_app(inspector.routes(), needs_token=False)
+    transport = httpx2.ASGITransport(app=app)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http:
+        for _ in range(3):
+            told = await http.post("/inspector/csp-report", content=b'{"csp-report": {}}')
+            assert told.status_code == 204
+        assert (await http.post("/inspector/csp-report", content=b"x" * 20_000)).status_code == 400
+    assert inspector.report_count == 3
 
 
 def test_another_name_of_this_machine_is_turned_away(chat: Site) -> None:
@@ -238,6 +260,8 @@ def test_with_tokens_a_page_wants_one_and_keeps_it_from_scripts() -> None:
             == "/inspector/login?next=%2Finspector%2Ftimeline%3Fchannel%3Dx%2By"
         )
         assert one.get("", format="json").status_code == 401
+        told = {"authorization": "Bearer secret-token"}
+        assert one.http.get("/", params={"format": "json"}, headers=told).status_code == 200
         origin = {"origin": one.url.removesuffix("/inspector")}
         wrong = one.http.post("/login", data={"token": "no"}, headers=origin)
         assert wrong.status_code == 401
