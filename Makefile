@@ -21,7 +21,6 @@ ADAPTERS_VENV := .venv-adapters
 ADAPTERS_STAMP := $(ADAPTERS_VENV)/.stamp-setup
 PROTO_OUT := clients/python
 AIMOCK := tests/proof/aimock
-QUICK_NODE := tools/quickstart-node
 AIMOCK_STAMP := $(AIMOCK)/node_modules/.stamp-setup
 
 PYTEST ?= $(BIN)/python -m pytest
@@ -29,6 +28,7 @@ PYTEST_FLAGS ?= -q
 WORKERS ?= -n 2 --dist worksteal
 BENCH_FLAGS ?=
 POLYGLOT_FLAGS ?=
+QUICKSTART_FLAGS ?=
 PACKAGE_FLAGS ?=
 
 # hnswlib builds for any CPU, not for the one it happens to be built on; thread pools stay out of the way on small
@@ -169,20 +169,8 @@ $(ADAPTERS_STAMP): tools/adapters-requirements.txt
 	@touch $@
 
 .PHONY: quickstart
-quickstart: $(STAMP)  ## Run what README and the quickstart show with an empty home, in Python and, where npm is, in Node
-	@if ! command -v npm >/dev/null; then echo "npm is not installed: without Node." >&2; $(BIN)/python tools/quickstart; \
-	else (cd $(QUICK_NODE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) \
-	  && $(BIN)/python tools/quickstart --node $(QUICK_NODE); fi
-
-.PHONY: package
-package: $(PACKAGE_STAMP)  ## Build sdist and wheel into dist/, install both into empty environments and use them
-	$(PACKAGE_VENV)/bin/python tools/check-package $(PACKAGE_FLAGS)
-
-$(PACKAGE_STAMP): tools/package-requirements.txt
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
-	@test -x $(PACKAGE_VENV)/bin/python || $(PYTHON) -m venv $(PACKAGE_VENV)
-	$(PACKAGE_VENV)/bin/python -m pip install -q -r $<
-	@touch $@
+quickstart: $(STAMP)  ## Run what README and the quickstarts of all languages show, in empty folders with an empty home
+	$(BIN)/python tools/quickstart $(QUICKSTART_FLAGS)
 
 .PHONY: quick
 quick: $(STAMP)  ## Run the tests worth running in an inner loop: pure code, contracts of the stores

@@ -22,8 +22,6 @@ START_S, COMMAND_S = 120, 120
 
 ELSEWHERE = {
     "make": "runs these tests, or what a target of its own proves",
-    "node": "make quickstart runs it",
-    "npm": "make quickstart runs it",
     "pip": "make package installs wheel and sdist",
 }
 """Programs that pages show and no page's test runs, and why."""

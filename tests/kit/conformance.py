@@ -291,6 +291,28 @@ def canonical(response: Any, call: str) -> dict[str, Any]:
 def differences(found: Any, wanted: Any, path: str, saved: dict[str, str]) -> Iterator[str]:
     """Where it is not as told; saves what is to be saved."""
     match wanted:
+        case dict() if any(key.startswith("$") for key in wanted):
+            yield from unmet(found, wanted, path, saved)
+        case dict():
+            for key, one in wanted.items():
+                if not isinstance(found, dict) or key not in found:
+                    yield f"{path} has no {key}: {short(found)}"
+                else:
+                    yield from differences(found[key], one, f"{path}.{key}", saved)
+        case list() if not isinstance(found, list) or len(found) != len(wanted):
+            yield f"{path} is not {len(wanted)} long: {short(found)}"
+        case list():
+            for at, (element, one) in enumerate(zip(found, wanted, strict=True)):
+                yield from differences(element, one, f"{path}[{at}]", saved)
+        case _ if found != wanted:
+            yield f"{path} is {found!r}, not {wanted!r}"
+
+
+def unmet(
+    found: Any, condition: Mapping[str, Any], path: str, saved: dict[str, str]
+) -> Iterator[str]:
+    """Why a condition of the scenario does not hold."""
+    match condition:
         case {"$save": str(name)}:
             if not found:
                 yield f"{path} is empty"
@@ -304,20 +326,8 @@ def differences(found: Any, wanted: Any, path: str, saved: dict[str, str]) -> It
         case {"$most": bound}:
             if found is None or int(found) > bound:
                 yield f"{path} is {found}, not at most {bound}"
-        case dict():
-            for key, one in wanted.items():
-                if not isinstance(found, dict) or key not in found:
-                    yield f"{path} has no {key}: {short(found)}"
-                else:
-                    yield from differences(found[key], one, f"{path}.{key}", saved)
-        case list():
-            if not isinstance(found, list) or len(found) != len(wanted):
-                yield f"{path} is not {len(wanted)} long: {short(found)}"
-            else:
-                for at, (element, one) in enumerate(zip(found, wanted, strict=True)):
-                    yield from differences(element, one, f"{path}[{at}]", saved)
-        case _ if found != wanted:
-            yield f"{path} is {found!r}, not {wanted!r}"
+        case _:
+            raise ValueError(f"the scenario has no such condition: {condition}")
 
 
 def missing(found: Any, one: Any, path: str, saved: dict[str, str]) -> Iterator[str]:

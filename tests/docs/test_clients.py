@@ -1,0 +1,49 @@
+"""Every language that `make polyglot` runs has what its users look for."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from backscroll._channel import _RETRY_POLICY, RETRIED
+from tests.kit.conformance import languages
+
+ROOT = Path(__file__).parents[2]
+MOST_LINES = 79
+GUIDE = ROOT / "docs/guide/other-languages.md"
+
+
+@pytest.mark.parametrize("language", languages().values(), ids=languages())
+def test_a_language_has_a_readme_a_quickstart_a_driver_and_a_short_bot(language):
+    assert language.keys() == {
+        "title", "folder", "tools", "get", "generate", "build", "run", "libraries", "driver", "bot",
+    }  # fmt: skip
+    folder = ROOT / language["folder"]
+    readme = (folder / "README.md").read_text("utf-8")
+    (block,) = re.findall(
+        r"^## Quickstart\n.*?^```bash\n(.*?)^```", readme, re.MULTILINE | re.DOTALL
+    )
+    assert '"$BACKSCROLL/clients/chat.jsonl"' in block
+    assert language["generate"] in readme
+    assert (ROOT / language["driver"]).is_relative_to(folder)
+    assert (ROOT / language["driver"]).is_file()
+    bot = (ROOT / language["bot"]).read_text("utf-8")
+    assert len(bot.splitlines()) <= MOST_LINES
+    assert f"[{language['title']}](../../{language['folder']}/README.md)" in GUIDE.read_text(
+        "utf-8"
+    )
+
+
+def test_the_python_client_retries_as_the_service_config_says():
+    (method,) = json.loads((ROOT / "clients/service-config.json").read_text("utf-8"))[
+        "methodConfig"
+    ]
+    assert method["retryPolicy"] == _RETRY_POLICY
+    assert all(one["method"] in RETRIED[one["service"]] for one in method["name"])
+
+
+def test_the_chat_of_the_bots_asks_at_its_end():
+    lines = (ROOT / "clients/chat.jsonl").read_text("utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    assert [event["for_me"] for event in events] == [False] * (len(events) - 1) + [True]
