@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.inspector.explained import Line, Tokens, taken_lines, tokens_of
+from backscroll_sidecar.inspector.explained import (
+    Key,
+    Line,
+    Tokens,
+    key_of,
+    taken_lines,
+    texts_of,
+    tokens_of,
+)
 from backscroll_sidecar.inspector.payload import PayloadText, payload_of
-from backscroll_sidecar.inspector.said import Said, said
+from backscroll_sidecar.inspector.said import Said
 
 Change = Literal["kept", "came", "went"]
 
@@ -52,13 +60,13 @@ class Compared:
 
 def compared(one: pb.BuildContextResponse, other: pb.BuildContextResponse) -> Compared:
     """What the second shows beside the first."""
-    texts = {item.message.id: said(item.message) for item in (*one.items, *other.items)}
+    texts = texts_of(one, other)
     taken, taken_other = _taken(one), _taken(other)
-    ids = taken | taken_other
-    lines, lines_other = taken_lines(one, texts, ids), taken_lines(other, texts, ids)
+    keys = taken | taken_other
+    lines, lines_other = taken_lines(one, texts, keys), taken_lines(other, texts, keys)
     pairs = [
         Pair(
-            texts[key[1]],
+            texts[key],
             "kept"
             if key in taken and key in taken_other
             else "came"
@@ -67,7 +75,7 @@ def compared(one: pb.BuildContextResponse, other: pb.BuildContextResponse) -> Co
             lines.get(key),
             lines_other.get(key),
         )
-        for key in _in_order(_order(one, ids), _order(other, ids))
+        for key in _in_order(_order(one, keys), _order(other, keys))
     ]
     bodies = [[(p.format, p.body) for p in side.payloads] for side in (one, other)]
     return Compared(
@@ -81,17 +89,14 @@ def compared(one: pb.BuildContextResponse, other: pb.BuildContextResponse) -> Co
     )
 
 
-Key = tuple[str, str]
-
-
 def _taken(built: pb.BuildContextResponse) -> set[Key]:
-    return {(item.channel, item.message.id) for item in built.items}
+    return {key_of(one) for one in built.explanation.candidates if one.fate == pb.FATE_SELECTED}
 
 
-def _order(built: pb.BuildContextResponse, ids: set[Key]) -> list[Key]:
+def _order(built: pb.BuildContextResponse, keys: set[Key]) -> list[Key]:
     """The candidates among these, in order of time."""
-    keys = [(one.channel, one.message_id) for one in built.explanation.candidates]
-    return [key for key in keys if key in ids]
+    found = map(key_of, built.explanation.candidates)
+    return [key for key in found if key in keys]
 
 
 def _in_order(one: list[Key], other: list[Key]) -> list[Key]:

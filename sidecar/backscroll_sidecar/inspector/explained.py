@@ -26,6 +26,10 @@ RULE_OF = {
 FATE_OF = {v.number: v.name.removeprefix("FATE_").lower() for v in pb.Fate.DESCRIPTOR.values}
 
 
+Key = tuple[str, str]
+"""A message among candidates: its channel, empty for that of the build, and its id."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why a line is in or out: a text of `page_texts` by its key, and what it holds."""
@@ -128,31 +132,44 @@ class Shown:
 
     fate: str = ""
     unfolded: tuple[int, int] | None = None
-    ids: Collection[str] = ()
+    keys: Collection[Key] = ()
 
 
 ALL = Shown()
 
 
-def wanted_ids(response: pb.BuildContextResponse, shown: Shown = ALL) -> list[str]:
-    """Messages whose text a page needs and the response does not hold, of the build's own channel."""
-    held = {item.message.id for item in response.items}
+def wanted_keys(response: pb.BuildContextResponse, shown: Shown = ALL) -> list[Key]:
+    """Messages whose text a page needs and the response does not hold."""
+    held = texts_of(response)
     candidates = response.explanation.candidates
-    return [
-        candidates[at].message_id
-        for at in sorted(_open(candidates, shown))
-        if candidates[at].message_id not in held and not candidates[at].channel
-    ]
+    keys = [key_of(candidates[at]) for at in sorted(_open(candidates, shown))]
+    return [key for key in keys if key not in held]
+
+
+def key_of(one: pb.CandidateExplanation) -> Key:
+    """The candidate's channel and id."""
+    return one.channel, one.message_id
+
+
+def texts_of(*responses: pb.BuildContextResponse) -> dict[Key, Said]:
+    """What the selected messages say. Where a request names no channel, explanations name none either."""
+    found: dict[Key, Said] = {}
+    for response in responses:
+        for item in response.items:
+            text = said(item.message)
+            found[item.channel, item.message.id] = text
+            found.setdefault(("", item.message.id), text)
+    return found
 
 
 def explained(
     request: pb.BuildContextRequest,
     response: pb.BuildContextResponse,
-    texts: Mapping[str, Said],
+    texts: Mapping[Key, Said],
     shown: Shown = ALL,
     recorded: Mapping[str, str] | None = None,
 ) -> Explained:
-    """The page of a build; `texts` has what `wanted_ids` asked for, `recorded` the fates of a record."""
+    """The page of a build; `texts` has what `wanted_keys` asked for, `recorded` the fates of a record."""
     account = response.explanation
     rows = _rows(response, texts, shown, recorded or {})
     lines = [one for one in rows if isinstance(one, Line)]
@@ -202,17 +219,17 @@ def tokens_of(counts: pb.TokenCounts) -> Tokens:
 
 
 def taken_lines(
-    response: pb.BuildContextResponse, texts: Mapping[str, Said], ids: Collection[tuple[str, str]]
-) -> dict[tuple[str, str], Line]:
+    response: pb.BuildContextResponse, texts: Mapping[Key, Said], keys: Collection[Key]
+) -> dict[Key, Line]:
     """The candidates of these channels and ids, of whatever fate, with their texts."""
     candidates = response.explanation.candidates
     last = min(
         (c for c in candidates if c.fate == pb.FATE_SELECTED), key=lambda c: c.score, default=None
     )
     return {
-        key: _line(at, one, texts[one.message_id], response, last, False, {})
+        key: _line(at, one, texts[key], response, last, False, {})
         for at, one in enumerate(candidates)
-        if (key := (one.channel, one.message_id)) in ids
+        if (key := key_of(one)) in keys
     }
 
 
@@ -231,12 +248,12 @@ def _question(request: pb.BuildContextRequest, response: pb.BuildContextResponse
 
 def _rows(
     response: pb.BuildContextResponse,
-    texts: Mapping[str, Said],
+    texts: Mapping[Key, Said],
     shown: Shown,
     recorded: Mapping[str, str],
 ) -> list[Line | Fold]:
     candidates = response.explanation.candidates
-    known = {**texts, **{item.message.id: said(item.message) for item in response.items}}
+    known = {**texts, **texts_of(response)}
     near = set(_near(candidates))
     in_the_open = _open(candidates, shown)
     taken = [one for one in candidates if one.fate == pb.FATE_SELECTED]
@@ -254,7 +271,7 @@ def _rows(
             rows.append(_fold(candidates, start, at))
             start = None
         is_near = at in near
-        line = known.get(one.message_id) or Said(one.message_id, "", "", "", 0)
+        line = known.get(key_of(one)) or Said(one.message_id, "", "", "", 0)
         rows.append(_line(at, one, line, response, last, is_near, recorded))
     if start is not None:
         rows.append(_fold(candidates, start, end))
@@ -279,7 +296,7 @@ def _open(candidates: Sequence[pb.CandidateExplanation], shown: Shown) -> set[in
     found |= {
         at
         for at, one in enumerate(candidates)
-        if one.fate == pb.FATE_SELECTED or one.message_id in shown.ids
+        if one.fate == pb.FATE_SELECTED or key_of(one) in shown.keys
     }
     closed: list[int] = []
     for at in range(len(candidates) + 1):
@@ -308,7 +325,7 @@ def _line(
     recorded: Mapping[str, str],
 ) -> Line:
     fate = FATE_OF[one.fate]
-    before = recorded.get(one.message_id, "")
+    before = "" if one.channel else recorded.get(one.message_id, "")
     return Line(
         at=at,
         said=line,

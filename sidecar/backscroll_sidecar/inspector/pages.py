@@ -29,14 +29,14 @@ from backscroll_sidecar.inspector.question_fields import (
     pairs_of,
     question_of,
 )
-from backscroll_sidecar.inspector.said import stored
+from backscroll_sidecar.inspector.said import SHOWN_CHARS, Said, stored
 
 PAGE, CHANNELS = 100, 50
 WHOLE_TEXT = 65_536
 MOST_IDS = 1_000
 AROUND = 8
 """Messages that are shown before one, and behind it."""
-OWN_FIELDS = frozenset({"format", "fate", "from", "to", "line", "part"})
+OWN_FIELDS = frozenset({"format", "fate", "from", "to", "line", "of", "part"})
 """Fields of an address that are the page's, not the question's."""
 MINUTES = 60
 
@@ -185,12 +185,12 @@ async def question(visit: Visit) -> Page:
 async def line(visit: Visit) -> Page:
     """One candidate of a question: each term of its score, and the reason."""
     request, built = await _built(visit, visit.question_pairs)
-    wanted = visit.field("line")
-    shown = explained.Shown(ids={wanted})
-    here = await _messages(visit, request.channel, [wanted])
-    texts = {one.message.id: stored(one, WHOLE_TEXT) for one in here}
+    wanted = (visit.field("of"), visit.field("line"))
+    texts = await _texts(visit, request.channel, [wanted], WHOLE_TEXT)
+    shown = explained.Shown(keys={wanted})
     page = await asyncio.to_thread(explained.explained, request, built, texts, shown)
-    chosen = next((o for o in explained.lines_of(page.rows) if o.said.message_id == wanted), None)
+    lines = explained.lines_of(page.rows)
+    chosen = next((o for o in lines if (o.channel, o.said.message_id) == wanted), None)
     if chosen is None:
         raise Refused(Code.NOT_FOUND, "the build has no such candidate", "MESSAGE_NOT_FOUND")
     view = {
@@ -248,10 +248,8 @@ async def test_case(visit: Visit) -> Page:
         newest_first=True,
         until_ms=built.asked_at_ms + 1,
     )
-    found = await visit.asked.ask(
-        "HistoryService/ListMessages", listing, history_pb2.ListMessagesResponse
-    )
-    case = cases.case_of(request, built, list(reversed(found.messages)))
+    found = await _listed(visit, listing, cases.MOST_MESSAGES)
+    case = await asyncio.to_thread(cases.case_of, request, built, found[::-1])
     files = {
         "json": ("application/json", "case.json", case.case_json.encode()),
         "test": ("text/x-python", "test_case.py", case.test.encode()),
@@ -312,7 +310,7 @@ async def build(visit: Visit) -> Page:
         pairs = pairs_of(recorded.asked_again(record))
         fates = recorded.fates_of(record)
         request, built = await _built(visit, pairs)
-        shown = explained.Shown(ids=_otherwise(built, fates))
+        shown = explained.Shown(keys=_otherwise(built, fates))
         view["page"] = await _explained(visit, request, built, shown, fates)
         view["pairs"] = pairs
     return Page("build.html", view, "build", record.channel)
@@ -416,12 +414,13 @@ def _shown(visit: Visit) -> explained.Shown:
     return explained.Shown(visit.field("fate"), unfolded)
 
 
-def _otherwise(built: pb.BuildContextResponse, fates: Mapping[str, str]) -> list[str]:
+def _otherwise(built: pb.BuildContextResponse, fates: Mapping[str, str]) -> list[explained.Key]:
     """Candidates of which the record tells another fate."""
     return [
-        one.message_id
+        explained.key_of(one)
         for one in built.explanation.candidates
-        if fates.get(one.message_id, "") not in {"", explained.FATE_OF[one.fate]}
+        if not one.channel
+        and fates.get(one.message_id, "") not in {"", explained.FATE_OF[one.fate]}
     ]
 
 
@@ -433,12 +432,28 @@ async def _explained(
     recorded_fates: Mapping[str, str] | None = None,
 ) -> explained.Explained:
     """The page of a build with its texts. Made beside the event loop: thousands of candidates take a while."""
-    wanted = await asyncio.to_thread(explained.wanted_ids, built, shown)
-    here = await _messages(visit, request.channel, wanted)
-    texts = {one.message.id: stored(one) for one in here}
+    wanted = await asyncio.to_thread(explained.wanted_keys, built, shown)
+    texts = await _texts(visit, request.channel, wanted)
     return await asyncio.to_thread(
         explained.explained, request, built, texts, shown, recorded_fates
     )
+
+
+async def _texts(
+    visit: Visit, channel: str, keys: Sequence[explained.Key], most_chars: int = SHOWN_CHARS
+) -> dict[explained.Key, Said]:
+    """What candidates say, whatever channel they are of; nothing of one that the caller's key may not read."""
+    found: dict[explained.Key, Said] = {}
+    for of in dict.fromkeys(of for of, _ in keys):
+        ids = [message_id for at, message_id in keys if at == of]
+        try:
+            here = await _messages(visit, of or channel, ids)
+        except Refused as refused:
+            if refused.code is not Code.PERMISSION_DENIED or not of:
+                raise
+            continue
+        found.update(((of, one.message.id), stored(one, most_chars)) for one in here)
+    return found
 
 
 async def _messages(
@@ -451,11 +466,26 @@ async def _messages(
         request = history_pb2.ListMessagesRequest(
             channel=channel, message_ids=wanted[at : at + MOST_IDS], limit=MOST_IDS
         )
+        found += await _listed(visit, request, MOST_IDS)
+    return found
+
+
+async def _listed(
+    visit: Visit, request: history_pb2.ListMessagesRequest, most: int
+) -> list[history_pb2.StoredMessage]:
+    """Messages by as many calls as they need: an answer holds no more than some MiB."""
+    found: list[history_pb2.StoredMessage] = []
+    while True:
         answer = await visit.asked.ask(
             "HistoryService/ListMessages", request, history_pb2.ListMessagesResponse
         )
         found += answer.messages
-    return found
+        if not answer.next_page_token or len(found) >= most:
+            return found[:most]
+        following = history_pb2.ListMessagesRequest()
+        following.CopyFrom(request)
+        following.page_token = answer.next_page_token
+        request = following
 
 
 async def _around(

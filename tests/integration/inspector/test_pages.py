@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from google.protobuf import json_format
 
-from backscroll.v1 import admin_pb2, context_pb2, history_pb2
+from backscroll.v1 import admin_pb2, context_pb2, experiment_pb2, history_pb2
 from backscroll_sidecar.edge.http.app import http_app
 from backscroll_sidecar.inspector.app import Inspector
 from backscroll_sidecar.inspector.facts import Facts
@@ -352,3 +352,95 @@ def test_a_copied_test_case_passes_and_fails_when_more_is_expected(chat: Site, t
     (tmp_path / "case.json").write_text(json.dumps(case), "utf-8")
     failed = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert failed.returncode == 1
+
+
+def test_an_experiment_is_shown_with_what_its_arms_came_to() -> None:
+    with site() as one:
+        message = {"id": "m1", "author": {"id": "ann"}, "parts": [{"text": {"text": "hello"}}]}
+        batch = {"channel": "room", "messages": [message]}
+        one.history.AppendMessages(
+            json_format.ParseDict(batch, history_pb2.AppendMessagesRequest())
+        )
+        arms = [{"name": "now"}, {"name": "new", "profile": "steady"}]
+        asked = {"experiment": {"experiment_id": "try <b>", "arms": arms, "description": "which?"}}
+        one.admin.PutExperiment(json_format.ParseDict(asked, experiment_pb2.PutExperimentRequest()))
+        for at in range(3):
+            one.context.BuildContext(
+                context_pb2.BuildContextRequest(channel="room", question=f"hello {at}?")
+            )
+        assert one.json("builds", channel="room")["page"]["builds"][0]["experiment"]
+        listed = one.get("experiments")
+        assert "try &lt;b&gt;" in listed.text
+        assert "profile=steady" in html.unescape(listed.text)
+        report = one.json("experiment", id="try <b>")["page"]["report"]
+        assert sum(arm["builds"] for arm in report["arms"]) == 3
+        assert "tokens" in report["names"]
+        page = one.get("experiment", id="try <b>")
+        assert page.status_code == 200
+        assert 'class="interval"' in page.text
+
+
+def test_events_of_a_build_that_was_cut_are_listed(chat: Site) -> None:
+    answer = built(chat, token_budget=300)
+    chat.json("builds", channel=CHANNEL)
+    listed = chat.json("events", channel=CHANNEL)["page"]["events"]
+    assert "context.compressed" in {one["type"] for one in listed}
+    of_it = chat.json("build", id=answer.context_id)["page"]["events"]
+    assert [one["type"] for one in of_it] == ["context.compressed"]
+    assert "context.compressed" in chat.get("events", channel=CHANNEL).text
+
+
+def append(one: Site, channel: str, texts: list[str]) -> None:
+    messages = [
+        {
+            "id": f"m{at}",
+            "author": {"id": f"u{at % 3}"},
+            "parts": [{"text": {"text": text}}],
+            "sent_at_ms": 1_795_176_000_000 + at * 1_000,
+        }
+        for at, text in enumerate(texts)
+    ]
+    for at in range(0, len(messages), 40):
+        batch = {"channel": channel, "messages": messages[at : at + 40]}
+        one.history.AppendMessages(
+            json_format.ParseDict(batch, history_pb2.AppendMessagesRequest())
+        )
+
+
+def test_lines_of_a_channel_that_shares_have_their_own_text_and_page() -> None:
+    with site() as one:
+        append(one, "here", ["hello", "lunch?", "when does the museum open?"])
+        append(one, "there", ["the museum opens at nine", "the museum is closed on Monday", "yes"])
+        for channel in ("here", "there"):
+            settings = {"settings": {"channel": channel, "sharing": {"groups": ["friends"]}}}
+            request = json_format.ParseDict(settings, admin_pb2.SetChannelSettingsRequest())
+            one.admin.SetChannelSettings(request)
+        fields = {"channel": "here", "trigger_message_id": "m2"}
+        rows = one.json("question", **fields)["page"]["page"]["rows"]
+        theirs = {row["said"]["message_id"]: row["said"]["text"] for row in rows if row["channel"]}
+        ours = {
+            row["said"]["message_id"]: row["said"]["text"] for row in rows if not row["channel"]
+        }
+        assert theirs["m0"] == "the museum opens at nine"
+        assert ours["m0"] == "hello"
+        opened = one.json("line", **fields, line="m0", of="there")["page"]
+        assert opened["said"]["text"] == "the museum opens at nine"
+        assert opened["line"]["visible_by"] == "sharing"
+        page = one.get("question", **fields)
+        assert "line=m0&amp;of=there" in page.text
+        compared = one.json("compare", **fields, **{"b.overrides.max_context": "1"})["page"][
+            "compared"
+        ]
+        assert "the museum opens at nine" in {pair["said"]["text"] for pair in compared["pairs"]}
+
+
+def test_lines_together_larger_than_an_answer_are_all_there() -> None:
+    with site() as one:
+        append(one, "room", [*(f"{at} " + "word " * 9_000 for at in range(100)), "which word?"])
+        fields = {"channel": "room", "trigger_message_id": "m100", "overrides.max_context": "1"}
+        rows = one.json("question", **fields, **{"from": "0", "to": "200"})["page"]["page"]["rows"]
+        lines = [row for row in rows if "said" in row]
+        assert len(lines) > 80
+        assert all(line["said"]["text"] for line in lines)
+        case = json.loads(one.get("case", **fields, part="json").content)
+        assert len(case["messages"]) == 101
