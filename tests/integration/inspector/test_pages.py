@@ -386,7 +386,7 @@ def test_events_of_a_build_that_was_cut_are_listed(chat: Site) -> None:
     listed = chat.json("events", channel=CHANNEL)["page"]["events"]
     assert "context.compressed" in {one["type"] for one in listed}
     of_it = chat.json("build", id=answer.context_id)["page"]["events"]
-    assert [one["type"] for one in of_it] == ["context.compressed"]
+    assert "context.compressed" in {one["type"] for one in of_it}
     assert "context.compressed" in chat.get("events", channel=CHANNEL).text
 
 
