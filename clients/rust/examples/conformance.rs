@@ -1,20 +1,16 @@
 //! The driver of clients/conformance: makes the calls it is told of on standard input, and says what came.
 
-use std::{
-    collections::HashMap,
-    env,
-    error::Error,
-    fs,
-    io::{self, Write},
-    time::Duration,
-};
+use std::{collections::HashMap, env, error::Error, fs, time::Duration};
 
 use backscroll::{Backscroll, Cause, FILE_DESCRIPTOR_SET, Retry, Transport, endpoint};
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader, stdin},
+    time::{Instant, timeout_at},
+};
 use tonic::{
     Code, Request, Response, Status, Streaming,
     transport::{Certificate, ClientTlsConfig},
@@ -64,12 +60,16 @@ impl Run {
         self.responses.push(to_json(self.method.output(), response));
     }
 
-    async fn one<Q: Message + Default + Clone, A: Message>(
+    async fn one<C: Clone, Q: Message + Default + Clone, A: Message, F>(
         &mut self,
-        send: impl AsyncFn(Request<Q>) -> Result<Response<A>, Status>,
-    ) -> Result<Result<(), Status>, Failure> {
+        client: C,
+        send: impl Fn(C, Request<Q>) -> F,
+    ) -> Result<Result<(), Status>, Failure>
+    where
+        F: Future<Output = Result<Response<A>, Status>>,
+    {
         let request = self.requests()?.remove(0);
-        Ok(self.retry.call(self.within(), &request, send).await.map(|answer| self.keep(&answer)))
+        Ok(self.retry.call(self.within(), client, &request, send).await.map(|answer| self.keep(&answer)))
     }
 
     async fn stream<A: Message>(
@@ -161,35 +161,34 @@ async fn call(name: &str, chat: &Backscroll, run: &mut Run) -> Result<Result<(),
     let channel: Transport = chat.transport();
     match name {
         "backscroll.v1.HistoryService/AppendMessages" => {
-            run.one(async |request| chat.history().append_messages(request).await).await
+            run.one(chat.history(), |mut to, request| async move { to.append_messages(request).await }).await
         }
         "backscroll.v1.HistoryService/EditMessage" => {
-            run.one(async |request| chat.history().edit_message(request).await).await
+            run.one(chat.history(), |mut to, request| async move { to.edit_message(request).await }).await
         }
         "backscroll.v1.HistoryService/ListMessages" => {
-            run.one(async |request| chat.history().list_messages(request).await).await
+            run.one(chat.history(), |mut to, request| async move { to.list_messages(request).await }).await
         }
         "backscroll.v1.HistoryService/GetChannel" => {
-            run.one(async |request| chat.history().get_channel(request).await).await
+            run.one(chat.history(), |mut to, request| async move { to.get_channel(request).await }).await
         }
         "backscroll.v1.HistoryService/ImportMessages" => {
-            let requests = run.requests()?;
-            let send = async |()| chat.history().import_messages(run.timed(tokio_stream::iter(requests.clone()))).await;
-            Ok(send(()).await.map(|answer| run.keep(answer.get_ref())))
+            let requests = run.timed(tokio_stream::iter(run.requests()?));
+            Ok(chat.history().import_messages(requests).await.map(|answer| run.keep(answer.get_ref())))
         }
         "backscroll.v1.HistoryService/ExportMessages" => {
             let request = run.timed(run.requests()?.remove(0));
             Ok(run.stream(chat.history().export_messages(request)).await)
         }
         "backscroll.v1.ContextService/BuildContext" => {
-            run.one(async |request| chat.context().build_context(request).await).await
+            run.one(chat.context(), |mut to, request| async move { to.build_context(request).await }).await
         }
         "backscroll.v1.ContextService/StreamChat" => {
             let request = run.timed(run.requests()?.remove(0));
             Ok(run.stream(chat.context().stream_chat(request)).await)
         }
         "grpc.health.v1.Health/Check" => {
-            run.one(async |request| HealthClient::new(channel.clone()).check(request).await).await
+            run.one(HealthClient::new(channel), |mut to, request| async move { to.check(request).await }).await
         }
         "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => {
             let request = run.timed(tokio_stream::iter(run.requests()?));
@@ -206,8 +205,9 @@ async fn main() -> Result<(), Failure> {
     pool.decode_file_descriptor_set(tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET)?;
     let config: Value = serde_json::from_str(&env::var("BACKSCROLL_SERVICE_CONFIG")?)?;
     let mut targets = HashMap::new();
-    for line in io::stdin().lines() {
-        let Step { step, call: name, target, requests, deadline_ms, cancel_after } = serde_json::from_str(&line?)?;
+    let mut lines = BufReader::new(stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        let Step { step, call: name, target, requests, deadline_ms, cancel_after } = serde_json::from_str(&line)?;
         if !targets.contains_key(&target) {
             targets.insert(target.clone(), connect(&target)?);
         }
@@ -232,7 +232,7 @@ async fn main() -> Result<(), Failure> {
             "field": cause.as_ref().map_or("", Cause::field),
             "responses": run.responses,
         });
-        writeln!(io::stdout(), "{answer}")?;
+        println!("{answer}");
     }
     Ok(())
 }

@@ -22,7 +22,8 @@ pub fn endpoint(uri: &str) -> Result<Endpoint, transport::Error> {
         .keep_alive_while_idle(true))
 }
 
-/// A connection to a server. It connects with the first call and again whenever the server is back; clones share it.
+/// A connection to a server. It connects with the first call and again whenever the server is back; clones share it. Make it
+/// inside a tokio runtime.
 #[derive(Clone, Debug)]
 pub struct Backscroll {
     channel: Channel,
@@ -50,6 +51,17 @@ impl Backscroll {
     }
 
     /// Sends `authorization: Bearer TOKEN` with every call. Without TLS it goes to this machine only.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use backscroll::{Backscroll, endpoint};
+    ///
+    /// assert!(Backscroll::connect("127.0.0.1:7171")?.with_token("secret").is_ok());
+    /// assert!(Backscroll::connect("chat.example:7171")?.with_token("secret").is_err());
+    /// assert!(Backscroll::new(&endpoint("https://chat.example:7171")?).with_token("secret").is_ok());
+    /// assert!(Backscroll::connect("127.0.0.1:7171")?.with_token("of two\nlines").is_err());
+    /// # Ok(()) }
+    /// ```
     pub fn with_token(self, token: &str) -> Result<Self, TokenRefused> {
         if !self.may_send_token {
             return Err(TokenRefused("it would travel unencrypted; give an https endpoint"));

@@ -16,7 +16,9 @@
 //!     ..Default::default()
 //! };
 //! let context = Retry::default()
-//!     .call(Duration::from_secs(10), &question, async |request| chat.context().build_context(request).await)
+//!     .call(Duration::from_secs(10), chat.context(), &question, |mut client, request| async move {
+//!         client.build_context(request).await
+//!     })
 //!     .await?;
 //! println!("{}", context.text);
 //! # Ok(()) }

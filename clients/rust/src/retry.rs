@@ -1,7 +1,7 @@
-use std::time::Duration;
+use std::{error::Error, iter::successors, time::Duration};
 
 use tokio::time::{Instant, sleep, timeout_at};
-use tonic::{Code, Request, Response, Status};
+use tonic::{Code, Request, Response, Status, TimeoutExpired};
 
 /// Repeats a call while the server is away. Use it for what is safe to repeat: appends, edits, builds, lists. `StreamChat`
 /// and `Chat` call a model, and a repeated `Erase` would say that nothing was there.
@@ -32,15 +32,36 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Makes a call with a deadline for all attempts together, which the server is told of.
-    pub async fn call<Q, A>(
+    /// Makes a call with a deadline for all attempts together, which the server is told of. `send` gets a clone of the
+    /// client, and the request.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use backscroll::{Backscroll, Retry, v1};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let chat = Backscroll::connect("127.0.0.1:1")?; // nobody is there
+    /// let asked = v1::ListChannelsRequest::default();
+    /// let task = tokio::spawn(async move {
+    ///     Retry { attempts: 2, ..Retry::default() }
+    ///         .call(Duration::from_secs(10), chat.history(), &asked, |mut history, request| async move {
+    ///             history.list_channels(request).await
+    ///         })
+    ///         .await
+    /// });
+    /// assert_eq!(task.await?.unwrap_err().code(), tonic::Code::Unavailable);
+    /// # Ok(()) }
+    /// ```
+    pub async fn call<C, Q, A, F>(
         &self,
         within: Duration,
+        client: C,
         message: &Q,
-        send: impl AsyncFn(Request<Q>) -> Result<Response<A>, Status>,
+        send: impl Fn(C, Request<Q>) -> F,
     ) -> Result<A, Status>
     where
+        C: Clone,
         Q: Clone,
+        F: Future<Output = Result<Response<A>, Status>>,
     {
         let deadline = Instant::now() + within;
         let mut wait = self.first_wait;
@@ -48,9 +69,10 @@ impl Retry {
         loop {
             let mut request = Request::new(message.clone());
             request.set_timeout(deadline.saturating_duration_since(Instant::now()));
-            let late = |_| Status::deadline_exceeded("the deadline passed");
-            match timeout_at(deadline, send(request)).await.map_err(late)? {
+            let answered = timeout_at(deadline, send(client.clone(), request)).await;
+            match answered.unwrap_or_else(|_| Err(late())) {
                 Ok(answer) => return Ok(answer.into_inner()),
+                Err(status) if has_timed_out(&status) => return Err(late()),
                 Err(status) => {
                     let pause = wait.mul_f64(0.8 + 0.4 * fastrand::f64());
                     if attempt >= self.attempts
@@ -66,4 +88,13 @@ impl Retry {
             wait = wait.mul_f64(self.factor).min(self.longest_wait);
         }
     }
+}
+
+fn late() -> Status {
+    Status::deadline_exceeded("the deadline passed")
+}
+
+/// tonic's own timer, which may be first, says CANCELLED.
+fn has_timed_out(status: &Status) -> bool {
+    successors(status.source(), |&error| error.source()).any(|error| error.is::<TimeoutExpired>())
 }
