@@ -8,12 +8,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
-
-START_TIMEOUT_S = 60.0
 
 
 class ServerProcess:
@@ -42,7 +39,7 @@ class ServerProcess:
         ]  # fmt: skip
         self._process: subprocess.Popen[str] | None = None
         self.address = ""
-        self.start_seconds = 0.0
+        self.start_cpu_s = 0.0
 
     @property
     def pid(self) -> int:
@@ -52,7 +49,6 @@ class ServerProcess:
 
     def start(self) -> Self:
         """Start it and wait until it serves."""
-        began = time.monotonic()
         environment = {"BACKSCROLL_LOG_LEVEL": "warning", **os.environ, **self._settings}
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -62,7 +58,7 @@ class ServerProcess:
         if not line:
             raise RuntimeError(f"the server did not start; exit code {self._process.wait()}")
         self.address = json.loads(line)["listen"][0]
-        self.start_seconds = time.monotonic() - began
+        self.start_cpu_s = _cpu_s(self.pid)
         return self
 
     def kill(self) -> None:
@@ -90,3 +86,9 @@ class ServerProcess:
 
     def __exit__(self, *exc: object) -> None:
         self.stop()
+
+
+def _cpu_s(pid: int) -> float:
+    """Processor time that a process has taken so far: unlike the clock's, not what others took of the machine."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
