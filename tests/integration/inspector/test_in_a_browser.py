@@ -10,6 +10,7 @@ pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 from backscroll.v1 import context_pb2, history_pb2, message_pb2
+from tests.integration.inspector.browser import browsing, missing
 from tests.integration.inspector.conftest import CHANNEL, QUESTION, Site, site
 
 AXE = (Path(__file__).parents[2] / "data/axe/axe.min.js").read_text("utf-8")
@@ -318,3 +319,23 @@ def test_ten_thousand_candidates_stay_usable(tab: Any) -> None:
         )
         expect(tab.locator("tr[id^=c]")).not_to_have_count(before, timeout=60_000)
         assert tab.locator("tr[id^=c]").count() <= before + 200
+
+
+def test_without_scripts_everything_is_there(chat: Site) -> None:
+    if lacks := missing():
+        pytest.skip(lacks)
+    with browsing(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{chat.url}/question?{ASKED}")
+        page.click(".fold [data-open] >> nth=0")
+        assert page.locator("tr[id^=c]").count() > 20
+        page.go_back()
+        page.click(".near [data-open] >> nth=0")
+        assert page.inner_text(".verdict").startswith("Left out")
+        page.click(".steps a[href*='/compare?']")
+        page.fill("input[name='b.overrides.max_context']", "5")
+        page.click("text=Build both")
+        assert "went" in page.inner_text(".outcome")
+        page.click("button[value=dark]")
+        assert page.get_attribute("html", "data-theme") == "dark"
+        assert "b.overrides.max_context=5" in page.url
