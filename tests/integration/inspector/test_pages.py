@@ -96,6 +96,7 @@ def test_a_near_miss_has_the_rule_that_it_lost_to(
         {"overrides.max_context": "5", "token_budget": "300"},
         {"question": "who has a wireless network?"},
         {"profile": "naive"},
+        {"profile": "steady", "cache_marks": "true"},
     ],
 )
 def test_what_if_is_byte_for_byte_what_the_call_answers(
