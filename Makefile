@@ -17,6 +17,9 @@ PEERS_VENV := .venv-peers
 PEERS_STAMP := $(PEERS_VENV)/.stamp-setup
 PACKAGE_VENV := .venv-package
 PACKAGE_STAMP := $(PACKAGE_VENV)/.stamp-setup
+SITE_VENV := .venv-site
+SITE_STAMP := $(SITE_VENV)/.stamp-setup
+LOCK_FLAGS := -q --python-version 3.11 --python-platform linux --generate-hashes --no-annotate --no-header --upgrade
 ADAPTERS_VENV := .venv-adapters
 ADAPTERS_STAMP := $(ADAPTERS_VENV)/.stamp-setup
 PROTO_OUT := clients/python
@@ -171,6 +174,43 @@ $(ADAPTERS_STAMP): tools/adapters-requirements.txt
 .PHONY: quickstart
 quickstart: $(STAMP)  ## Run what README and the quickstarts of all languages show, in empty folders with an empty home
 	$(BIN)/python tools/quickstart $(QUICKSTART_FLAGS)
+quickstart: $(STAMP)  ## Run what README and the quickstart show with an empty home, in Python and, where npm is, in Node
+	@if ! command -v npm >/dev/null; then echo "npm is not installed: without Node." >&2; $(BIN)/python tools/quickstart; \
+	else (cd $(QUICK_NODE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) \
+	  && $(BIN)/python tools/quickstart --node $(QUICK_NODE); fi
+
+.PHONY: package
+package: $(PACKAGE_STAMP)  ## Build sdist and wheel into dist/, install both into empty environments and use them
+	$(PACKAGE_VENV)/bin/python tools/check-package $(PACKAGE_FLAGS)
+
+.PHONY: image-check
+image-check: $(PACKAGE_STAMP)  ## Lint the Dockerfile and take its steps in a folder, without a container engine (root, Debian)
+	$(PACKAGE_VENV)/bin/hadolint Dockerfile
+	$(PACKAGE_VENV)/bin/python tools/run-dockerfile
+
+.PHONY: lock
+lock: $(PACKAGE_STAMP)  ## Write anew which releases go into the image
+	$(PACKAGE_VENV)/bin/uv pip compile $(LOCK_FLAGS) pyproject.toml --no-emit-package backscroll \
+	  --extra server --extra http --extra mcp --extra otel -o deploy/image/requirements.txt
+	echo 'hatchling>=1.26' | $(PACKAGE_VENV)/bin/uv pip compile $(LOCK_FLAGS) - -o deploy/image/build-requirements.txt
+
+$(PACKAGE_STAMP): tools/package-requirements.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	@test -x $(PACKAGE_VENV)/bin/python || $(PYTHON) -m venv $(PACKAGE_VENV)
+	$(PACKAGE_VENV)/bin/python -m pip install -q -r $<
+	@touch $@
+
+.PHONY: site
+site: $(SITE_STAMP)  ## Build the pages as a site into build/site, which needs no network; any broken link fails it
+	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --quiet
+	@! grep -rhoE '(src|<link[^>]*href)="(https?:)?//[^"]*' build/site --include='*.html' \
+	  || { echo "The site would load something from elsewhere." >&2; exit 1; }
+
+$(SITE_STAMP): tools/site-requirements.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	@test -x $(SITE_VENV)/bin/python || $(PYTHON) -m venv $(SITE_VENV)
+	$(SITE_VENV)/bin/python -m pip install -q -r $<
+	@touch $@
 
 .PHONY: quick
 quick: $(STAMP)  ## Run the tests worth running in an inner loop: pure code, contracts of the stores

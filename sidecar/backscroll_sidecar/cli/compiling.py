@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from numba.core import config, event
 from numba.core.dispatcher import Dispatcher
 
+from backscroll_sidecar.cli import service_manager
 from backscroll_sidecar.kernel_cache import kernel_count
 
 log = logging.getLogger("backscroll.serve")
@@ -41,6 +42,7 @@ class Compiling(event.Listener):
         if not _is_kernel(event.data.get("dispatcher")):
             return
         number = _defined() + 1
+        service_manager.starting(f"compiles kernel {number}, this once")
         if not self._total:
             self._total = kernel_count()
             self._first_s = time.monotonic()

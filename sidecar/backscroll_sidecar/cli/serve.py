@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli import options, service_manager
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
 from backscroll_sidecar.cli.console import (
     INTERRUPTED,
@@ -248,7 +248,11 @@ async def _serve(settings: Settings, as_json: bool) -> None:
             "started",
             extra={"seconds": round(started_s, 3), "database": str(settings.database_path)},
         )
-        async with _following(running, settings.tokens_file, mark):
+        status = f"serves on {', '.join(running.addresses)}"
+        async with (
+            service_manager.served(status),
+            _following(running, settings.tokens_file, mark),
+        ):
             await stopping.wait()
         log.info("stopping")
         await running.stop(GRACE_S)
@@ -263,6 +267,8 @@ async def _following(running: RunningServer, path: Path | None, mark: Mark) -> A
     from backscroll_sidecar.edge.keys_file import follow_tokens
 
     if path is None:
+        if service_manager.is_there():  # its reload must not end what has nothing to read again
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
         yield
         return
     loop, again = asyncio.get_running_loop(), asyncio.Event()
