@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1.message_pb2 import MessageType
-from backscroll_sidecar.inspector.said import Said, said
+from backscroll_sidecar.inspector.said import Said, said, text_of
 
 NEAR_MISSES = 12
 """How many of the best that were left out stand in the open."""
@@ -371,7 +371,15 @@ def reason_of(
     if one.fate == pb.FATE_BUDGET:
         free = max(response.tokens.budget - response.tokens.total, 0)
         return Reason("lost_budget", {"tokens": line.tokens, "free": free})
+    if one.fate == pb.FATE_DUPLICATE and (rank := _rank_of_same(line, response)):
+        return Reason("lost_duplicate_of", {"rank": rank})
     return Reason(f"lost_{fate}" if one.decided_by != "round" else "lost_round")
+
+
+def _rank_of_same(line: Said, response: pb.BuildContextResponse) -> int:
+    """The place of the message that was taken instead; 0: none is the same to the letter."""
+    same = (item for item in response.items if item.message.author.id == line.who_id)
+    return next((item.rank for item in same if text_of(item.message) == line.text), 0)
 
 
 def _sides(shares: Iterable[float]) -> tuple[float, float]:

@@ -213,6 +213,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Left out: the same text by the same author is already in.",
         "未入选：同一作者的相同内容已入选。",
     ),
+    "reason_lost_duplicate_of": (
+        "Left out: the same text by the same author is already in, at place {rank}.",
+        "未入选：同一作者的相同内容已入选，排名第 {rank}。",
+    ),
     "reason_lost_diversity": ("Left out: something too similar is already in.", "未入选：已有过于相似的内容。"),
     "reason_lost_visibility": ("Left out: the asker could not see it.", "未入选：提问者看不到它。"),
     "reason_lost_recalled": ("Left out: it was taken back.", "未入选：它已被撤回。"),

@@ -445,3 +445,38 @@ def test_lines_together_larger_than_an_answer_are_all_there() -> None:
         assert all(line["said"]["text"] for line in lines)
         case = json.loads(one.get("case", **fields, part="json").content)
         assert len(case["messages"]) == 101
+
+
+def test_a_key_sees_on_pages_what_it_may_and_nothing_else() -> None:
+    tokens = {
+        "all-of-it": "default",
+        "one-channel": {"tenant": "default", "rights": ["read"], "channels": ["here"]},
+        "another": "elsewhere",
+    }
+    with site(tokens=tokens) as one:
+        owner = {"metadata": [("authorization", "Bearer all-of-it")]}
+        for channel in ("here", "there"):
+            message = {"id": "m1", "author": {"id": "u"}, "parts": [{"text": {"text": "hello"}}]}
+            batch = {"channel": channel, "messages": [message]}
+            one.history.AppendMessages(
+                json_format.ParseDict(batch, history_pb2.AppendMessagesRequest()), **owner
+            )
+
+        def got(token: str, path: str, **fields: str) -> httpx2.Response:
+            headers = {"authorization": f"Bearer {token}"}
+            return one.http.get(f"/{path}", params=fields, headers=headers)
+
+        listed = got("one-channel", "").text
+        assert "channel=here" in listed
+        assert "channel=there" not in listed
+        assert got("one-channel", "message", channel="here", id="m1").status_code == 200
+        assert got("one-channel", "question", channel="here", question="hi?").status_code == 200
+        for path in ("timeline", "builds", "events", "question"):
+            refused = got("one-channel", path, channel="there", question="hi?")
+            assert refused.status_code == 403, path
+            assert "hello" not in refused.text
+        for path in ("trends", "experiments", "builds"):
+            assert got("one-channel", path, channel="here").status_code == 403
+        assert "Nothing is stored yet" in got("another", "").text
+        assert got("another", "timeline", channel="here").status_code == 404
+        assert got("nobody", "", format="json").status_code == 401

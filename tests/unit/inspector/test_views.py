@@ -82,6 +82,20 @@ def test_a_reason_tells_by_how_much_only_where_scores_compare() -> None:
     assert lost.reason.key == "lost_limit_full"
 
 
+def test_a_duplicate_tells_which_line_is_in_instead() -> None:
+    built = answer(SELECTED, context_pb2.FATE_DUPLICATE)
+    built.items[0].rank = 4
+    built.items[0].message.author.id = "u1"
+    built.items[0].message.parts.add().text.text = "yes"
+    texts = {("", "m1"): Said("m1", "Ann", "u1", "yes", 1)}
+    request = context_pb2.BuildContextRequest()
+    [_, lost] = explained.explained(request, built, texts).rows
+    assert (lost.reason.key, lost.reason.values["rank"]) == ("lost_duplicate_of", 4)
+    texts = {("", "m1"): Said("m1", "Ann", "u2", "yes", 1)}
+    [_, lost] = explained.explained(request, built, texts).rows
+    assert lost.reason.key == "lost_duplicate"
+
+
 def test_two_builds_are_united_in_order() -> None:
     one = answer(SELECTED, LIMIT, SELECTED, LIMIT)
     other = answer(LIMIT, SELECTED, SELECTED, LIMIT)
