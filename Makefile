@@ -24,7 +24,8 @@ ADAPTERS_VENV := .venv-adapters
 ADAPTERS_STAMP := $(ADAPTERS_VENV)/.stamp-setup
 PROTO_OUT := clients/python
 AIMOCK := tests/proof/aimock
-AIMOCK_STAMP := $(AIMOCK)/node_modules/.stamp-setup
+OPENAI_NODE := tests/proof/openai_node
+NODE_STAMPS := $(AIMOCK)/node_modules/.stamp-setup $(OPENAI_NODE)/node_modules/.stamp-setup
 
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_FLAGS ?= -q
@@ -143,19 +144,19 @@ $(PEERS_STAMP): bench/peers/requirements.txt
 	@touch $@
 
 .PHONY: proof
-proof: $(STAMP) $(AIMOCK_STAMP)  ## Run the long proofs: kills, floods, leaks, properties with all their examples
+proof: $(STAMP) $(NODE_STAMPS)  ## Run the long proofs: kills, floods, leaks, properties with all their examples
 	$(PYTEST) $(PYTEST_FLAGS) -m proof tests
 	BACKSCROLL_EXAMPLES=all $(PYTEST) $(PYTEST_FLAGS) $(WORKERS) -m "hypothesis and not proof" tests
 
 .PHONY: proof-node
-proof-node: $(STAMP) $(AIMOCK_STAMP)  ## Run the proofs that need Node: chats against a fake model server
-	$(PYTEST) $(PYTEST_FLAGS) -m proof $(AIMOCK)
+proof-node: $(STAMP) $(NODE_STAMPS)  ## Run the proofs that need Node: chats against a fake model server, OpenAI's client
+	$(PYTEST) $(PYTEST_FLAGS) -m proof $(AIMOCK) $(OPENAI_NODE)
 
 # Without Node, or where the package cannot be had, its proofs are skipped and say so.
-$(AIMOCK_STAMP): $(AIMOCK)/package.json $(AIMOCK)/package-lock.json
+$(NODE_STAMPS): %/node_modules/.stamp-setup: %/package.json %/package-lock.json
 	@if ! command -v npm >/dev/null; then echo "npm is not installed: the proofs that need Node are skipped." >&2; \
-	elif (cd $(AIMOCK) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then touch $@; \
-	else echo "npm could not install $(AIMOCK): its proofs are skipped." >&2; fi
+	elif (cd $* && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then touch $@; \
+	else echo "npm could not install $*: its proofs are skipped." >&2; fi
 
 .PHONY: polyglot
 polyglot: $(STAMP)  ## Run one scenario with clients of seven languages against both edges; tools/polyglot says more
@@ -223,5 +224,5 @@ docs: $(STAMP)  ## Check the documentation: links, commands, settings, examples
 .PHONY: clean
 clean:  ## Remove environments, caches and builds
 	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) $(PEERS_VENV) $(PACKAGE_VENV) $(ADAPTERS_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
-	  .benchmarks $(AIMOCK)/node_modules
+	  .benchmarks $(AIMOCK)/node_modules $(OPENAI_NODE)/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

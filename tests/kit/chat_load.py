@@ -67,7 +67,7 @@ async def _one(
     return (said[0], said[-1]) if said else None
 
 
-def _most_at_once(spans: list[tuple[float, float]]) -> int:
+def most_at_once(spans: list[tuple[float, float]]) -> int:
     """Most streams that were between their first and their last delta at one time."""
     steps = sorted([(begin, 1) for begin, _ in spans] + [(end, -1) for _, end in spans])
     return max(accumulate((step for _, step in steps), initial=0))
@@ -86,7 +86,7 @@ async def _load(address: str, streams: int, seconds: float, rate: float, open_s:
     load.seconds = time.monotonic() - began
     whole_s = (round(seconds * rate) - 1) / rate
     load.median_lag_s = median(end - begin - whole_s for begin, end in spans) if spans else 0.0
-    load.most_at_once = _most_at_once(spans)
+    load.most_at_once = most_at_once(spans)
     for channel in channels:
         await channel.close()
     return load

@@ -38,7 +38,7 @@ class ServerProcess:
             *(("--state-dir", str(state_dir)) if state_dir else ()),
         ]  # fmt: skip
         self._process: subprocess.Popen[str] | None = None
-        self.address = ""
+        self.address = self.http_address = ""
         self.start_cpu_s = 0.0
 
     @property
@@ -57,7 +57,9 @@ class ServerProcess:
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(f"the server did not start; exit code {self._process.wait()}")
-        self.address = json.loads(line)["listen"][0]
+        ready = json.loads(line)
+        self.address = ready["listen"][0]
+        self.http_address = ready.get("http", [""])[0]
         self.start_cpu_s = _cpu_s(self.pid)
         return self
 
