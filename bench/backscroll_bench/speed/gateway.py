@@ -23,7 +23,7 @@ from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Wrong, percentile
 
 HISTORY = 1_000
-PAIRS, QUICK_PAIRS, WARM_PAIRS = 150, 5, 20
+PAIRS, QUICK_PAIRS, WARM_PAIRS = 100, 5, 20
 
 
 async def first_delta(bench: Bench) -> Readings:

@@ -25,7 +25,7 @@ def test_the_table_is_whole():
         "kernel-1m", "kernel-python", "kernel-numpy", "assembly",
         "semantic-10k", "semantic-30k", "semantic-100k", "semantic-filtered",
         "append-50", "append-50-rate", "append-single-normal", "append-single-full",
-        "delta", "delta-burst", "first-delta", "ingest-p99", "start", "first-build",
+        "delta", "delta-burst", "first-delta", "gateway-first-delta", "ingest-p99", "start", "first-build",
         "recording", "recording-c64", "sink-slow", "sink-blocked-p99", "sink-dead",
         "memory", "memory-vectors",
         "peer-mem0-qdrant", "peer-mem0-faiss", "peer-chromadb", "peer-langgraph",
