@@ -176,10 +176,6 @@ $(ADAPTERS_STAMP): tools/adapters-requirements.txt
 .PHONY: quickstart
 quickstart: $(STAMP)  ## Run what README and the quickstarts of all languages show, in empty folders with an empty home
 	$(BIN)/python tools/quickstart $(QUICKSTART_FLAGS)
-quickstart: $(STAMP)  ## Run what README and the quickstart show with an empty home, in Python and, where npm is, in Node
-	@if ! command -v npm >/dev/null; then echo "npm is not installed: without Node." >&2; $(BIN)/python tools/quickstart; \
-	else (cd $(QUICK_NODE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) \
-	  && $(BIN)/python tools/quickstart --node $(QUICK_NODE); fi
 
 .PHONY: package
 package: $(PACKAGE_STAMP)  ## Build sdist and wheel into dist/, install both into empty environments and use them
@@ -224,6 +220,6 @@ docs: $(STAMP)  ## Check the documentation: links, commands, settings, examples
 
 .PHONY: clean
 clean:  ## Remove environments, caches and builds
-	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) $(PEERS_VENV) $(PACKAGE_VENV) $(ADAPTERS_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) $(PEERS_VENV) $(PACKAGE_VENV) $(SITE_VENV) $(ADAPTERS_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
 	  .benchmarks $(AIMOCK)/node_modules $(OPENAI_NODE)/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,13 +14,14 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
+CLIENTS = ("python", "node", "go", "rust", "java", "cpp", "ruby")
 BESIDE = {
     "README.md": "index.md",
     "README.zh.md": "index.zh.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "bench/README.md": "bench.md",
-    "clients/python/README.md": "python-client.md",
+    **{f"clients/{name}/README.md": f"clients/{name}.md" for name in CLIENTS},
 }
 """Pages outside docs/, and what they are called in the site."""
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
@@ -41,6 +42,8 @@ def _unfolded(entry: Any) -> Any:  # noqa: ANN401 - as YAML has it
         return [_unfolded(one) for one in entry]
     if not entry.endswith("/"):
         return entry
+    if entry == "clients/":
+        return [f"clients/{name}.md" for name in CLIENTS]
     names = sorted(page.name for page in (ROOT / "docs" / entry).glob("*.md"))
     return [entry + name for name in names if name not in {"README.md", "template.md"}]
 
