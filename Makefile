@@ -25,7 +25,6 @@ ADAPTERS_STAMP := $(ADAPTERS_VENV)/.stamp-setup
 PROTO_OUT := clients/python
 AIMOCK := tests/proof/aimock
 OPENAI_NODE := tests/proof/openai_node
-QUICK_NODE := tools/quickstart-node
 NODE_STAMPS := $(AIMOCK)/node_modules/.stamp-setup $(OPENAI_NODE)/node_modules/.stamp-setup
 
 PYTEST ?= $(BIN)/python -m pytest

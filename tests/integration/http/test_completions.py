@@ -105,6 +105,26 @@ async def test_openais_client_streams_an_answer_that_used_a_line_said_300_messag
         assert (await one.rows())[-2:] == [asked, ("assistant", "At nine 点。")]
 
 
+async def test_who_leaves_at_the_last_event_has_had_all_of_it() -> None:
+    """OpenAI's clients close at `[DONE]`, before the body has ended: the reply is stored whole by then."""
+    said = streamed("soup")
+    said.steps = [*said.steps, 0.05]
+    async with world(answer=lambda _: said) as one:
+        for place in range(5):
+            async with one.http.stream(
+                "POST",
+                "/v1/chat/completions",
+                json={"messages": [{"role": "user", "content": f"{place}?"}], "stream": True},
+                headers=HEADERS,
+            ) as answer:
+                async for piece in answer.aiter_bytes():
+                    if b"[DONE]" in piece:
+                        break
+        rows = await one.messages()
+        assert len(rows) == 10
+        assert not any(row.get("partial") for row in rows)
+
+
 async def test_the_answer_says_what_was_added_and_its_build_knows_the_reply() -> None:
     async with world(whole({"content": "soup"})) as one:
         await one.fill("dinner is at nine", "fine")

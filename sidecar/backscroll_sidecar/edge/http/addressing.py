@@ -67,7 +67,7 @@ def address_of(headers: Mapping[str, str], body: Mapping[str, Any]) -> Address:
         bool(headers.get(EXPLICIT) or told.get("channel")),
         asker,
         unquote(headers.get("x-openwebui-user-name", ""))[:MAX_ID_BYTES],
-        named("message_id", "x-openwebui-message-id"),
+        named("message_id"),
         named("session"),
         named("bot"),
     )

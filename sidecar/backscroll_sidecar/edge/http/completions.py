@@ -77,6 +77,7 @@ ROOM_TOKENS = 4_096
 """What the history gets beside a question that takes the usual budget alone."""
 TASK = "### Task:"
 """How open-webui begins what it asks for itself: titles, tags, follow-up questions. They are no part of the chat."""
+DONE = b"data: [DONE]"
 COMPLETIONS, MODELS = "/chat/completions", "/models"
 NO_UPSTREAM = (
     "requests are passed on to a model of OpenAI's Chat Completions, and none is configured: set model_base_url or "
@@ -297,7 +298,7 @@ class Completions:
     async def _run(self, asked: _Asked, call: Call, budget: int | None) -> AsyncGenerator[bytes]:
         told: dict[str, str] = {}
         error: ChatError | None = None
-        has_begun = False
+        has_begun, last = False, b""
         async with aclosing(self._chat.run(_chat_request(asked, call, budget))) as events:
             async for event in events:
                 match event:
@@ -306,6 +307,8 @@ class Completions:
                     case VendorAnswer():
                         has_begun = True
                         yield _head(event, told)
+                    case Relayed(piece) if last or piece.rstrip().endswith(DONE):
+                        last += piece  # clients leave once they have it: the reply is stored before
                     case Relayed(piece):
                         yield piece
                     case ChatError():
@@ -319,6 +322,8 @@ class Completions:
                             yield b"data: " + error_body(failed.message, failed.reason) + b"\n\n"
                     case _:
                         pass
+        if last:
+            yield last
 
 
 _BROKEN = (EndReason.UPSTREAM_ERROR, EndReason.DEADLINE)
