@@ -347,19 +347,24 @@ class HotChannel:
                 self._lines = self._lines.without(self._columns["seq"].raw()[waiting].tolist())
                 self._changed(int(waiting.min()))
                 rows = np.concatenate([waiting, rows])
-        self._link(rows)
+        if gave_way := [row for row in self._link(rows) if row < first]:
+            self._lines = self._lines.without(self._columns["seq"].raw()[gave_way].tolist())
+            self._changed(min(gave_way))
 
-    def _link(self, rows: NDArray[np.intp]) -> None:
+    def _link(self, rows: NDArray[np.intp]) -> list[int]:
+        """The rows whose inferred edge gave way."""
         parent = self._columns["parent"].raw()
-        self._edges().link(rows, parent)
+        gave_way = self._edges().link(rows, parent)
         inferred = self._columns["inferred"].raw()[rows] != 0
         self._columns["explicit_parent"].raw()[rows] = np.where(inferred, NO_PARENT, parent[rows])
+        return gave_way
 
     def _edges(self) -> Edges:
         column = self._columns
         return Edges(
-            column["seq"].raw(), column["number"].raw(), column["target"].raw(), self._id_rows.raw()
-        )
+            column["seq"].raw(), column["number"].raw(), column["target"].raw(), column["inferred"].raw(),
+            self._id_rows.raw(),
+        )  # fmt: skip
 
     def _replace(self, changed: Mapping[str, StoredMessage]) -> None:
         """Apply edits, retractions and moves behind a late parent. Each changed column is copied once."""

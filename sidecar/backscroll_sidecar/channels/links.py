@@ -2,7 +2,8 @@
 
 The rule is the same for live appends and for a load: rows are linked in order of arrival; a row first looks for its
 own parent, then the rows that waited for it are linked to it, in their order of arrival. An edge that would close
-a circle is left out. A restart finds the same edges.
+a circle is left out; but where the platform's own edge closes one with an inferred edge, that one is. A restart finds
+the same edges.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Edges:
         The number of its id.
     target : int32[n]
         The number of the id it replies to, `NO_TARGET` for none.
+    inferred : uint8[n]
+        1 where the edge is inferred.
     row_of : int32[m]
         The row of an id by its number, `NO_ROW` when no such message has come.
     """
@@ -36,17 +39,19 @@ class Edges:
     seq: NDArray[np.int64]
     number: NDArray[np.int32]
     target: NDArray[np.int32]
+    inferred: NDArray[np.uint8]
     row_of: NDArray[np.int32]
 
-    def link(self, rows: NDArray[np.intp], parent: NDArray[np.int32]) -> None:
-        """Enter the parents of `rows`, which have none yet, in `parent`, int32[n].
+    def link(self, rows: NDArray[np.intp], parent: NDArray[np.int32]) -> list[int]:
+        """Enter the parents of `rows`, which have none yet, in `parent`, int32[n]. Return the rows whose inferred edge
+        gave way to one of the platform's.
 
         All earlier parents can be entered at once: a circle is closed by a late one only, and the way up from a row
         leads to such a parent only over rows that were linked before it came.
         """
         rows = rows[self.target[rows] != NO_TARGET]
         if len(rows) == 0:
-            return
+            return []
         target = self.target[rows]
         found = self.row_of[target]
         known = (found != NO_ROW) & (target != self.number[rows])
@@ -54,10 +59,19 @@ class Edges:
         early = self.seq[found] < self.seq[rows]
         parent[rows[early]] = found[early]
         late, parents = rows[~early], found[~early]
+        gave_way: list[int] = []
         for place in np.lexsort((self.seq[late], self.seq[parents])).tolist():
             child, above = int(late[place]), int(parents[place])
-            if not _reaches(parent, above, child):
+            way = _way(parent, above, child)
+            if way and not self.inferred[child]:
+                guess = next((row for row in way if self.inferred[row]), None)
+                if guess is not None:
+                    parent[guess] = NO_PARENT
+                    gave_way.append(guess)
+                    way = []
+            if not way:
                 parent[child] = above
+        return gave_way
 
     def waiting_for(self, numbers: NDArray[np.int32]) -> NDArray[np.intp]:
         """The rows that reply to ids with these numbers."""
@@ -66,10 +80,10 @@ class Edges:
         return np.flatnonzero(np.isin(self.target, numbers))
 
 
-def _reaches(parent: NDArray[np.int32], row: int, goal: int) -> bool:
-    """Whether `goal` is an ancestor of `row`. Ends, since edges never close a circle."""
-    while row >= 0:
-        if row == goal:
-            return True
+def _way(parent: NDArray[np.int32], row: int, goal: int) -> list[int]:
+    """The rows from `row` up to below `goal`, its ancestor; none if it is not. Ends: no circle is closed."""
+    way = []
+    while row >= 0 and row != goal:
+        way.append(row)
         row = int(parent[row])
-    return False
+    return way if row == goal else []

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from backscroll import Author, Message, Overrides
+from backscroll import Author, Message, Overrides, Reply
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import history_pb2, message_pb2
 
@@ -79,6 +79,18 @@ async def test_a_parent_known_elsewhere_is_followed_once_it_is_here(client):
     assert shares(await ask(client, [], reply="child"), "reply_chain") == {"child": 0.4}
     found = shares(await ask(client, [line("7")], reply="child"), "reply_chain")
     assert found == pytest.approx({"child": 0.4, "7": 0.4 * 0.8})
+
+
+@pytest.mark.row("S5-02", "S5-06")
+async def test_an_inferred_edge_keeps_no_platforms_edge_out(client):
+    """The answer comes before what it answers, whose edge back to it is a guess."""
+    await client.append("room", line("answer", reply_to="asked", age_ms=9_000))
+    guess = Reply("answer", inferred=True)
+    found = shares(
+        await ask(client, [line("asked", age_ms=9_500, reply_to=guess)], reply="answer"),
+        "reply_chain",
+    )
+    assert found == pytest.approx({"answer": 0.4, "asked": 0.4 * 0.8})
 
 
 @pytest.mark.row("S5-07")

@@ -49,6 +49,9 @@ def linked(*edges: str) -> list[list[int]]:
             [-1, 0],
         ),  # a circle of two: the edge that would close it is left out
         (["ab", "bc", "ca"], [1, -1, 0], [1, -1, 0]),
+        (["ab", "b?a"], [1, -1], [1, -1]),  # what is inferred gives way to the platform's own
+        (["a?b", "ba"], [-1, 0], [-1, 0]),
+        (["c", "ac", "xy", "z?x", "yz"], [-1, 0, 4, -1, 3], [-1, 0, 4, -1, 3]),
     ],
 )
 def test_edges(edges, expected, explicit):
@@ -58,7 +61,14 @@ def test_edges(edges, expected, explicit):
 
 @pytest.mark.parametrize(
     "edges",
-    [["ab", "bc", "ca"], ["ba", "ca", "a", "db"], ["ab", "ba", "ca", "dc"], ["b?a", "ab", "cb"]],
+    [
+        ["ab", "bc", "ca"],
+        ["ba", "ca", "a", "db"],
+        ["ab", "ba", "ca", "dc"],
+        ["b?a", "ab", "cb"],
+        ["ab", "b?a", "cb"],
+        ["c", "xy", "z?x", "yz", "dy"],
+    ],
 )
 def test_one_by_one_or_at_once(edges):
     """Law 2: a batch, a load and single appends find the same edges."""
