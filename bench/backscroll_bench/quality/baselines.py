@@ -1,4 +1,4 @@
-"""What a bot can do without Backscroll, in plain Python: the newest messages, or those that share the rarest words."""
+"""What a bot can do without Backscroll, in plain Python: the newest messages, the rarest words, the replies alone."""
 
 from __future__ import annotations
 
@@ -58,6 +58,21 @@ def bm25(lines: Sequence[Line]) -> Chooser:
     return choose
 
 
+def chain(lines: Sequence[Line]) -> Chooser:
+    """What the question replies to, what that replies to, and so on. Nothing where no link is known."""
+    position = {line.message_id: at for at, line in enumerate(lines)}
+
+    def choose(question: Question) -> Chosen:
+        ids: list[str] = []
+        at = position.get(question.line.reply_to or "", question.cut)
+        while at < question.cut and lines[at].message_id not in ids:
+            ids.append(lines[at].message_id)
+            at = position.get(lines[at].reply_to or "", question.cut)
+        return Chosen(ids)
+
+    return choose
+
+
 def words(text: str) -> list[str]:
     """Lower-case words; of Chinese each character and each pair."""
     found = list(_WORD.finditer(text.lower()))
@@ -71,5 +86,9 @@ def words(text: str) -> list[str]:
     return [one[0] for one in found] + pairs
 
 
-BASELINES: Mapping[str, Callable[[Sequence[Line]], Chooser]] = {"recency": recency, "bm25": bm25}
+BASELINES: Mapping[str, Callable[[Sequence[Line]], Chooser]] = {
+    "recency": recency,
+    "bm25": bm25,
+    "chain": chain,
+}
 """What makes a chooser of a group's messages, by name."""

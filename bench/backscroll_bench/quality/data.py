@@ -22,6 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from backscroll_bench.quality.about import About, read_about
 from backscroll_bench.quality.rows import DataError, Row, read_rows
 
 Task: TypeAlias = Literal["reply", "memory"]
@@ -90,6 +91,7 @@ class ChatSet:
     groups: Mapping[str, tuple[Line, ...]]
     questions: tuple[Question, ...]
     note: str = field(default="", compare=False)
+    about: About = field(default=About(), compare=False)
 
     @property
     def task(self) -> Task:
@@ -162,7 +164,7 @@ def read_set(
         raise DataError(queries, 0, "", "holds no questions for the groups that are kept")
     if len({one.task for one in questions}) > 1:
         raise DataError(queries, 0, "task", "a set has questions of one task only")
-    return ChatSet(name, kept, questions)
+    return ChatSet(name, kept, questions, about=read_about(messages))
 
 
 def _read_messages(path: Path, explicit: bool) -> dict[str, tuple[Line, ...]]:

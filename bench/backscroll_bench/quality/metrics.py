@@ -2,10 +2,10 @@
 
 Reply questions: ``hit@k``, 1 if one of the answered messages is among the first k; ``conv_recall_cap@k``, how much of
 the question's conversation is among the first k, of min(k, its size); ``conv_prec@k``, share of the first k that
-belong to it, of those that were annotated. Memory questions: ``recall@k``, share of the evidence among the first k,
-and ``recall@Ntok``, among what fits into N tokens when the list is gone through from the best and what does not fit
-is passed over. Both: ``mrr``, 1 / rank of the first right message, 0 if there is none; ``history_share``, 1 if the
-whole history was ranked for the question.
+belong to it, of those that were annotated. Memory questions: ``recall@k``, share of the evidence among the first k.
+Both: ``recall@Ntok``, share of the right messages among what fits into N tokens when the list is gone through from the
+best and what does not fit is passed over; ``mrr``, 1 / rank of the first right message, 0 if there is none;
+``history_share``, 1 if the whole history was ranked for the question.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def score(
         values |= _conversation(question, ids, position)
     else:
         values |= {f"recall@{cut}": min(1.0, right[:cut].sum() / wanted) for cut in MEMORY_CUTS}
-        for limit in TOKEN_CUTS:
-            fitting = right[fits(costs, limit)].sum()
-            values[f"recall@{limit}tok"] = min(1.0, fitting / wanted)
+    every = 1 if question.any_gold else len(question.gold)
+    for limit in TOKEN_CUTS:
+        values[f"recall@{limit}tok"] = min(1.0, right[fits(costs, limit)].sum() / every)
     if chosen.from_history is not None:
         values["history_share"] = float(chosen.from_history)
     return Score(values, np.minimum(1.0, _running(right) / wanted), _running(costs))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_bench.quality.about import About
 from backscroll_bench.quality.data import ChatSet
 from backscroll_bench.quality.metrics import tokens_to_match
 from backscroll_bench.quality.run import Judged
@@ -46,7 +47,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A set, what was changed in it, and the result of every selector."""
+    """A set, what was changed in it, the result of every selector, and what is told of the set."""
 
     data: str
     note: str
@@ -55,6 +56,7 @@ class Report:
     messages: int
     groups: int
     results: Sequence[Result]
+    about: About
 
     def as_json(self) -> dict[str, Any]:
         """The report as JSON."""
@@ -86,6 +88,7 @@ def summarise(chats: ChatSet, judged: Sequence[Judged]) -> Report:
         chats.message_count,
         len(chats.groups),
         results,
+        chats.about,
     )
 
 

@@ -79,6 +79,12 @@ def fewer_names(chats: ChatSet, share: float) -> ChatSet:
     )
 
 
+def linked(chats: ChatSet) -> ChatSet:
+    """The same, saying so where its lines have the reply links that a platform gives."""
+    has_links = any(line.reply_to for lines in chats.groups.values() for line in lines)
+    return replace(chats, note=noted(chats, "reply links given")) if has_links else chats
+
+
 def draw(text: str) -> float:
     """A number in [0, 1) that only the text decides."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest()) / 2**48

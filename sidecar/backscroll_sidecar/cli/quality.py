@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +17,15 @@ from rich.markup import escape
 
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import CommandError, err, out, print_json, progress_bars, usage
+from backscroll_sidecar.cli.console import (
+    CommandError,
+    err,
+    os_words,
+    out,
+    print_json,
+    progress_bars,
+    usage,
+)
 from backscroll_sidecar.cli.process import server_for
 from backscroll_sidecar.config.types import PROFILE_NAMES
 
@@ -35,6 +46,10 @@ class BaselineChoice(StrEnum):
 
     RECENCY = "recency"
     BM25 = "bm25"
+    CHAIN = "chain"
+
+
+_USUAL_BASELINES = (BaselineChoice.BM25,)
 
 
 def quality(
@@ -68,14 +83,15 @@ def quality(
         typer.Option(
             metavar="NAME",
             help=f"Profile to judge, one of {', '.join(PROFILE_NAMES)}. May be given several times. "
-            f"Default: {', '.join(PROFILES)}.",
+            f"Default: {', '.join(PROFILES)}; with --publish also hybrid.",
         ),
     ] = None,
     baseline: Annotated[
         list[BaselineChoice] | None,
         typer.Option(
             metavar="NAME",
-            help="Baseline: recency, which is always judged, or bm25. Default: both.",
+            help="Baseline: recency, which is always judged; bm25; or chain, the replies alone. "
+            "Default: the first two, with --publish all.",
         ),
     ] = None,
     explicit: Annotated[
@@ -128,6 +144,15 @@ def quality(
         ),
     ] = None,
     every: Annotated[int, typer.Option(help="Only each n-th question.", min=1)] = 1,
+    publish: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.md",
+            help="Write the recall within 512, 1,024 and 2,048 tokens as a page, with licences, sizes, machine and "
+            "versions, and all figures beside it as FILE.json. Sets with reply links are judged with and without them.",
+            dir_okay=False,
+        ),
+    ] = None,
     markdown: options.Markdown = False,
     config: Annotated[
         Path | None,
@@ -156,18 +181,18 @@ def quality(
         from backscroll_bench import quality as bench
     except ModuleNotFoundError as error:
         raise CommandError(f"this command needs {error.name}, which is missing", INSTALL) from None
-    profiles = tuple(dict.fromkeys(profile or PROFILES))
-    for name in profiles:
-        options.known_profile(name)
+    target = _page_file(publish) if publish else None
+    profiles = _profiles(profile or (bench.PUBLISHED_PROFILES if target else PROFILES))
     if config is not None and not config.is_file():
         usage(f"{config}: there is no such file")
-    baselines = [one.value for one in baseline] if baseline else [BaselineChoice.BM25.value]
+    baselines = [one.value for one in baseline or (BaselineChoice if target else _USUAL_BASELINES)]
     if live and live_shuffled:
         usage("--live and --live-shuffled are two variants: one at a time")
     talk = live or live_shuffled
     named = data or (() if own else bench.WITH_TALK if talk else bench.SHIPPED)
     try:
-        sets = _sets(named, own or (), explicit=explicit, groups=_slice(groups), every=every)
+        links = (True,) if explicit else (False, True) if target else (False,)
+        sets = _sets(named, own or (), links=links, groups=_slice(groups), every=every)
         sets = _mixed(sets, mix, explicit=explicit) if mix else sets
         sets = [bench.lived(one, shuffled=live_shuffled) for one in sets] if talk else sets
     except bench.DataError as error:
@@ -180,8 +205,42 @@ def quality(
             reports.append(report)
             if not as_json:
                 _show(report, markdown)
+    if target:
+        _publish(target, reports)
     if as_json:
         print_json({"sets": [report.as_json() for report in reports]})
+
+
+def _page_file(path: Path) -> Path:
+    """Where the page goes; refused before anything is judged."""
+    if path.suffix != ".md":
+        usage(f"--publish {path}: its name ends with .md", "for example docs/reference/quality.md")
+    if not path.absolute().parent.is_dir():
+        usage(f"--publish {path}: there is no such folder")
+    return path
+
+
+def _profiles(names: Sequence[str]) -> tuple[str, ...]:
+    """Those to judge, each once."""
+    for name in names:
+        options.known_profile(name)
+    return tuple(dict.fromkeys(names))
+
+
+def _publish(target: Path, reports: Sequence[Report]) -> None:
+    """Write the page and its data."""
+    from backscroll_bench import quality as bench
+    from backscroll_bench.speed import machine
+
+    command = shlex.join(["backscroll", *sys.argv[1:]])
+    found = bench.published(reports, command, machine.describe())
+    data = target.with_suffix(".json")
+    try:
+        data.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        target.write_text(bench.page(json.loads(data.read_text("utf-8"))), "utf-8")
+    except OSError as error:
+        raise CommandError(f"{os_words(error)}", "name another file with --publish") from None
+    err().print(f"written: {escape(str(target))}, {escape(str(data))}")
 
 
 def _tell_records(path: Path, *, as_json: bool) -> None:
@@ -201,21 +260,30 @@ def _tell_records(path: Path, *, as_json: bool) -> None:
 
 
 def _sets(
-    data: Sequence[str], own: Sequence[Path], *, explicit: bool, groups: slice, every: int
+    data: Sequence[str], own: Sequence[Path], *, links: Sequence[bool], groups: slice, every: int
 ) -> list[ChatSet]:
-    """Everything that is to be judged."""
+    """Everything that is to be judged. `links`: without reply links, with them, or both where a set has any."""
     from backscroll_bench import quality as bench
 
-    found = []
+    found: list[ChatSet] = []
     for path in own:
-        mine = bench.read_own(path, explicit=explicit, groups=groups, every=every)
-        _tell(path, mine)
-        found.append(mine.chats)
+        mine = [bench.read_own(path, explicit=one, groups=groups, every=every) for one in links]
+        _tell(path, mine[0])
+        found += _different(each.chats for each in mine)
     with bench.shipped_sets() as shipped:
         for name in data:
             files = bench.find_set(shipped.get(name, name))
-            found.append(bench.read_set(*files, explicit=explicit, groups=groups, every=every))
+            found += _different(
+                bench.read_set(*files, explicit=one, groups=groups, every=every) for one in links
+            )
     return found
+
+
+def _different(chats: Iterable[ChatSet]) -> list[ChatSet]:
+    """A set without and with its links; once where it has none."""
+    from backscroll_bench import quality as bench
+
+    return list({one.note: one for one in map(bench.linked, chats)}.values())
 
 
 def _mixed(sets: Sequence[ChatSet], name: str, *, explicit: bool) -> list[ChatSet]:
@@ -224,7 +292,7 @@ def _mixed(sets: Sequence[ChatSet], name: str, *, explicit: bool) -> list[ChatSe
 
     other = None
     if name != SAME:
-        (other,) = _sets((name,), (), explicit=explicit, groups=slice(None), every=1)
+        (other,) = _sets((name,), (), links=(explicit,), groups=slice(None), every=1)
     return [
         bench.mixed(one, None if other is None or other.name == one.name else other) for one in sets
     ]
