@@ -134,6 +134,10 @@ bench-parts: $(STAMP)  ## Measure single parts: kernels, vectors, analysis, fitt
 plots: $(STAMP)  ## Measure how latency grows, and draw it under bench/plots
 	$(BIN)/backscroll bench --plots bench/plots $(BENCH_FLAGS)
 
+.PHONY: published
+published: plots  ## Measure what is published: recall on public group chats, and latency
+	$(BIN)/backscroll quality --publish docs/reference/quality.md
+
 .PHONY: peers
 peers: $(PEERS_STAMP)  ## Prepare the venv of what a user would pick instead, for make bench
 

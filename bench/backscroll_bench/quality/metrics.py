@@ -76,7 +76,7 @@ def score(
         values |= {f"recall@{cut}": min(1.0, right[:cut].sum() / wanted) for cut in MEMORY_CUTS}
     every = 1 if question.any_gold else len(question.gold)
     for limit in TOKEN_CUTS:
-        values[f"recall@{limit}tok"] = min(1.0, right[fits(costs, limit)].sum() / every)
+        values[f"recall@{limit}tok"] = min(1.0, float(right[fits(costs, limit)].sum()) / every)
     if chosen.from_history is not None:
         values["history_share"] = float(chosen.from_history)
     return Score(values, np.minimum(1.0, _running(right) / wanted), _running(costs))

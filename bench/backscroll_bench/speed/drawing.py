@@ -1,4 +1,4 @@
-"""Pictures of what `sweeps` measured: SVG files. matplotlib is imported when one is drawn; the extra `bench` has it."""
+"""Pictures and tables of what `sweeps` measured. matplotlib is imported when one is drawn; the extra `bench` has it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from backscroll_bench.speed import latency
+from backscroll_bench.speed.slo import Objective
 
 Points = Mapping[str, Sequence[Mapping[str, Any]]]
 POINTS_FILE = "points.json"
@@ -18,11 +21,18 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def write(points: Points, machine: Mapping[str, Any], note: str, directory: Path) -> list[Path]:
-    """Write the points and a picture of each sweep that has any; which files there are now.
+def write(
+    points: Points,
+    machine: Mapping[str, Any],
+    note: str,
+    directory: Path,
+    objectives: Sequence[Objective] = (),
+) -> list[Path]:
+    """Write the points, their tables, and a picture of each sweep that has any; which files there are now.
 
     Parameters
     ----------
+    objectives : shown in the tables.
     note : under every picture: where it was measured, and what it means.
     directory : made if it is not there; what it has of an earlier run is overwritten.
     """
@@ -30,6 +40,8 @@ def write(points: Points, machine: Mapping[str, Any], note: str, directory: Path
     written = [directory / POINTS_FILE]
     body = {"machine": dict(machine), "note": note, "points": points}
     written[0].write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    written.append(directory / latency.PAGE_FILE)
+    written[1].write_text(latency.page(body, objectives), "utf-8")
     for name, draw in DRAWN.items():
         if points.get(name):
             written.append(_draw(directory / f"{name}.svg", draw, points[name], note))

@@ -78,7 +78,8 @@ def bench(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Measure no rows but how latency grows (history, channels, callers, cold loads), drawn there as SVG.",
+            help="Measure no rows but how latency grows (history, channels, callers, cold loads): drawn there as SVG, "
+            "and told in latency.md and points.json.",
             file_okay=False,
         ),
     ] = None,
@@ -111,9 +112,9 @@ def bench(
         return
     sizes = speed.sizes(QUICK_ROUNDS if quick else rounds, quick=quick)
     if plots is not None:
-        if row or objectives:
-            usage("--plots measures no rows", "call it alone")
-        _plot(plots, sizes, quiet=as_json)
+        if row:
+            usage("--plots measures no rows", "call it without them")
+        _plot(plots, sizes, objectives, quiet=as_json)
         return
     if quick and not as_json:
         err().print(QUICK_BEGINS)
@@ -201,9 +202,9 @@ def _measured(
             raise CommandError(str(error), advice) from None
 
 
-def _plot(plots: Path, sizes: Sizes, *, quiet: bool) -> None:
-    """Measure the sweeps and draw them."""
-    from backscroll_bench.speed import Wrong, drawing, machine, report
+def _plot(plots: Path, sizes: Sizes, objectives: Sequence[Objective], *, quiet: bool) -> None:
+    """Measure the sweeps, draw them and tell them; end with an error where an objective is not held."""
+    from backscroll_bench.speed import Wrong, drawing, latency, machine, read_slo, report
 
     if not drawing.can_draw():
         raise CommandError("plots need matplotlib, which is missing", INSTALL)
@@ -216,12 +217,15 @@ def _plot(plots: Path, sizes: Sizes, *, quiet: bool) -> None:
             raise CommandError(str(error), "this could not be measured") from None
     where = machine.describe()
     note = QUICK_NOTE if sizes.quick else report.described(where)
-    written = [str(path) for path in drawing.write(points, where, note, plots)]
+    told = objectives or read_slo(None)
+    written = [str(path) for path in drawing.write(points, where, note, plots, told)]
     if quiet:
         print_json({"files": written})
     else:
         for path in written:
             out().print(escape(path))
+    if not sizes.quick:
+        _judge((), latency.late(objectives, points), named=False)
 
 
 @contextmanager

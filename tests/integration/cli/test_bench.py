@@ -2,11 +2,15 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
+
+from backscroll_bench.speed import latency, read_slo
 
 ROW_KEYS = {"name", "value", "gate", "goal", "held", "reached"}
 
@@ -120,6 +124,34 @@ def test_a_quick_run_warns_and_refuses_nothing_and_shows_how_far_it_is(shell):
     assert [row["name"] for row in json.loads(done.stdout)["rows"]] == list(rows)
     warnings = [json.loads(line)["warning"] for line in done.stderr.splitlines()]
     assert any("make peers" in warning for warning in warnings)
+
+
+@pytest.mark.row("N-14")
+@pytest.mark.slow
+def test_latency_is_told_in_tables_beside_the_pictures(shell):
+    """N-14: p50 and p99 by history, channels and callers, R0 beside them, machine and versions named."""
+    pytest.importorskip("matplotlib")
+    done = shell.json("bench", "--plots", "pictures", "--quick", "--slo")
+    folder = shell.directory / "pictures"
+    assert {Path(one).name for one in done["files"]} == {one.name for one in folder.iterdir()}
+    body = json.loads((folder / "points.json").read_text("utf-8"))
+    page = (folder / "latency.md").read_text("utf-8")
+    assert page == latency.page(body, read_slo(None))
+    for name, column in (
+        ("history", "messages"),
+        ("channels", "channels"),
+        ("concurrency", "callers"),
+    ):
+        assert body["points"][name]
+        for one in body["points"][name]:
+            assert re.search(
+                rf"^\| {one[column]:,} \| `\w+`.* \| {one['per_second']:,.0f} \|",
+                page,
+                re.MULTILINE,
+            )
+            assert one["p50_ms"] <= one["p99_ms"]
+    assert body["machine"]["cpu"]
+    assert body["note"] in page
 
 
 def test_a_quick_run_takes_what_a_noisy_machine_gives(started):

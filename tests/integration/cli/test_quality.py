@@ -1,6 +1,7 @@
 """`backscroll quality`."""
 
 import json
+import re
 
 import pytest
 
@@ -59,6 +60,44 @@ def test_one_command_judges_what_ships(shell):
         "figures"
     ].keys()
     assert {"recall@5", "recall@10", "recall@1024tok"} <= memory[0]["results"][0]["figures"].keys()
+
+
+@pytest.mark.row("N-14", "N-21")
+def test_a_run_is_published_with_the_figures_of_the_run(shell):
+    """N-21: each figure of the page is one of the run; sets with reply links stand there twice, the others once."""
+    done = shell.run(
+        "quality", "--groups", "1", "--every", "40", "--profile", "classic", "--publish", "page.md", "--json"
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    sets = json.loads(done.stdout)["sets"]
+    assert [(one["data"], one["note"]) for one in sets] == [
+        ("irc", ""), ("irc", "reply links given"), ("kdconv", ""), ("madial_zh", ""), ("madial_en", ""),
+    ]  # fmt: skip
+    kept = json.loads((shell.directory / "page.json").read_text("utf-8"))
+    assert kept["sets"] == sets
+    page = (shell.directory / "page.md").read_text("utf-8")
+    _, *parts = page.split("\n## ")
+    told = {part.partition("\n")[0]: part for part in parts}
+    for one in sets:
+        part = told[f"{one['data']} (reply links given)" if one["note"] else one["data"]]
+        assert f"{one['questions']:,} questions, {one['messages']:,} messages" in part
+        assert one["about"]["licence"] in part
+        rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", part, re.MULTILINE))
+        assert list(rows) == ["recency", "bm25", "chain", "classic"]
+        for each in one["results"]:
+            figures = [each["figures"][f"recall@{limit}tok"] for limit in (512, 1024, 2048)]
+            assert rows[each["selector"]].split(" | ") == [
+                "{} ({}–{})".format(
+                    *(f"{one[key]:.3f}".removeprefix("0") for key in ("value", "low", "high"))
+                )
+                for one in figures
+            ]
+    chains = [one["results"][2]["figures"]["recall@512tok"]["value"] for one in sets]
+    assert chains[0] == 0.0 < chains[1]
+    for name, says in (("page.txt", "ends with .md"), ("nowhere/page.md", "no such folder")):
+        refused = shell.run("quality", "--publish", name)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert says in refused.stderr
 
 
 @pytest.mark.row("S5-53")

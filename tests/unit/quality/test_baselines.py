@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from backscroll_bench.quality.baselines import bm25, recency, words
+from backscroll_bench.quality.baselines import bm25, chain, recency, words
 from backscroll_bench.quality.data import Line
 from tests.unit.quality.sets import question
 
@@ -35,3 +35,15 @@ def test_bm25_reads_chinese_and_grows_with_the_chat():
 
 def test_words_are_words_characters_and_pairs():
     assert words("Hi, 北京2026!") == ["hi", "北", "京", "2026", "北京"]
+
+
+def test_the_chain_is_what_is_replied_to_and_nothing_else():
+    """Of links that go round in a circle each message once; a link to something later is none."""
+    linked = [
+        replace(line, reply_to=to)
+        for line, to in zip(LINES, ("m1", "m0", "m1", None, "m9"), strict=True)
+    ]
+    made = asked("?", cut=4)
+    assert chain(linked)(made).ids == []
+    for to, ids in (("m2", ["m2", "m1", "m0"]), ("m3", ["m3"]), ("m4", []), ("nothing", [])):
+        assert chain(linked)(replace(made, line=replace(made.line, reply_to=to))).ids == ids

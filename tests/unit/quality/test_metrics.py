@@ -32,7 +32,17 @@ def test_nothing_chosen_is_nothing_found():
     assert found == {
         "mrr": 0.0, **{f"hit@{cut}": 0.0 for cut in (1, 5, 10, 20)},
         **{f"conv_recall_cap@{cut}": 0.0 for cut in (1, 5, 10, 20)},
+        **{f"recall@{limit}tok": 0.0 for limit in (512, 1024, 2048)},
     }  # fmt: skip
+
+
+def test_recall_of_gold_turns_counts_each_answered_message_that_fits():
+    """A question that answers two messages: the first costs 500 tokens, the second 600; a hit asks for one alone."""
+    asked = question(gold=("m1", "m2"))
+    costs = [500 if n == 1 else 600 if n == 2 else 100 for n in range(len(TOKENS))]
+    found = score(asked, Chosen(["m1", "m2"]), POSITION, costs).values
+    assert [found[f"recall@{limit}tok"] for limit in (512, 1024, 2048)] == [0.5, 0.5, 1.0]
+    assert found["hit@5"] == 1.0
 
 
 def test_recall_of_a_conversation_counts_what_could_be_found_at_most():
