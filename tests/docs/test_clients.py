@@ -43,6 +43,15 @@ def test_the_python_client_retries_as_the_service_config_says():
     assert all(one["method"] in RETRIED[one["service"]] for one in method["name"])
 
 
+def test_the_java_client_retries_what_the_python_client_does():
+    source = (ROOT / "clients/java/client/src/main/java/io/backscroll/Backscroll.java").read_text(
+        "utf-8"
+    )
+    for service in ("ContextService", "HistoryService"):
+        (names,) = re.findall(rf"{service}Grpc.SERVICE_NAME,\s+List.of\((.*?)\)", source, re.DOTALL)
+        assert sorted(re.findall(r'"(\w+)"', names)) == sorted(RETRIED[f"backscroll.v1.{service}"])
+
+
 def test_the_chat_of_the_bots_asks_at_its_end():
     lines = (ROOT / "clients/chat.jsonl").read_text("utf-8").splitlines()
     events = [json.loads(line) for line in lines]
