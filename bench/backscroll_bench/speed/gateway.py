@@ -72,11 +72,10 @@ async def _by_stream_chat(
     request = context_pb2.StreamChatRequest(question_message_id=name)
     request.context.channel, request.context.question = channel, question
     request.context.asker.id, request.context.model = "asker", upstream.model_id(1, 0)
+    ask: Any = connection.unary_stream(STREAM)
     began, first = time.perf_counter(), 0.0
     try:
-        async for raw in connection.unary_stream(STREAM)(
-            request.SerializeToString(), timeout=CALL_TIMEOUT_S
-        ):
+        async for raw in ask(request.SerializeToString(), timeout=CALL_TIMEOUT_S):
             event = context_pb2.StreamChatResponse.FromString(raw)
             if not first and event.WhichOneof("event") == "delta":
                 first = time.perf_counter() - began
