@@ -22,6 +22,8 @@ SITE_STAMP := $(SITE_VENV)/.stamp-setup
 LOCK_FLAGS := -q --python-version 3.11 --python-platform linux --generate-hashes --no-annotate --no-header --upgrade
 ADAPTERS_VENV := .venv-adapters
 ADAPTERS_STAMP := $(ADAPTERS_VENV)/.stamp-setup
+ADAPTERS_NODE := tests/adapters/node
+ADAPTERS_NODE_STAMP := $(ADAPTERS_NODE)/node_modules/.stamp-setup
 PROTO_OUT := clients/python
 AIMOCK := tests/proof/aimock
 OPENAI_NODE := tests/proof/openai_node
@@ -167,7 +169,7 @@ polyglot: $(STAMP)  ## Run one scenario with clients of seven languages against 
 	$(BIN)/python tools/polyglot $(POLYGLOT_FLAGS)
 
 .PHONY: adapters
-adapters: $(STAMP) $(ADAPTERS_STAMP)  ## Try the adapters with the frameworks themselves, against fake platforms
+adapters: $(STAMP) $(ADAPTERS_STAMP) $(ADAPTERS_NODE_STAMP)  ## Try the adapters with the frameworks themselves, against fake platforms
 	$(PYTEST) $(PYTEST_FLAGS) tests/adapters
 
 $(ADAPTERS_STAMP): tools/adapters-requirements.txt
@@ -175,6 +177,14 @@ $(ADAPTERS_STAMP): tools/adapters-requirements.txt
 	@test -x $(ADAPTERS_VENV)/bin/python || $(PYTHON) -m venv $(ADAPTERS_VENV)
 	$(ADAPTERS_VENV)/bin/python -m pip install -q -r $<
 	@touch $@
+
+# The frameworks for Node, and beside them the client for Node, which is built of its own folder.
+$(ADAPTERS_NODE_STAMP): $(ADAPTERS_NODE)/package-lock.json $(wildcard clients/node/package-lock.json)
+	@if ! command -v npm >/dev/null; then echo "npm is not installed: without the adapters for Node." >&2; \
+	elif (cd clients/node && npm ci --no-audit --no-fund --loglevel=error) \
+	  && (cd $(ADAPTERS_NODE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) \
+	  && ln -sfn "$(CURDIR)/clients/node" $(ADAPTERS_NODE)/node_modules/backscroll; then touch $@; \
+	else echo "npm could not install the frameworks for Node: their adapters are skipped." >&2; fi
 
 .PHONY: quickstart
 quickstart: $(STAMP)  ## Run what README and the quickstarts of all languages show, in empty folders with an empty home
@@ -224,5 +234,5 @@ docs: $(STAMP)  ## Check the documentation: links, commands, settings, examples
 .PHONY: clean
 clean:  ## Remove environments, caches and builds
 	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) $(PEERS_VENV) $(PACKAGE_VENV) $(SITE_VENV) $(ADAPTERS_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
-	  .benchmarks $(AIMOCK)/node_modules $(OPENAI_NODE)/node_modules
+	  .benchmarks $(AIMOCK)/node_modules $(OPENAI_NODE)/node_modules $(ADAPTERS_NODE)/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

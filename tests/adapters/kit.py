@@ -205,7 +205,10 @@ async def program(
     stage: Stage, source: str, command: list[str], folder: Path, prelude: str = ""
 ) -> AsyncIterator[None]:
     """Run a bot until the block ends; what it printed is shown if the block fails."""
-    path = folder / ("bot.mjs" if "node" in command[0] else "bot.py")
+    is_node = command[0].endswith("node")
+    if is_node:
+        (folder / "node_modules").symlink_to(NODE / "node_modules")
+    path = folder / ("bot.mjs" if is_node else "bot.py")
     path.write_text(
         prelude + source.replace("127.0.0.1:7171", stage.environment["SERVER"]), "utf-8"
     )

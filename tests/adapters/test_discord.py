@@ -81,6 +81,7 @@ class Discord:
         )
         if message["channel_id"] != "20":
             del message["guild_id"]
+            message["channel_type"] = 1
         await self.deliver("MESSAGE_CREATE", message)  # a bot hears of its own, too
         return JSONResponse(message)
 
@@ -206,7 +207,7 @@ async def play(source_at, command, tmp_path):
             await stage.until_stored(CHANNEL, fourth)
             gone = {"id": fourth, "channel_id": "20", "guild_id": GUILD}
             await platform.deliver("MESSAGE_DELETE", gone)
-            direct = platform.message(first, BEN, "hello cat", channel_id="30")
+            direct = platform.message(first, BEN, "hello cat", channel_id="30", channel_type=1)
             del direct["guild_id"]
             await platform.deliver("MESSAGE_CREATE", direct)
             await stage.until_stored(DIRECT, snowflake(60_002))
