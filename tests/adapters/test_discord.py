@@ -201,9 +201,9 @@ async def play(source_at, command, tmp_path):
             file = {"id": "5", "filename": "a.png", "content_type": "image/png", "size": 1}
             file |= {"url": "https://cdn.example/a.png", "proxy_url": "", "description": "a cat"}
             await platform.deliver(
-                "MESSAGE_CREATE", platform.message(third, BEN, "", attachments=[file])
+                "MESSAGE_CREATE", platform.message(third, BEN, "", attachments=[file], **nick)
             )
-            await platform.deliver("MESSAGE_CREATE", platform.message(fourth, BEN, "oh"))
+            await platform.deliver("MESSAGE_CREATE", platform.message(fourth, BEN, "oh", **nick))
             await stage.until_stored(CHANNEL, fourth)
             gone = {"id": fourth, "channel_id": "20", "guild_id": GUILD}
             await platform.deliver("MESSAGE_DELETE", gone)
@@ -244,14 +244,14 @@ async def play(source_at, command, tmp_path):
         {
             "id": third,
             "author": "2",
-            "name": "Ben",
+            "name": "Benny",
             "media": [file | {"mime": "image/png"}],
             "sent_at_ms": BEGAN_MS + 3,
         },
         {
             "id": fourth,
             "author": "2",
-            "name": "Ben",
+            "name": "Benny",
             "sent_at_ms": BEGAN_MS + 4,
             "recalled": True,
         },

@@ -53,10 +53,10 @@ class OneBot:
         return {
             "time": BEGAN_S + 60,
             "message_type": "group",
+            "group_id": 5,
             "message_id": message_id,
             "real_id": 1,
             "sender": sender,
-            "group_id": 5,
             "message": [] if known else self.sent[-message_id - 101]["message"],
         }
 
@@ -111,6 +111,7 @@ import * as cat from "./cat.mjs";
 const require = createRequire(import.meta.url);
 const { App } = require("koishi");
 const app = new App();
+app.plugin(require("@koishijs/plugin-http").default);
 const { default: OneBot } = require("koishi-plugin-adapter-onebot");
 app.plugin(OneBot, { protocol: "ws", endpoint: "ws://ADDRESS/", selfId: "900" });
 app.plugin(cat);

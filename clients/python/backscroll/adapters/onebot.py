@@ -40,6 +40,7 @@ def event_of(given: Any, answered: Any = None, *, bot_name: str = "") -> Event |
     if answered is not None:
         chat = _json(answered)
         names = ("self_id", "message_type", "group_id", "user_id")
+        told.pop("group_id", None)  # the chat's holds: a private one has none
         told = told | {"post_type": "message_sent", "target_id": chat["user_id"]}
         told |= {name: chat[name] for name in names if chat.get(name)} | {
             "user_id": chat["self_id"]
