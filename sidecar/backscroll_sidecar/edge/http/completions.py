@@ -307,10 +307,12 @@ class Completions:
                     case VendorAnswer():
                         has_begun = True
                         yield _head(event, told)
-                    case Relayed(piece) if last or piece.rstrip().endswith(DONE):
-                        last += piece  # clients leave once they have it: the reply is stored before
                     case Relayed(piece):
-                        yield piece
+                        # Clients leave once they have the last event: the reply is stored before.
+                        at = 0 if last else _end_of(piece)
+                        last += piece[at:]
+                        if at:
+                            yield piece[:at]
                     case ChatError():
                         error = event
                     case ChatEnd(reason) if reason in _BROKEN:
@@ -328,6 +330,11 @@ class Completions:
 
 _BROKEN = (EndReason.UPSTREAM_ERROR, EndReason.DEADLINE)
 _TIMED_OUT = ChatError("the caller's time is up", "timeout")
+
+
+def _end_of(piece: bytes) -> int:
+    """Where the last event of a stream begins in a piece of it; its length where it is not there."""
+    return piece.rindex(DONE) if piece.rstrip().endswith(DONE) else len(piece)
 
 
 def _same(posted: bytes) -> bytes:
