@@ -34,11 +34,18 @@ def missing() -> str:
 
 
 @contextmanager
-def browsing(**options: Any) -> Iterator[Any]:
-    """A context of a browser until the block ends; `options` as `launch_persistent_context` takes them."""
+def driver() -> Iterator[Any]:
+    """Playwright itself, once in a thread."""
     from playwright.sync_api import sync_playwright
 
-    with TemporaryDirectory() as profile, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
+        yield playwright
+
+
+@contextmanager
+def browsing(playwright: Any, **options: Any) -> Iterator[Any]:
+    """A context of a browser until the block ends; `options` as `launch_persistent_context` takes them."""
+    with TemporaryDirectory() as profile:
         given = {"viewport": {"width": 1360, "height": 900}, "locale": "en-US", **options}
         context = playwright.chromium.launch_persistent_context(
             str(Path(profile) / "empty"),

@@ -16,7 +16,7 @@ import pytest
 from backscroll.v1 import admin_pb2_grpc, context_pb2_grpc, history_pb2_grpc
 from backscroll_sidecar.inspector import demo
 from backscroll_sidecar.server import RunningServer
-from tests.integration.inspector.browser import browsing, missing
+from tests.integration.inspector.browser import browsing, driver, missing
 from tests.kit.over_http import over_http
 
 DATA = resources.files("backscroll_sidecar") / "data"
@@ -114,11 +114,18 @@ def chat() -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A browser, one a module. Its tests are skipped where there is none."""
+def playwright() -> Iterator[Any]:
+    """What drives browsers. Its tests are skipped where there is none."""
     if lacks := missing():
         pytest.skip(lacks)
-    with browsing() as context:
+    with driver() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Any) -> Iterator[Any]:
+    """A browser, one a module."""
+    with browsing(playwright) as context:
         context.set_default_timeout(60_000)
         yield context
 

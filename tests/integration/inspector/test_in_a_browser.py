@@ -10,7 +10,7 @@ pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 from backscroll.v1 import context_pb2, history_pb2, message_pb2
-from tests.integration.inspector.browser import browsing, missing
+from tests.integration.inspector.browser import browsing
 from tests.integration.inspector.conftest import CHANNEL, QUESTION, Site, site
 
 AXE = (Path(__file__).parents[2] / "data/axe/axe.min.js").read_text("utf-8")
@@ -321,10 +321,8 @@ def test_ten_thousand_candidates_stay_usable(tab: Any) -> None:
         assert tab.locator("tr[id^=c]").count() <= before + 200
 
 
-def test_without_scripts_everything_is_there(chat: Site) -> None:
-    if lacks := missing():
-        pytest.skip(lacks)
-    with browsing(java_script_enabled=False) as context:
+def test_without_scripts_everything_is_there(chat: Site, playwright: Any) -> None:
+    with browsing(playwright, java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(f"{chat.url}/question?{ASKED}")
         page.click(".fold [data-open] >> nth=0")
