@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,26 @@ def test_the_chat_of_the_bots_asks_at_its_end():
     lines = (ROOT / "clients/chat.jsonl").read_text("utf-8").splitlines()
     events = [json.loads(line) for line in lines]
     assert [event["for_me"] for event in events] == [False] * (len(events) - 1) + [True]
+
+
+@pytest.mark.parametrize("proto", sorted((ROOT / "proto/backscroll/v1").glob("*.proto")), ids=str)
+def test_the_committed_stubs_for_go_hold_every_field_and_call(proto):
+    file = import_module(f"backscroll.v1.{proto.stem}_pb2").DESCRIPTOR
+    made = (ROOT / f"clients/go/backscroll/v1/{proto.stem}.pb.go").read_text("utf-8")
+    for message in file.message_types_by_name.values():
+        (struct,) = re.findall(
+            rf"^type {message.name} struct {{\n(.*?)^}}", made, re.MULTILINE | re.DOTALL
+        )
+        tags = re.findall(r'protobuf:"\w+,(\d+),[a-z,]+,name=(\w+)', struct)
+        cases = re.findall(
+            rf"^type {message.name}_\w+ struct {{\n(.*?)^}}", made, re.MULTILINE | re.DOTALL
+        )
+        tags += re.findall(r'protobuf:"\w+,(\d+),[a-z,]+,name=(\w+)[^"]*oneof"', "".join(cases))
+        told = {(str(field.number), field.name) for field in message.fields}
+        assert told == set(tags), "run: go generate, in clients/go"
+    for service in file.services_by_name.values():
+        calls = (ROOT / f"clients/go/backscroll/v1/{proto.stem}_grpc.pb.go").read_text("utf-8")
+        for method in service.methods:
+            assert f'"/{service.full_name}/{method.name}"' in calls, (
+                "run: go generate, in clients/go"
+            )
