@@ -16,6 +16,9 @@ PATH = re.compile(
     r"[\w.*-]+(/[\w.*-]+)*/|[\w.*-]+(/[\w.*-]+)+|[\w*-]+\.(py|md|proto|sql|toml|jsonl?|patch)"
 )
 
+MADE = (".venv/", "build/", "dist/")
+"""What targets of make leave behind, which a fresh clone has not."""
+
 
 def spans(page: Path) -> list[str]:
     """What stands in back-ticks, without the blocks of code."""
@@ -36,7 +39,7 @@ def named(page: Path) -> Iterator[tuple[str, list[Path]]]:
     """
     for word in " ".join(spans(page)).split():
         path = word.rstrip(",;:.").replace("<name>", "*")
-        if not PATH.fullmatch(path) or path.startswith(".venv/"):
+        if not PATH.fullmatch(path) or path.startswith(MADE):
             continue
         folders = [*rooms(page), ROOT, SERVER, SCORING.parent]
         found = [one for folder in folders for one in folder.glob(path.rstrip("/"))]
