@@ -235,4 +235,6 @@ docs: $(STAMP)  ## Check the documentation: links, commands, settings, examples
 clean:  ## Remove environments, caches and builds
 	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) $(PEERS_VENV) $(PACKAGE_VENV) $(SITE_VENV) $(ADAPTERS_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
 	  .benchmarks $(AIMOCK)/node_modules $(OPENAI_NODE)/node_modules $(ADAPTERS_NODE)/node_modules
+	cd clients && rm -rf cpp/build go/bin java/target java/*/target node/dist node/node_modules node/src/generated \
+	  ruby/build ruby/lib/backscroll rust/target
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -10,7 +10,7 @@ from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.telemetry.spans import Spans
 
-MISSING = 'is otlp: {} is missing; pip install "backscroll[otel]", or set it to off'
+MISSING = 'is otlp: {} is missing; in the source tree, pip install ".[otel]"; or set it to off'
 
 
 def configured_spans(settings: Settings) -> Spans | None:

@@ -13,6 +13,7 @@ from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import CommandError, out, print_json
 from backscroll_sidecar.telemetry.catalogue import HOUR, START
+from backscroll_sidecar.telemetry.panel_data import in_digits
 
 EPILOG = "Example: backscroll metrics backscroll_avg_relevance_score"
 PREFIX = "backscroll_"
@@ -95,5 +96,5 @@ def _labels(one: MetricSample) -> str:
 
 
 def _shown(value: float, unit: str) -> str:
-    number = f"{value:,.0f}" if value == int(value) else f"{value:,.3g}"
+    number = in_digits(value)
     return number if unit in {"", "1"} else f"{number} {unit}"

@@ -10,12 +10,12 @@ from rich.text import Text
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import CommandError, os_words, out, print_json
-from backscroll_sidecar.telemetry.panel_data import Drawn, drawn_panels
+from backscroll_sidecar.telemetry.panel_data import Drawn, drawn_panels, in_unit
 
 EPILOG = "Example: backscroll plot --png panels.png"
 STEPS = "▁▂▃▄▅▆▇█"
 BAR_COLUMNS = 40
-INSTALL = 'install it with: pip install "backscroll[bench]"'
+INSTALL = 'in the source tree: pip install ".[bench]"'
 
 
 def plot(
@@ -84,12 +84,12 @@ def _show(one: Drawn) -> None:
     for name, of in one.series.items():
         known = [v for v in of if v is not None]
         if one.panel.kind == "lines":
-            last = [worded(v, unit) for v in (min(known), max(known), known[-1])]
+            last = [in_unit(v, unit) for v in (min(known), max(known), known[-1])]
             table.add_row(f"  {name}", _sparkline(of, least, most), *last)
         else:
             shown = f"  ≤ {name}" if one.panel.kind == "ranges" else f"  {name}"
             bar = "█" * round(BAR_COLUMNS * (known[0] / most if most else 0))
-            table.add_row(shown, bar, worded(known[0], unit))
+            table.add_row(shown, bar, in_unit(known[0], unit))
     console.print(table)
     console.print()
 
@@ -99,14 +99,3 @@ def _sparkline(values: list[float | None], least: float, most: float) -> str:
     span = (most - least) or 1.0
     top = len(STEPS) - 1
     return "".join(" " if v is None else STEPS[round(top * (v - least) / span)] for v in values)
-
-
-def worded(value: float, unit: str) -> str:
-    """A value with its unit as people read it."""
-    if unit == "s":
-        return f"{value * 1e3:,.3g} ms" if value < 1 else f"{value:,.3g} s"
-    if unit == "1":
-        return f"{value:.1%}"
-    if unit == "score":
-        return f"{value:.2f}"
-    return f"{value:,.0f} {unit}" if value == int(value) else f"{value:,.1f} {unit}"

@@ -18,6 +18,7 @@ from backscroll_sidecar.inspector.page_texts import Texts
 from backscroll_sidecar.inspector.pages import Page
 from backscroll_sidecar.inspector.question_fields import OTHER, Pairs
 from backscroll_sidecar.inspector.said import shown
+from backscroll_sidecar.telemetry.panel_data import in_digits
 from backscroll_sidecar.texts import Language
 
 
@@ -50,7 +51,7 @@ class Templates:
             moment=numbers.moment,
             score=numbers.score,
             signed=numbers.signed,
-            count=numbers.count,
+            count=in_digits,
             pretty=_pretty,
         )
         self._environment.tests["fold"] = lambda one: isinstance(one, Fold)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from backscroll.v1 import experiment_pb2 as pb
 from backscroll_sidecar.inspector.charts import Interval, interval
-from backscroll_sidecar.inspector.numbers import in_unit
 from backscroll_sidecar.inspector.question_fields import Pairs, pairs_of
+from backscroll_sidecar.telemetry.panel_data import in_unit
 
 MEASURES = (
     ("build_milliseconds", "ms"),

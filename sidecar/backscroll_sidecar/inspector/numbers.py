@@ -41,19 +41,3 @@ def signed(value: float) -> str:
     """The same with its sign, a true minus; what is less than a thousandth is nothing."""
     text = score(abs(value)) if abs(value) >= 0.0005 else "0"
     return text if text == "0" else f"{'−' if value < 0 else '+'}{text}"
-
-
-def count(value: float) -> str:
-    """With separators; whole where it is."""
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.3g}"
-
-
-def in_unit(value: float, unit: str) -> str:
-    """A metric's value with its unit as people read it."""
-    if unit == "s":
-        return f"{value * 1e3:,.3g} ms" if value < 1 else f"{value:,.3g} s"
-    if unit == "1":
-        return f"{value:.1%}"
-    if unit == "score":
-        return f"{value:.2f}"
-    return f"{count(value)} {unit}".strip()

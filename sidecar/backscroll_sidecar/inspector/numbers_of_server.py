@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from backscroll.v1 import admin_pb2
 from backscroll_sidecar.inspector.charts import Curve, curves
-from backscroll_sidecar.inspector.numbers import in_unit
 from backscroll_sidecar.telemetry.catalogue import HOUR, START
-from backscroll_sidecar.telemetry.panel_data import Drawn, drawn_panels
+from backscroll_sidecar.telemetry.panel_data import Drawn, drawn_panels, in_unit
 
 WORST_ERRORS, WORST_FALLBACKS = 0.01, 0.05
 """Shares of the last hour above which somebody should look."""

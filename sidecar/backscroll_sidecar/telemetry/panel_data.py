@@ -55,6 +55,22 @@ def drawn_panels(samples: Sequence[Sampled], minutes: Sequence[Minute]) -> list[
     ]
 
 
+def in_digits(value: float) -> str:
+    """A number with separators, of at least three digits where it is not whole."""
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 100 else f"{value:,.3g}"
+
+
+def in_unit(value: float, unit: str) -> str:
+    """A value of a panel with its unit as people read it."""
+    if unit == "s":
+        return f"{in_digits(value * 1e3)} ms" if value < 1 else f"{in_digits(value)} s"
+    if unit == "1":
+        return f"{value:.1%}"
+    if unit == "score":
+        return f"{value:.2f}"
+    return f"{in_digits(value)} {unit}".strip()
+
+
 def _happened(samples: Sequence[Sampled]) -> bool:
     return any(one.value for one in samples if one.name in COUNTED)
 

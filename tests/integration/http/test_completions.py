@@ -105,10 +105,20 @@ async def test_openais_client_streams_an_answer_that_used_a_line_said_300_messag
         assert (await one.rows())[-2:] == [asked, ("assistant", "At nine 点。")]
 
 
-async def test_who_leaves_at_the_last_event_has_had_all_of_it() -> None:
+@pytest.mark.parametrize(
+    "last",
+    [
+        [b"data: [DONE]\n\n"],
+        [b"data:[DONE]\r\n\r\n"],
+        [b"data: [DO", 0.02, b"NE]\n", 0.02, b"\n"],
+        [b"d", 0.02, b"ata: [DONE]\n\n"],
+    ],
+    ids=["whole", "without a space", "in three pieces", "in two"],
+)
+async def test_who_leaves_at_the_last_event_has_had_all_of_it(last: list[Any]) -> None:
     """OpenAI's clients close at `[DONE]`, before the body has ended: the reply is stored whole by then."""
     said = streamed("soup")
-    said.steps = [*said.steps, 0.05]
+    said.steps = [*said.steps[:-1], *last, 0.05]
     async with world(answer=lambda _: said) as one:
         for place in range(5):
             async with one.http.stream(
@@ -117,9 +127,12 @@ async def test_who_leaves_at_the_last_event_has_had_all_of_it() -> None:
                 json={"messages": [{"role": "user", "content": f"{place}?"}], "stream": True},
                 headers=HEADERS,
             ) as answer:
+                heard = b""
                 async for piece in answer.aiter_bytes():
-                    if b"[DONE]" in piece:
+                    heard += piece
+                    if b"[DONE]" in heard:
                         break
+                assert heard.count(b"data:") == len(said.steps[: -len(last) - 1]) + 1
         rows = await one.messages()
         assert len(rows) == 10
         assert not any(row.get("partial") for row in rows)
@@ -193,6 +206,19 @@ async def test_a_known_channel_is_found_by_headers_and_metadata(
         await one.ask("what rings?", headers=headers, **more)
         assert any("the bell rings twice" in text for text in one.vendor.sent[0].texts)
         assert one.vendor.sent[0].body.get("metadata") == ({"kept": "yes"} if more else None)
+
+
+async def test_a_header_of_utf_8_names_the_channel_as_it_is_written() -> None:
+    """`curl` sends what it is given: no channel of another name begins."""
+    async with world(whole({"content": "hi"})) as one:
+        await one.fill("the bell rings twice")
+        answer = await one.http.post(
+            "/v1/chat/completions",
+            json={"messages": [{"role": "user", "content": "what rings?"}]},
+            headers=[(b"x-backscroll-channel", CHANNEL.encode())],
+        )
+        assert "messages=1" in answer.headers["x-backscroll-context"]
+        assert len(await one.rows()) == 3
 
 
 async def test_a_tool_loop_of_two_steps_is_one_question_with_one_reply() -> None:

@@ -237,7 +237,7 @@ async def test_addresses_are_held_to_the_rules_of_listen(listen: str, setting: s
 
 async def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extra, "find_spec", lambda name: None)
-    with pytest.raises(StartRefused, match=r"backscroll\[http\]"):
+    with pytest.raises(StartRefused, match=r"pip install \"\.\[http\]\""):
         async with over_http():
             pass
 

@@ -26,6 +26,7 @@ PACKED = "b64_" + base64.urlsafe_b64encode("群:1".encode()).decode().rstrip("="
          Address("群:1", True, "u1", session="s")),
         ({"x-openwebui-user-id": "w"}, {}, Address(asker_id="w")),
         ({"x-openwebui-user-name": "%E5%AE%89"}, {}, Address(asker_name="安")),
+        ({"x-openwebui-user-name": "%E5%AE%89%00" * 200}, {}, Address(asker_name="安" * 170)),
         ({"x-openwebui-user-id": "w", "x-backscroll-asker": "u"}, {}, Address(asker_id="u")),
         ({"x-backscroll-message-id": "q"}, {}, Address(message_id="q")),
         ({"x-backscroll-bot": "cat"}, {}, Address(bot="cat")),
@@ -42,7 +43,10 @@ def test_what_counts(headers: dict[str, str], body: dict[str, Any], wanted: Addr
     [
         ({"x-backscroll-channel": "b64_***"}, {}, "x-backscroll-channel"),
         ({"x-backscroll-channel": "b64__w"}, {}, "x-backscroll-channel"),
+        ({"x-backscroll-channel": "b64_"}, {}, "x-backscroll-channel"),
+        ({"x-backscroll-channel": "b64_YQBi"}, {}, "x-backscroll-channel"),  # holds U+0000
         ({"x-session-id": "x" * 600}, {}, "x-session-id"),
+        ({}, {"metadata": {"backscroll_asker": "a\0b"}}, "metadata.backscroll.asker"),
         ({}, {"metadata": {"backscroll": "{"}}, "metadata.backscroll"),
     ],
 )

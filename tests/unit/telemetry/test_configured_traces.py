@@ -14,7 +14,7 @@ def test_traces_without_their_packages_are_refused(monkeypatch):
     for name in [one for one in sys.modules if one.startswith("backscroll_sidecar.telemetry.otel")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(StartRefused, match=r"backscroll\[otel\]") as caught:
+    with pytest.raises(StartRefused, match=r"pip install \"\.\[otel\]\"") as caught:
         configured_spans(Settings(traces="otlp"))
     assert caught.value.setting == "traces"
     assert configured_spans(Settings()) is None

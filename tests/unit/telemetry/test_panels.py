@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from backscroll_sidecar.telemetry.panel_data import drawn_panels
+from backscroll_sidecar.telemetry.panel_data import drawn_panels, in_unit
 from backscroll_sidecar.telemetry.panels import PANELS
 
 NONE: Mapping[str, str] = MappingProxyType({})
@@ -90,3 +90,20 @@ def test_nothing_happened():
     found = drawn_panels([], [Minute(60_000 * n) for n in range(60)])
     assert all(one.times_ms == [] for one in found)
     assert {name for one in found for name in one.series} == set()
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "words"),
+    [
+        (0.0018, "s", "1.8 ms"),
+        (0.9997, "s", "1,000 ms"),
+        (1_234.5, "s", "1,234 s"),
+        (1_234.5, "tokens", "1,234 tokens"),
+        (99.96, "", "100"),
+        (1_234_567, "", "1,234,567"),
+        (0.9537, "1", "95.4%"),
+        (0.305, "score", "0.30"),
+    ],
+)
+def test_numbers_are_written_out(value: float, unit: str, words: str) -> None:
+    assert in_unit(value, unit) == words

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import orjson
 
 from backscroll_sidecar.domain import MAX_ID_BYTES
+from backscroll_sidecar.edge.convert.fields import required_id
 from backscroll_sidecar.errors import InvalidRequest
 
 ENCODED = "b64_"
@@ -66,7 +67,7 @@ def address_of(headers: Mapping[str, str], body: Mapping[str, Any]) -> Address:
         channel,
         bool(headers.get(EXPLICIT) or told.get("channel")),
         asker,
-        unquote(headers.get("x-openwebui-user-name", ""))[:MAX_ID_BYTES],
+        _name(headers.get("x-openwebui-user-name", "")),
         named("message_id"),
         named("session"),
         named("bot"),
@@ -115,6 +116,9 @@ def _id(value: str, field: str) -> str:
             value = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
         except (binascii.Error, ValueError):
             raise InvalidRequest(f"is no base64url behind {ENCODED}", field=field) from None
-    if len(value.encode(errors="replace")) > MAX_ID_BYTES or not value:
-        raise InvalidRequest(f"is no id of 1 to {MAX_ID_BYTES} bytes", field=field)
-    return value
+    return required_id(value, field)
+
+
+def _name(quoted: str) -> str:
+    """A name that is only shown: what is too long or cannot be stored is left out, and the question is asked."""
+    return unquote(quoted).replace("\0", "").encode()[:MAX_ID_BYTES].decode(errors="ignore")

@@ -77,7 +77,8 @@ ROOM_TOKENS = 4_096
 """What the history gets beside a question that takes the usual budget alone."""
 TASK = "### Task:"
 """How open-webui begins what it asks for itself: titles, tags, follow-up questions. They are no part of the chat."""
-DONE = b"data: [DONE]"
+DONE = b"data:[DONE]"
+"""A stream's last event, without spaces."""
 COMPLETIONS, MODELS = "/chat/completions", "/models"
 NO_UPSTREAM = (
     "requests are passed on to a model of OpenAI's Chat Completions, and none is configured: set model_base_url or "
@@ -309,10 +310,11 @@ class Completions:
                         yield _head(event, told)
                     case Relayed(piece):
                         # Clients leave once they have the last event: the reply is stored before.
-                        at = 0 if last else _end_of(piece)
-                        last += piece[at:]
+                        said = last + piece
+                        at = _end_of(said)
+                        last = said[at:]
                         if at:
-                            yield piece[:at]
+                            yield said[:at]
                     case ChatError():
                         error = event
                     case ChatEnd(reason) if reason in _BROKEN:
@@ -322,6 +324,7 @@ class Completions:
                                 yield piece
                         elif asked.body.get("stream"):
                             yield b"data: " + error_body(failed.message, failed.reason) + b"\n\n"
+                            last = b""
                     case _:
                         pass
         if last:
@@ -332,9 +335,11 @@ _BROKEN = (EndReason.UPSTREAM_ERROR, EndReason.DEADLINE)
 _TIMED_OUT = ChatError("the caller's time is up", "timeout")
 
 
-def _end_of(piece: bytes) -> int:
-    """Where the last event of a stream begins in a piece of it; its length where it is not there."""
-    return piece.rindex(DONE) if piece.rstrip().endswith(DONE) else len(piece)
+def _end_of(said: bytes) -> int:
+    """Where a stream's last event begins, or may begin if more of it follows; the length where it cannot."""
+    line = said.rstrip().rfind(b"\n") + 1
+    begun = b"".join(said[line:].split())
+    return line if begun and DONE.startswith(begun) else len(said)
 
 
 def _same(posted: bytes) -> bytes:

@@ -15,5 +15,5 @@ def check_installed() -> None:
         if find_spec(name) is None:
             raise StartRefused(
                 SETTING,
-                f'needs {name}, which is missing: pip install "backscroll[http]", or unset it',
+                f'needs {name}, which is missing: in the source tree, pip install ".[http]"; or unset it',
             )

@@ -50,8 +50,7 @@ async def _answer(calls: Calls, endpoint: Endpoint, request: Request, most: int)
     try:
         caller = HttpCaller.of(request.headers.raw)
         body = await body_of(request, most) if most and calls.knows(caller) else b""
-        headers = dict(request.headers)
-        answers = calls.answers(endpoint, Posted.of(body, headers), caller)
+        answers = calls.answers(endpoint, Posted.of(body, dict(caller.metadata)), caller)
         async with while_connected(request.receive):
             head = orjson.loads(await anext(answers))
     except Refused as refused:
