@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import msgspec
 import structlog
@@ -27,7 +26,7 @@ from backscroll_sidecar.inspector.commands import commands_of
 from backscroll_sidecar.inspector.drawing import Look, Templates
 from backscroll_sidecar.inspector.facts import Facts
 from backscroll_sidecar.inspector.page_texts import language_wanted
-from backscroll_sidecar.inspector.pages import HANDLERS, Handler, Page, Visit
+from backscroll_sidecar.inspector.pages import HANDLERS, Beside, Handler, Page, Visit
 from backscroll_sidecar.inspector.question_fields import BadField
 from backscroll_sidecar.texts import Language
 
@@ -67,6 +66,7 @@ class Inspector:
         self._calls, self._facts, self._root = calls, facts, root
         self._templates = Templates(HERE / "templates", root, facts.profiles, version("backscroll"))
         self._headers = security.headers(root)
+        self._beside = Beside()
         self.report_count = 0
 
     def routes(self) -> list[BaseRoute]:
@@ -92,8 +92,11 @@ class Inspector:
             Route("/{rest:path}", self._guarded(self._nothing_there), methods=["GET"]),
         ]
         return [
+            *(
+                Route(path, self._guarded(self._first_page), methods=["GET"])
+                for path in ("/", self._root)
+            ),
             Mount(self._root, routes=[*pages, *forms, *others]),
-            Route("/", self._guarded(self._first_page), methods=["GET"]),
         ]
 
     def _guarded(
@@ -129,7 +132,7 @@ class Inspector:
         given = parse_qsl(request.url.query, keep_blank_values=True)
         asked = Asked(self._calls, Browser(_token(request)))
         is_part = request.headers.get("hx-request") == "true"
-        visit = Visit(asked, given, is_part)
+        visit = Visit(asked, given, self._beside, is_part)
         wants_json = visit.field("format") == "json"
         try:
             if len(given) > MAX_FIELDS:
@@ -149,10 +152,9 @@ class Inspector:
                 media_type=kind,
                 headers={"content-disposition": f"attachment; filename={name}"},
             )
-        # Beside the event loop: bots' calls do not wait until a page is drawn.
         if wants_json:
-            return await asyncio.to_thread(_json, {"calls": _calls_of(asked), "page": page.view})
-        return await asyncio.to_thread(self._drawn, request, page, asked)
+            return await self._beside.run(_json, asked, {"page": page.view})
+        return await self._beside.run(self._drawn, request, page, asked)
 
     def _drawn(
         self,
@@ -199,7 +201,7 @@ class Inspector:
             "metadata": dict(refused.metadata),
         }
         if wants_json:
-            return _json({"calls": _calls_of(asked), "error": error}, status)
+            return _json(asked, {"error": error}, status)
         return self._drawn(request, Page("error.html", {"error": error}, "error"), asked, status)
 
     async def _first_page(self, request: Request) -> Response:  # noqa: ARG002
@@ -241,14 +243,7 @@ class Inspector:
             ):  # a key that may not list is one all the same
                 return self._refused(request, refused, asked, wants_json=False)
         response = _to(security.own_path(after, self._root))
-        response.set_cookie(
-            TOKEN,
-            token,
-            path=self._root,
-            secure=request.url.scheme == "https",
-            httponly=True,
-            samesite="strict",
-        )
+        self._keep(request, response, TOKEN, token)
         return response
 
     async def _logout(self, request: Request, form: Mapping[str, str]) -> Response:  # noqa: ARG002
@@ -265,21 +260,27 @@ class Inspector:
         }
         for name, (value, known) in chosen.items():
             if value in known:
-                response.set_cookie(
-                    name,
-                    value,
-                    max_age=YEAR_S,
-                    path=self._root,
-                    secure=request.url.scheme == "https",
-                    httponly=True,
-                    samesite="strict",
-                )
+                self._keep(request, response, name, value, YEAR_S)
         return response
+
+    def _keep(
+        self, request: Request, response: Response, name: str, value: str, most_s: int | None = None
+    ) -> None:
+        """Have the browser keep a value, of any characters; without `most_s` until it is closed."""
+        response.set_cookie(
+            name,
+            quote(value, safe=""),
+            max_age=most_s,
+            path=self._root,
+            secure=security.is_secure(request.headers, request.url.scheme),
+            httponly=True,
+            samesite="strict",
+        )
 
     async def _load_demo(self, request: Request, form: Mapping[str, str]) -> Response:  # noqa: ARG002
         """Append the demo chat, and show it."""
         asked = Asked(self._calls, Browser(_token(request)))
-        batches = await asyncio.to_thread(demo.batches)
+        batches = await self._beside.run(demo.batches)
         try:
             for one in batches:
                 await asked.ask(
@@ -317,21 +318,17 @@ class _Static(StaticFiles):
 def _token(request: Request) -> str:
     """What somebody gave at the login, or what a program sends with each request."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else request.cookies.get(TOKEN, "")
+    return token.strip() if scheme.lower() == "bearer" else unquote(request.cookies.get(TOKEN, ""))
 
 
 def _to(path: str) -> Response:
     return RedirectResponse(path, HTTPStatus.SEE_OTHER)
 
 
-def _calls_of(asked: Asked) -> list[dict[str, Any]]:
-    return [{"method": one.method, "request": one.body} for one in asked.made]
-
-
-def _json(value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:  # noqa: ANN401 - what a page shows
-    return Response(
-        msgspec.json.encode(value, enc_hook=_plain), status, media_type="application/json"
-    )
+def _json(asked: Asked, shown: Mapping[str, Any], status: HTTPStatus = HTTPStatus.OK) -> Response:
+    calls = [{"method": one.method, "request": one.body} for one in asked.made]
+    body = msgspec.json.encode({"calls": calls, **shown}, enc_hook=_plain)
+    return Response(body, status, media_type="application/json")
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - what msgspec does not know

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ class Command:
 def commands_of(made: Made, address: str, *, has_tls: bool, has_token: bool) -> Command:
     """How to make the same call by hand."""
     body = json.dumps(made.body, ensure_ascii=False, separators=(", ", ": "))
-    request = shlex.quote(UNSEEN.sub(lambda one: f"\\u{ord(one[0]):04x}", body))
+    request = shlex.quote(UNSEEN.sub(_escaped, body))
     name = made.method.rpartition("/")[2]
     ours = ["backscroll call", name, request, f"--server {shlex.quote(address)}"]
     theirs = ["grpcurl", "" if has_tls else "-plaintext"]
@@ -34,3 +35,9 @@ def commands_of(made: Made, address: str, *, has_tls: bool, has_token: bool) -> 
         theirs.append("-unix")
     theirs += [f"-d {request}", shlex.quote(address.removeprefix("unix:")), PACKAGE + made.method]
     return Command(made.method, " ".join(ours), " ".join(filter(None, theirs)))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """A character as JSON has it in ASCII alone."""
+    units = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -177,7 +177,7 @@ def explained(
     return Explained(
         channel=request.channel,
         context_id=response.context_id,
-        question=_question(request, response),
+        question=question_of(request, response),
         question_type=MessageType.Name(response.question_type).removeprefix("MESSAGE_TYPE_").lower(),
         asked_at_ms=response.asked_at_ms,
         profile=response.profile,
@@ -238,7 +238,8 @@ def lines_of(rows: Iterable[Line | Fold]) -> list[Line]:
     return [one for one in rows if isinstance(one, Line)]
 
 
-def _question(request: pb.BuildContextRequest, response: pb.BuildContextResponse) -> Said:
+def question_of(request: pb.BuildContextRequest, response: pb.BuildContextResponse) -> Said:
+    """What was asked, and by whom."""
     if response.HasField("trigger"):
         one = said(response.trigger, 4_000)
         return replace(one, text=request.question or one.text) if request.question.strip() else one

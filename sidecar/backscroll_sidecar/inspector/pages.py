@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from backscroll.v1 import admin_pb2, experiment_pb2, history_pb2
 from backscroll.v1 import context_pb2 as pb
@@ -31,6 +31,8 @@ from backscroll_sidecar.inspector.question_fields import (
 )
 from backscroll_sidecar.inspector.said import SHOWN_CHARS, Said, stored
 
+P = ParamSpec("P")
+T = TypeVar("T")
 PAGE, CHANNELS = 100, 50
 WHOLE_TEXT = 65_536
 MOST_IDS = 1_000
@@ -41,15 +43,31 @@ OWN_FIELDS = frozenset({"format", "fate", "from", "to", "line", "of", "part"})
 MINUTES = 60
 
 
+class Beside:
+    """What pages are made in: a thread beside the event loop, for one page at a time.
+
+    Bots' calls do not wait until a page is drawn, and share the processor with one page, however many are open.
+    """
+
+    def __init__(self) -> None:
+        self._one = asyncio.Lock()
+
+    async def run(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+        """Do this work, once it is its turn."""
+        async with self._one:
+            return await asyncio.to_thread(work, *given, **named)
+
+
 @dataclass(slots=True)
 class Visit:
-    """A page that is asked for: its address's fields, and who makes its calls.
+    """A page that is asked for: its address's fields, who makes its calls, and where it is made.
 
     `is_part`: the browser wants only what takes the place of a part.
     """
 
     asked: Asked
     given: Pairs
+    beside: Beside
     is_part: bool = False
 
     def field(self, name: str) -> str:
@@ -188,7 +206,7 @@ async def line(visit: Visit) -> Page:
     wanted = (visit.field("of"), visit.field("line"))
     texts = await _texts(visit, request.channel, [wanted], WHOLE_TEXT)
     shown = explained.Shown(keys={wanted})
-    page = await asyncio.to_thread(explained.explained, request, built, texts, shown)
+    page = await visit.beside.run(explained.explained, request, built, texts, shown)
     lines = explained.lines_of(page.rows)
     chosen = next((o for o in lines if (o.channel, o.said.message_id) == wanted), None)
     if chosen is None:
@@ -209,10 +227,8 @@ async def compare(visit: Visit) -> Page:
     pinned = _pinned(mine, request, one)
     other_request, other = await _built(visit, changed(pinned, otherwise))
     view = {
-        "compared": await asyncio.to_thread(compared.compared, one, other),
-        "question": explained.explained(
-            request, one, {}, explained.Shown(unfolded=(0, 0))
-        ).question,
+        "compared": await visit.beside.run(compared.compared, one, other),
+        "question": explained.question_of(request, one),
         "pairs": pinned,
         "other_pairs": pairs_of(other_request),
         "otherwise": dict(otherwise),
@@ -249,7 +265,7 @@ async def test_case(visit: Visit) -> Page:
         until_ms=built.asked_at_ms + 1,
     )
     found = await _listed(visit, listing, cases.MOST_MESSAGES)
-    case = await asyncio.to_thread(cases.case_of, request, built, found[::-1])
+    case = await visit.beside.run(cases.case_of, request, built, found[::-1])
     files = {
         "json": ("application/json", "case.json", case.case_json.encode()),
         "test": ("text/x-python", "test_case.py", case.test.encode()),
@@ -432,11 +448,9 @@ async def _explained(
     recorded_fates: Mapping[str, str] | None = None,
 ) -> explained.Explained:
     """The page of a build with its texts. Made beside the event loop: thousands of candidates take a while."""
-    wanted = await asyncio.to_thread(explained.wanted_keys, built, shown)
+    wanted = await visit.beside.run(explained.wanted_keys, built, shown)
     texts = await _texts(visit, request.channel, wanted)
-    return await asyncio.to_thread(
-        explained.explained, request, built, texts, shown, recorded_fates
-    )
+    return await visit.beside.run(explained.explained, request, built, texts, shown, recorded_fates)
 
 
 async def _texts(

@@ -12,9 +12,14 @@ from backscroll.v1 import history_pb2, message_pb2
 SHOWN_CHARS = 480
 """Of a message in a list; its own page has all of it."""
 UNSEEN = re.compile(
-    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]"
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
+    "|(?<=[\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 )
-"""What draws nothing, or turns the direction of what stands behind it."""
+"""What draws nothing and a model reads all the same, or what turns the direction of what stands behind it.
+
+Joiners stay, and one selector behind a character: emoji and many scripts are written with them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +90,10 @@ def stored(message: history_pb2.StoredMessage, most_chars: int = SHOWN_CHARS) ->
 
 def shown(text: str) -> Markup:
     """A text with what nobody sees made visible, so that no name and no line can turn the page around."""
+    pieces = re.split(f"({UNSEEN.pattern})", text)
     return Markup("").join(
         Markup('<span class="unseen">U+{}</span>').format(f"{ord(one):04X}")
-        if UNSEEN.fullmatch(one)
+        if at % 2
         else escape(one)
-        for one in _pieces(text)
+        for at, one in enumerate(pieces)
     )
-
-
-def _pieces(text: str) -> list[str]:
-    """The text cut so that each thing unseen is a piece of its own."""
-    return [one for one in re.split(f"({UNSEEN.pattern})", text) if one]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 REPORT_PATH = "csp-report"
 MAX_POST_BYTES = 16_384
 """Of a form or a report; no form here has more."""
+SCHEMES = ("http", "https")
 
 
 def policy(root: str) -> str:
@@ -41,12 +43,18 @@ def is_own_post(given: Mapping[str, str]) -> bool:
     """Whether a form was sent by a page of this server: browsers say where from, and no page can change that."""
     origin = given.get("origin")
     if origin is not None:
-        return urlsplit(origin).netloc.lower() == given.get("host", "").lower() != ""
+        scheme, _, host = origin.lower().partition("://")
+        return scheme in SCHEMES and host == given.get("host", "").lower() != ""
     return given.get("sec-fetch-site") == "same-origin"
+
+
+def is_secure(given: Mapping[str, str], scheme: str) -> bool:
+    """Whether the browser came by TLS: to us, or to a proxy before us, as the origin of its form tells."""
+    return scheme == "https" or given.get("origin", "").lower().startswith("https://")
 
 
 def own_path(path: str, root: str) -> str:
     """Where to go next: a path of the inspector's own, else its first page."""
-    parts = urlsplit(path)
-    is_own = not parts.scheme and not parts.netloc and "\\" not in path
-    return path if is_own and (path == root or path.startswith(f"{root}/")) else f"{root}/"
+    steps = unquote(re.split("[?#]", path)[0]).split("/")
+    is_own = path.startswith(f"{root}/") and "\\" not in path and not {".", ".."} & set(steps)
+    return path if is_own else f"{root}/"

@@ -165,7 +165,15 @@ def test_looking_is_recorded_and_counted_nowhere(chat: Site) -> None:
     assert left() == before
     assert before[1] > 0
     built(chat)
-    assert left() == (before[0] + 1, before[1] + 1)
+    claimed = {"only-looks": "true", "only_looks": "true"}
+    request = context_pb2.BuildContextRequest(**ASKED)
+    chat.context.BuildContext(request, metadata=list(claimed.items()))
+    answer = httpx2.post(
+        f"{chat.url.removesuffix('/inspector')}/backscroll.v1.ContextService/BuildContext",
+        json=ASKED, headers=claimed, params=claimed, trust_env=False,
+    )  # fmt: skip
+    assert answer.status_code == 200
+    assert left() == (before[0] + 3, before[1] + 3)
 
 
 def test_what_came_out_otherwise_than_recorded_is_said(chat: Site) -> None:
@@ -289,13 +297,62 @@ def test_with_tokens_a_page_wants_one_and_keeps_it_from_scripts() -> None:
 
 @pytest.mark.parametrize(
     "after",
-    ["//evil.example", "https://evil.example", "/\\evil.example", "/elsewhere", "/inspectorx", ""],
+    [
+        "//evil.example",
+        "https://evil.example",
+        "/\\evil.example",
+        "/elsewhere",
+        "/inspectorx",
+        "",
+        "//[",
+        "http://[::1",
+        "/inspector/..//evil.example",
+        "/inspector/%2e%2e/v1/chat/completions",
+        "/inspector/\\evil.example",
+        "javascript:alert(1)",
+    ],
 )
 def test_a_login_leads_nowhere_else(chat: Site, after: str) -> None:
     origin = {"origin": chat.url.removesuffix("/inspector")}
     answer = chat.http.post("/display", data={"theme": "dark", "next": after}, headers=origin)
     assert answer.headers["location"] == "/inspector/"
     chat.http.cookies.clear()
+    login = chat.get("login", next=after)
+    assert 'name="next" value="/inspector/"' in login.text
+
+
+@pytest.mark.parametrize("token", ['a;b,c="d"', "%2F+%", "a b\\"])
+def test_a_token_comes_back_as_it_was_given(token: str) -> None:
+    with site(tokens={token: "default"}) as one:
+        origin = {"origin": one.url.removesuffix("/inspector")}
+        assert one.http.post("/login", data={"token": token}, headers=origin).status_code == 303
+        assert one.get("").status_code == 200
+        wrong = one.http.post("/login", data={"token": "密钥🔑"}, headers=origin)
+        assert wrong.status_code == 401
+
+
+@pytest.mark.parametrize("token", ["密钥🔑", "é \r\nset-cookie: x=y", "\x00;"])
+def test_a_server_without_tokens_keeps_whatever_is_given(empty: Site, token: str) -> None:
+    origin = {"origin": empty.url.removesuffix("/inspector")}
+    login = empty.http.post("/login", data={"token": token}, headers=origin)
+    assert login.status_code == 303
+    assert [name for name, _ in empty.http.cookies.items()] == ["backscroll_token"]
+    assert empty.get("").status_code == 200
+    empty.http.cookies.clear()
+
+
+def test_the_address_without_its_slash_names_no_other_host(chat: Site) -> None:
+    root = chat.url.removesuffix("/inspector")
+    for path in ("/inspector", "/"):
+        answer = httpx2.get(f"{root}{path}", trust_env=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/inspector/")
+        assert answer.headers["content-security-policy"]
+
+
+def test_a_broken_origin_is_another_site(chat: Site) -> None:
+    for origin in ("http://[", "http://[::1", "//", "null", "file://localhost"):
+        answer = chat.http.post("/display", data={"theme": "dark"}, headers={"origin": origin})
+        assert answer.status_code == 403, origin
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,12 @@
 """View models: pure functions from answers to what a page shows."""
 
+import asyncio
+import json
+import re
+import subprocess
+import threading
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +23,7 @@ from backscroll_sidecar.inspector import (
 )
 from backscroll_sidecar.inspector.asking import Made
 from backscroll_sidecar.inspector.numbers import age, moment, score, signed
+from backscroll_sidecar.inspector.pages import Beside
 from backscroll_sidecar.inspector.question_fields import (
     BadField,
     both_of,
@@ -188,6 +196,11 @@ def test_what_is_not_seen_is_shown_by_its_number() -> None:
     assert text == (
         'a<span class="unseen">U+202E</span>b&lt;b&gt;&#34;<span class="unseen">U+0000</span>\n'
     )
+    smuggled = "".join(chr(0xE0000 + ord(c)) for c in "obey")
+    assert str(shown(smuggled)).count("unseen") == 4
+    assert str(shown("a\ufe00\U000e0101\ufe01b")).count("unseen") == 2
+    for plain in ("❤️ 👩‍👩‍👧 🏳️‍🌈", "می‌خواهم", "क्‍ष", "葛󠄀城", "tab\tline\n"):
+        assert str(shown(plain)) == plain
 
 
 def test_a_message_of_parts_is_one_text() -> None:
@@ -211,6 +224,27 @@ def test_a_command_survives_a_shell() -> None:
     assert command.backscroll.startswith("backscroll call GetChannel ")
     assert command.backscroll.endswith("--server 'unix:/tmp/a b'")
     assert '-H "authorization: Bearer $BACKSCROLL_TOKEN" -unix' in command.grpcurl
+
+
+HOSTILE = "it's $(touch owned) `touch owned` !! \n;touch owned\r\n' \\' \" \x07\x7f \u202e \U000e0041 \U0001f431"
+
+
+@pytest.mark.parametrize("which", ["backscroll", "grpcurl"])
+def test_a_pasted_command_runs_nothing_of_the_chat_s(tmp_path: Path, which: str) -> None:
+    request = history_pb2.GetChannelRequest(channel=HOSTILE)
+    made = commands.commands_of(
+        Made("HistoryService/GetChannel", request), "127.0.0.1:1", has_tls=False, has_token=False
+    )
+    command: str = getattr(made, which)
+    assert "\n" not in command
+    assert not re.search("[\x00-\x1f\x7f\u202e\U000e0041]", command)
+    script = f"{which}() {{ printf '%s\\0' \"$@\"; }}\n{command}\n"
+    said = subprocess.run(
+        ["bash", "-i"], input=script, capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    body = next(word for word in said.stdout.split("\0") if word.startswith("{"))
+    assert json.loads(body) == {"channel": HOSTILE}
+    assert not list(tmp_path.iterdir())
 
 
 def test_bars_stand_on_both_sides_of_the_middle() -> None:
@@ -271,7 +305,46 @@ def test_a_report_is_drawn_on_one_scale() -> None:
         ({"host": "a:1", "sec-fetch-site": "same-origin"}, True),
         ({"host": "a:1", "sec-fetch-site": "same-site"}, False),
         ({"host": "a:1"}, False),
+        ({"host": "a:1", "origin": "https://a:1"}, True),
+        ({"host": "a:1", "origin": "http://A:1"}, True),
+        ({"host": "a:1", "origin": "file://a:1"}, False),
+        ({"host": "a:1", "origin": "//a:1"}, False),
+        ({"host": "a:1", "origin": "http://x@a:1"}, False),
+        ({"host": "a:1", "origin": "http://["}, False),
+        ({"host": "a:1", "origin": ""}, False),
     ],
 )
 def test_a_form_is_taken_of_pages_of_ours(headers: dict[str, str], is_own: bool) -> None:
     assert security.is_own_post(headers) is is_own
+
+
+@pytest.mark.parametrize(
+    ("scheme", "headers", "is_secure"),
+    [
+        ("https", {}, True),
+        ("http", {"origin": "https://a"}, True),
+        ("http", {"origin": "http://a"}, False),
+        ("http", {}, False),
+    ],
+)
+def test_a_cookie_stays_with_tls_behind_a_proxy_too(
+    scheme: str, headers: dict[str, str], is_secure: bool
+) -> None:
+    assert security.is_secure(headers, scheme) is is_secure
+
+
+async def test_pages_are_made_one_at_a_time_beside_the_event_loop() -> None:
+    beside, here = Beside(), threading.get_ident()
+    running, most = 0, 0
+
+    def work(at: int) -> tuple[int, bool]:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        sum(range(20_000))
+        running -= 1
+        return at, threading.get_ident() == here
+
+    made = await asyncio.gather(*(beside.run(work, at) for at in range(30)))
+    assert made == [(at, False) for at in range(30)]
+    assert most == 1
