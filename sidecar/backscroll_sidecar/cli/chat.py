@@ -40,7 +40,7 @@ from backscroll_sidecar.cli.console import (
 from backscroll_sidecar.cli.model_words import ADVICE, ASKER, ECHO, NO_MODEL
 from backscroll_sidecar.cli.render import as_dict
 
-EPILOG = 'Example: backscroll chat my-group --once "which one did we mean?" --asker u17   or: backscroll chat --room'
+EPILOG = 'Example: backscroll chat my-group --once "which one did we mean?" --asker u17\nor: backscroll chat --room'
 FINE = frozenset({"complete", "length", "content_filter"})
 """Endings of an answer that is there."""
 ENDINGS = {

@@ -1,5 +1,6 @@
 """The list of commands, in the order of ``backscroll --help``."""
 
+import inspect
 import re
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -51,9 +52,17 @@ class Command(TyperCommand):
     """A command that takes ids such as -1001234567890, as some platforms give to groups, for what they are."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - of the click within typer
-        """Take what looks like an option for a word where a number is among the words."""
+        """Take what looks like an option for a word where a number is among the words. --help is never a value."""
+        if "--help" in args[: args.index("--") if "--" in args else None]:
+            args = ["--help"]
         ctx.ignore_unknown_options = any(map(_NEGATIVE.fullmatch, args))
         return super().parse_args(ctx, args)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as above
+        """Write each example on one line, so that it can be copied."""
+        formatter.write_paragraph()
+        for line in (self.epilog or "").split("\n"):
+            formatter.write(f"  {line}\n")
 
 
 app = typer.Typer(
@@ -106,8 +115,19 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "check-config": (check_config.check_config, check_config.EPILOG),
     "version": (version.version, version.EPILOG),
 }
-for _name, (_command, _epilog) in COMMANDS.items():
-    app.command(_name, cls=Command, epilog=_epilog)(spread(_command))
+
+
+def _add(to: typer.Typer, commands: dict[str, tuple[Callable[..., Any], str]]) -> None:
+    """Give it these commands; its list shows the first sentence of each, however long."""
+    for name, (command, epilog) in commands.items():
+        first = (inspect.getdoc(command) or "").partition("\n")[0].partition(". ")[0]
+        add = to.command(
+            name, cls=Command, epilog=epilog, short_help=f"{first.removesuffix('.')}."
+        )
+        add(spread(command))
+
+
+_add(app, COMMANDS)
 
 GROUPS: dict[str, tuple[str, dict[str, tuple[Callable[..., Any], str]]]] = {
     "records": (records.HELP, records.COMMANDS),
@@ -126,6 +146,5 @@ for _group, (_help, _commands) in GROUPS.items():
         no_args_is_help=True,
         rich_markup_mode=None,
     )
-    for _name, (_command, _epilog) in _commands.items():
-        _app.command(_name, cls=Command, epilog=_epilog)(spread(_command))
-    app.add_typer(_app, name=_group)
+    _add(_app, _commands)
+    app.add_typer(_app, name=_group, short_help=_help)

@@ -415,7 +415,7 @@ TOOLS: dict[str, ToolKind[Any]] = {
         "Messages that matter for a question",
         "Return the few messages of the chat that matter for a question, inside a token budget: what was said just "
         "before, who answers whom, and what of the whole history answers it. Ask one question at a time. "
-        "为一个问题挑出群聊中最相关的少数消息，不超过词元预算。",
+        "为一个问题挑出群聊中最相关的少数消息，不超过 token 预算。",
         ContextArguments,
         _context,
     ),

@@ -214,7 +214,10 @@ def quality(
 def _page_file(path: Path) -> Path:
     """Where the page goes; refused before anything is judged."""
     if path.suffix != ".md":
-        usage(f"--publish {path}: its name ends with .md", "for example docs/reference/quality.md")
+        usage(
+            f"--publish {path}: the page's name must end with .md",
+            "for example --publish quality.md",
+        )
     if not path.absolute().parent.is_dir():
         usage(f"--publish {path}: there is no such folder")
     return path

@@ -32,7 +32,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "made_of": ("The calls that this page is made of ({count})", "本页所用的调用（{count}）"),
     "made_of_says": (
         "Each call as a command of Backscroll and of grpcurl. A token is taken from BACKSCROLL_TOKEN.",
-        "每个调用都给出 Backscroll 和 grpcurl 两种命令。令牌取自环境变量 BACKSCROLL_TOKEN。",
+        "每个调用都给出 backscroll 和 grpcurl 两种命令。令牌取自环境变量 BACKSCROLL_TOKEN。",
     ),
     "as_json": ("This page as JSON", "本页的 JSON"),
     "times_utc": ("Times are UTC", "时间均为 UTC"),
@@ -66,6 +66,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     # Channels and timelines.
     "channel": ("Channel", "频道"),
     "messages": ("messages", "条消息"),
+    "message_count": ("Messages", "消息数"),
     "newest": ("Newest", "最新"),
     "find": ("Find", "查找"),
     "find_channel": ("Find a channel", "查找频道"),
@@ -128,7 +129,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "taken": ("taken", "入选"),
     "of": ("of", "/"),
     "time": ("Time", "用时"),
-    "rung": ("Fell back to", "已退到"),
+    "rung": ("Fell back to", "回退到"),
     "rung_ranked": ("ranked", "按相关性"),
     "rung_recent": ("the last messages", "最近的消息"),
     "rung_empty": ("nothing", "空"),
@@ -142,7 +143,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "part_semantic": ("references", "参考内容"),
     "part_recent": ("conversation", "对话"),
     "part_question": ("question", "提问"),
-    "part_framing": ("framing", "框架"),
+    "part_framing": ("framing", "格式开销"),
     "part_reserve": ("reserve", "预留"),
     "summary": ("Summary of what lies before", "此前内容的摘要"),
     "channel_unknown": ("The server has never heard of this channel.", "服务器从未见过这个频道。"),
@@ -221,7 +222,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "reason_lost_visibility": ("Left out: the asker could not see it.", "未入选：提问者看不到它。"),
     "reason_lost_recalled": ("Left out: it was taken back.", "未入选：它已被撤回。"),
     "reason_lost_round": ("Left out: its tool round is not whole.", "未入选：它的工具轮次不完整。"),
-    "decided_by": ("decided by", "由谁决定"),
+    "decided_by": ("decided by", "决定环节"),
     "visible_by": ("visible by", "可见规则"),
     "term": ("Term", "项"),
     "means": ("What it says", "含义"),
@@ -233,7 +234,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "The probability that it belongs to the question's conversation",
         "它属于提问所在对话的概率",
     ),
-    "by_memory": ("How well it answers a question about long ago", "它对很久以前的问题回答得多好"),
+    "by_memory": ("How well it answers a question about long ago", "它多大程度上答得上关于往事的提问"),
     "by_meaning": ("How similar its meaning is to the question", "它与提问在含义上的相似度"),
     "by_score": ("The weighted sum of the profile's factors", "profile 各因素的加权和"),
     "by_recency": ("How new it is", "它有多新"),
@@ -254,7 +255,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "factor_date": ("the question names its time", "提问提到了它的时间"),
     "factor_speaker": ("the question names its author", "提问提到了它的作者"),
     "factor_asker": ("it may be about the asker", "可能与提问者有关"),
-    "factor_question": ("it asks, and answers are wanted", "它是问题，而需要的是答案"),
+    "factor_question": ("it asks, and answers are wanted", "它本身是提问，而这里要的是回答"),
     "factor_time_word": ("it has a word of time", "含有时间词"),
     "factor_number": ("it has a number", "含有数字"),
     "factor_reply_chain": ("the question answers it, directly or not", "提问直接或间接回复它"),
@@ -271,9 +272,9 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "source_semantic": ("means something similar", "含义相近"),
     "source_asker": ("by the asker", "提问者所说"),
     "source_pinned": ("pinned in the channel", "已在频道中置顶"),
-    "source_chain": ("what the question replies to", "提问所回复的"),
-    "source_graph": ("few replies away", "相隔几次回复"),
-    "source_recall": ("best of the whole history", "整个历史中最好的"),
+    "source_chain": ("what the question replies to", "提问所回复的消息"),
+    "source_graph": ("few replies away", "顺着回复走几步就到"),
+    "source_recall": ("best of the whole history", "全部历史中最匹配的"),
     "source_sharing": ("of a channel that shares", "来自共享的频道"),
     "source_since": ("said since that moment", "那一刻之后所说"),
     # Two ways.
@@ -300,16 +301,16 @@ TEXTS: Mapping[str, tuple[str, str]] = {
             "Set in lines here; the download and the copy are byte for byte what is posted. Layout {layout}, "
             "{stable} tokens of stable beginning."
         ),
-        "此处为便于阅读而分行；下载和复制的内容与所发送的逐字节相同。布局 {layout}，稳定开头 {stable} token。",
+        "此处为便于阅读而分行；下载和复制的内容与所发送的逐字节相同。布局 {layout}，稳定前缀 {stable} token。",
     ),
-    "neutral_messages": ("As neutral messages", "中性消息"),
+    "neutral_messages": ("As neutral messages", "与厂商无关的消息"),
     "case_says": (
         (
             "Two files: {messages} messages with the question and the {expected} lines that it shows, and a test that "
             "asks a server of its own. Change “expected” to what you want, and see it fail."
         ),
         (
-            "两个文件：{messages} 条消息、提问及其显示的 {expected} 行，以及自带服务器的测试。"
+            "共两个文件：一个是 {messages} 条消息、提问和它应显示的 {expected} 行，另一个是自带服务器的测试。"
             "把 expected 改成你想要的，再看它失败。"
         ),
     ),
@@ -322,7 +323,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "policy": ("Policy", "policy"),
     "no_builds": (
         "No build is recorded here yet. Builds are recorded behind their answers, a moment later.",
-        "这里还没有构建记录。构建会在回答之后片刻被记录。",
+        "这里还没有构建记录。构建返回结果后，过一会儿才写入记录。",
     ),
     "question_not_stored": ("The question was not stored.", "提问没有被存储。"),
     "question_erased": ("The question was erased.", "提问已被删除。"),
@@ -331,7 +332,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
             "A record keeps scores and fates. The terms are those of the same question asked again at its moment; "
             "where that comes out otherwise, the record's fate stands beside it."
         ),
-        "记录只保存得分和去向。各项来自在同一时刻重新提问的结果；若与记录不同，会在旁边标出记录中的去向。",
+        "记录只保存得分和去向。各项得分是按当时的时刻重新提问算出来的；若与记录不同，会在旁边标出记录中的去向。",
     ),
     "what_came": ("What came of it", "后来如何"),
     "feedback": ("Feedback", "反馈"),
@@ -358,7 +359,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "panel_contexts_per_minute": ("Contexts", "上下文"),
     "panel_says_contexts_per_minute": (
         "Contexts built a minute, by the rung they stand on: ranked, the last messages (recent), nothing (empty).",
-        "每分钟构建的上下文，按所在的台阶：按相关性（ranked）、最近的消息（recent）、空（empty）。",
+        "每分钟构建的上下文，分三级：按相关性（ranked）、最近的消息（recent）、空（empty）。",
     ),
     "panel_build_time": ("Build time", "构建用时"),
     "panel_says_build_time": (
@@ -385,7 +386,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "panel_relevance": ("Average relevance", "平均相关性"),
     "panel_says_relevance": (
         "Average score of the messages shown, by profile. Scores of two profiles do not compare.",
-        "所显示消息的平均得分，按 profile。不同 profile的得分不可比较。",
+        "所显示消息的平均得分，按 profile。不同 profile 的得分不可比较。",
     ),
     "panel_cache_hits": ("Channels in memory", "内存中的频道"),
     "panel_says_cache_hits": (
@@ -416,18 +417,18 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "series_effective": ("effective", "有效"),
     "series_writer": ("writer", "写入"),
     "series_embedding": ("embedding", "向量"),
-    "all_well": ("Nothing needs attention.", "没有需要注意的。"),
-    "look_here": ("Something needs attention.", "有需要注意的。"),
+    "all_well": ("Nothing needs attention.", "一切正常。"),
+    "look_here": ("Something needs attention.", "有需要留意的地方。"),
     "well": ("well", "正常"),
-    "not_well": ("look", "注意"),
+    "not_well": ("look", "留意"),
     "check_errors": ("Builds that failed", "失败的构建"),
-    "check_says_errors": ("share of the last hour; look above 1 %", "最近一小时的比例；高于 1 % 请注意"),
+    "check_says_errors": ("share of the last hour; look above 1 %", "最近一小时的比例；高于 1% 请留意"),
     "check_fallbacks": ("Contexts on a lower rung", "回退的上下文"),
-    "check_says_fallbacks": ("share of the last hour; look above 5 %", "最近一小时的比例；高于 5 % 请注意"),
+    "check_says_fallbacks": ("share of the last hour; look above 5 %", "最近一小时的比例；高于 5% 请留意"),
     "check_queue_writer": ("Rows that wait for their commit", "等待提交的行"),
-    "check_says_queue_writer": ("now; look above 1,000", "当前；多于 1,000 请注意"),
+    "check_says_queue_writer": ("now; look above 1,000", "当前；多于 1,000 请留意"),
     "check_queue_embedding": ("Channels that wait for vectors", "等待向量的频道"),
-    "check_says_queue_embedding": ("now; look above 1,000", "当前；多于 1,000 请注意"),
+    "check_says_queue_embedding": ("now; look above 1,000", "当前；多于 1,000 请留意"),
     "health_note": (
         "These are numbers of the running server. Machine, database and configuration are looked at by",
         "这些是运行中服务器的数字。机器、数据库与配置由以下命令检查：",
@@ -461,7 +462,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "login_wrong": ("The server does not know this token.", "服务器不认识这个令牌。"),
     "token": ("Token", "令牌"),
     "login": ("Log in", "登录"),
-    "to_channels": ("To the channels", "前往频道"),
+    "to_channels": ("To the channels", "回到频道列表"),
     "error_INVALID_ARGUMENT": ("This cannot be asked", "不能这样提问"),
     "error_NOT_FOUND": ("Not there", "不存在"),
     "error_PERMISSION_DENIED": ("Your key does not permit this", "你的密钥不允许这样做"),
