@@ -121,9 +121,7 @@ def _add(to: typer.Typer, commands: dict[str, tuple[Callable[..., Any], str]]) -
     """Give it these commands; its list shows the first sentence of each, however long."""
     for name, (command, epilog) in commands.items():
         first = (inspect.getdoc(command) or "").partition("\n")[0].partition(". ")[0]
-        add = to.command(
-            name, cls=Command, epilog=epilog, short_help=f"{first.removesuffix('.')}."
-        )
+        add = to.command(name, cls=Command, epilog=epilog, short_help=f"{first.removesuffix('.')}.")
         add(spread(command))
 
 

@@ -117,7 +117,8 @@ CHINESE = Words(
         "recalled": "未选中：它已被撤回",
     },
     by="得分 {score} {kind}，由 {sources} 找到",
-    no_candidate="消息 {message} 不是候选：profile 的各个来源都没有提出它，既没有因为它的词，也没有因为它在对话中的位置。",
+    no_candidate="消息 {message} 不是候选：profile 的各个来源都没有提出它，"
+    "既没有因为它的词，也没有因为它在对话中的位置。",
     recorded="这是记录下来的构建 {context}；消息文字是现在的样子。",
     text_not_read="（此处不显示它的文字）",
     newest="频道 {channel} 最新的 {count} 条消息，旧的在前。",
