@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backscroll._channel import _RETRY_POLICY, RETRIED
-from tests.kit.conformance import languages
+from tests.kit.conformance import languages, steps
 
 ROOT = Path(__file__).parents[2]
 MOST_LINES = 79
@@ -34,6 +34,15 @@ def test_a_language_has_a_readme_a_quickstart_a_driver_and_a_short_bot(language)
     assert f"[{language['title']}](../../{language['folder']}/README.md)" in GUIDE.read_text(
         "utf-8"
     )
+
+
+def test_the_table_of_the_reference_has_every_step_and_every_language():
+    page = (ROOT / "docs/reference/clients.md").read_text("utf-8")
+    titles = [one["title"] for one in languages().values()]
+    rows = [["step", *titles], ["---"] * (len(titles) + 1)]
+    rows += [[step["step"], *["yes"] * len(titles)] for step in steps()]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    assert f"\n\n{table}\n\n" in page, "run: tools/polyglot --write-docs"
 
 
 def test_the_python_client_retries_as_the_service_config_says():

@@ -3,6 +3,8 @@
 `make polyglot` runs it with the drivers of every language.
 """
 
+import os
+import subprocess
 import sys
 
 import pytest
@@ -55,3 +57,28 @@ def test_a_driver_that_answers_something_else_is_seen(places):
 def test_a_driver_that_fails_ends_its_run_and_says_why(places, program, said):
     (only,) = run([sys.executable, "-c", program], places["auto"], "fails")
     assert said in only.faults[0]
+
+
+def polyglot(*arguments, path, skip=""):
+    """`tools/polyglot` with no other programs than those of a folder."""
+    return subprocess.run(
+        [sys.executable, str(ROOT / "tools/polyglot"), *arguments],
+        env={**os.environ, "PATH": str(path), "POLYGLOT_SKIP": skip},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_language_that_cannot_run_fails_the_whole_unless_it_may_be_left_out(tmp_path):
+    failed = polyglot("--languages", "go,ruby", path=tmp_path, skip="ruby")
+    assert failed.returncode == 1
+    assert "Go: go cannot be found. Install Go" in failed.stderr
+    assert "Ruby was left out, as POLYGLOT_SKIP says" in failed.stderr
+    assert failed.stdout.splitlines()[0].split() == ["step", "Go", "Ruby"]
+    left_out = polyglot("--languages", "go,ruby", path=tmp_path, skip="go, ruby")
+    assert left_out.returncode == 0
+    written = polyglot("--write-docs", "--languages", "go", path=tmp_path, skip="go")
+    assert written.returncode == 1
+    assert "is written when all languages ran" in written.stderr
+    assert polyglot("--languages", "cobol", path=tmp_path).returncode == 2
+    assert polyglot("--languages", "go", path=tmp_path, skip="goo").returncode == 2
