@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -12,6 +13,19 @@ from tests.kit.conformance import languages, steps
 
 ROOT = Path(__file__).parents[2]
 MOST_LINES = 79
+VERSIONS = {
+    "node/package.json": r'"version": "(.*)"',
+    "node/package-lock.json": r'"name": "backscroll",\s+"version": "(.*)"',
+    "node/README.md": r"backscroll-(\S+)\.tgz",
+    "rust/Cargo.toml": r'^name = "backscroll"\nversion = "(.*)"',
+    "rust/Cargo.lock": r'^name = "backscroll"\nversion = "(.*)"',
+    "java/pom.xml": r"^  <version>(.*)</version>",
+    "java/client/pom.xml": r"^    <version>(.*)</version>",
+    "java/examples/pom.xml": r"^    <version>(.*)</version>",
+    "java/README.md": r"^  <version>(.*)</version>",
+    "ruby/backscroll.gemspec": r'spec\.version = "(.*)"',
+}
+"""Where clients tell their version, by file."""
 GUIDE = ROOT / "docs/guide/other-languages.md"
 
 
@@ -43,6 +57,13 @@ def test_the_table_of_the_reference_has_every_step_and_every_language():
     rows += [[step["step"], *["yes"] * len(titles)] for step in steps()]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     assert f"\n\n{table}\n\n" in page, "run: tools/polyglot --write-docs"
+
+
+@pytest.mark.parametrize("file", VERSIONS)
+def test_a_client_has_the_version_of_the_project(file):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    told = re.findall(VERSIONS[file], (ROOT / "clients" / file).read_text("utf-8"), re.MULTILINE)
+    assert set(told) == {project["version"]}
 
 
 def test_the_python_client_retries_as_the_service_config_says():
