@@ -230,6 +230,20 @@ async def test_no_argument_reaches_another_channel(world):
             assert "tuna" not in str(error.value)
 
 
+async def test_what_is_for_some_people_only_is_not_shown_even_to_them(world):
+    """The assistant works for Ann, whom it is for; but its answers may be read by others."""
+    async with world.stdio("--channel", "cats", "--asker", "u1") as client:
+        for name in ("build_context", "why_selected"):
+            answer = text_of(
+                await client.call_tool(name, {"question": "what is the surprise, a hamster?"})
+            )
+            assert "I do, at nine" in answer
+            assert "the surprise is" not in answer
+        assert "No message" in text_of(
+            await client.call_tool("search_messages", {"query": "hamster"})
+        )
+
+
 async def test_a_recorded_build_of_another_channel_is_none(world):
     with Client(world.address, token=world.admin) as client:
         builds = {
