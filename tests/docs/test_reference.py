@@ -99,7 +99,7 @@ def test_the_settings_of_the_guide_are_those_of_the_code():
         shown = (
             "unset"
             if value is None
-            else ", ".join(value)
+            else ", ".join(value) or "unset"
             if isinstance(value, tuple)
             else str(value)
         )

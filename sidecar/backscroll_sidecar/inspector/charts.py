@@ -47,9 +47,11 @@ def terms(
 def stacked(
     parts: Sequence[tuple[str, int]], whole: float, width: float = 600.0
 ) -> tuple[Bar, ...]:
-    """Parts of a whole, one behind the other."""
+    """Parts of a whole, one behind the other. Each has the tone of its place, also where others are nothing."""
     found, x = [], 0.0
     for at, (name, value) in enumerate(parts):
+        if not value:
+            continue
         long = round(value / whole * width, 2) if whole else 0.0
         found.append(Bar(round(x, 2), long, at % 10, name, value))
         x += long

@@ -214,7 +214,7 @@ def tokens_of(counts: pb.TokenCounts) -> Tokens:
         "framing",
         "reserve",
     )
-    parts = [(name, getattr(counts, name)) for name in names if getattr(counts, name)]
+    parts = [(name, getattr(counts, name)) for name in names]
     return Tokens(parts, counts.total, counts.budget)
 
 

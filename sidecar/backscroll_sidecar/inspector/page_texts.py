@@ -463,7 +463,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "token": ("Token", "令牌"),
     "login": ("Log in", "登录"),
     "to_channels": ("To the channels", "回到频道列表"),
-    "error_INVALID_ARGUMENT": ("This cannot be asked", "不能这样提问"),
+    "error_INVALID_ARGUMENT": ("This cannot be asked", "请求有误"),
     "error_NOT_FOUND": ("Not there", "不存在"),
     "error_PERMISSION_DENIED": ("Your key does not permit this", "你的密钥不允许这样做"),
     "error_FAILED_PRECONDITION": ("This is gone", "已不存在"),

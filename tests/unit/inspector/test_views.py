@@ -247,6 +247,17 @@ def test_a_pasted_command_runs_nothing_of_the_chat_s(tmp_path: Path, which: str)
     assert not list(tmp_path.iterdir())
 
 
+def test_a_part_of_the_tokens_has_one_colour_whatever_else_there_is():
+    full = explained.tokens_of(context_pb2.TokenCounts(recent=5, question=3, framing=1, budget=9))
+    bare = explained.tokens_of(context_pb2.TokenCounts(question=3, framing=1, budget=9))
+    tones = [
+        {bar.name: bar.tone for bar in charts.stacked(one.parts, one.budget)}
+        for one in (full, bare)
+    ]
+    assert tones[0] == tones[1] | {"recent": tones[0]["recent"]}
+    assert len(set(tones[0].values())) == len(tones[0])
+
+
 def test_bars_stand_on_both_sides_of_the_middle() -> None:
     bars = charts.terms(["a", "b", "c"], [1.0, -0.5, 0.0], 1.0)
     assert [(bar.name, bar.x, bar.width) for bar in bars] == [("a", 80.0, 80.0), ("b", 40.0, 40.0)]
