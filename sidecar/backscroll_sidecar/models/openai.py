@@ -142,14 +142,16 @@ class OpenAIModel:
         async with answer:
             response = answer.response
             head = VendorAnswer(response.status_code, client_headers(response.headers))
-            yield head, self._reads(answer)
+            yield head, self._told(answer, deadline)
 
     @asynccontextmanager
     async def _relayed(
         self, request: ModelRequest, relay: Relay, deadline: float | None
     ) -> AsyncIterator[AsyncIterator[ModelEvent]]:
         api = VENDOR_APIS["openai_chat"]
-        body = relayed_body(relay, context_payload(request, api, self._provider))
+        # A client's history may be long, and comparing it with ours takes time.
+        payload = context_payload(request, api, self._provider)
+        body = await asyncio.to_thread(relayed_body, relay, payload)
         whole = not relay.fields.get("stream")
         async with self.relay(api.path_form, body, deadline, whole=whole) as (head, pieces):
             thoughts = self._thoughts.filter_for(request.model)
@@ -262,6 +264,14 @@ class OpenAIModel:
         """The body, one paced read at a time. Our own transport does the pacing itself."""
         body = answer.response.aiter_bytes()
         return _paced(body, self._pacer) if self._options.use_environment else body
+
+    async def _told(
+        self, answer: openai.AsyncStream[object], deadline: float | None
+    ) -> AsyncGenerator[bytes, None]:
+        """The body's reads. Raises `ModelError` where it breaks off."""
+        reads = self._reads(answer)
+        while (read := await self._wait(anext(reads, None), deadline)) is not None:
+            yield read
 
     async def _wait(self, awaited: Awaitable[T], deadline: float | None) -> T:
         """The result of `awaited` by `deadline`. Every failure is a `ModelError` without the vendor's."""

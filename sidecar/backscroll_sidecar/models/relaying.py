@@ -21,21 +21,33 @@ from backscroll_sidecar.ports import (
 )
 
 _KEY_REFUSED = (401, 403)
+_REFUSALS = range(400, 600)
 _TOLD = ("content-type", "request-id", "retry-after", "retry-after-ms", "x-request-id")
 _TOLD_OF = ("openai-", "x-ratelimit-")
 
 
 def client_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Those of a vendor's answer that concern its client; not those of the connection, nor cookies."""
+    """Those of a vendor's answer that concern its client; not those of the connection, nor cookies.
+
+    Their values are Latin-1, as HTTP carries them: what a vendor wrote as UTF-8 goes on as the same bytes.
+    """
     found = ((name.lower(), value) for name, value in headers.items())
-    return {name: value for name, value in found if name in _TOLD or name.startswith(_TOLD_OF)}
+    return {
+        name: value if value.isascii() else value.encode().decode("latin-1")
+        for name, value in found
+        if name in _TOLD or name.startswith(_TOLD_OF)
+    }
 
 
 def refusal_of(
     status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str]
 ) -> VendorAnswer | None:
-    """What a client may be told of a refusal; nothing of one that is about the server's own key, or shows it."""
-    if status in _KEY_REFUSED or any(one.encode() in body for one in secrets if one):
+    """What a client may be told of a refusal; nothing of one that is about the server's own key, or shows it.
+
+    Nor of a redirect, or of a status that is none: they are about where the server was sent to.
+    """
+    is_ours = status in _KEY_REFUSED or status not in _REFUSALS
+    if is_ours or any(one.encode() in body for one in secrets if one):
         return None
     return VendorAnswer(status, client_headers(headers), body)
 

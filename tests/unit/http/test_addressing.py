@@ -31,7 +31,6 @@ PACKED = "b64_" + base64.urlsafe_b64encode("群:1".encode()).decode().rstrip("="
         ({"x-backscroll-message-id": "q"}, {}, Address(message_id="q")),
         ({"x-backscroll-bot": "cat"}, {}, Address(bot="cat")),
         ({"x-session-id": ""}, {"metadata": None}, Address()),
-        ({}, {"metadata": {"backscroll": {"channel": 3}}}, Address()),
     ],
 )  # fmt: skip
 def test_what_counts(headers: dict[str, str], body: dict[str, Any], wanted: Address) -> None:
@@ -47,7 +46,11 @@ def test_what_counts(headers: dict[str, str], body: dict[str, Any], wanted: Addr
         ({"x-backscroll-channel": "b64_YQBi"}, {}, "x-backscroll-channel"),  # holds U+0000
         ({"x-session-id": "x" * 600}, {}, "x-session-id"),
         ({}, {"metadata": {"backscroll_asker": "a\0b"}}, "metadata.backscroll.asker"),
+        ({"x-backscroll-asker": "b64_AA"}, {}, "x-backscroll-asker"),
         ({}, {"metadata": {"backscroll": "{"}}, "metadata.backscroll"),
+        ({}, {"metadata": {"backscroll": '"group-1"'}}, "metadata.backscroll"),
+        ({}, {"metadata": {"backscroll": {"channel": 3}}}, "metadata.backscroll.channel"),
+        ({}, {"metadata": {"backscroll_channel": -100}}, "metadata.backscroll_channel"),
     ],
 )
 def test_what_is_no_id_is_named(headers: dict[str, str], body: dict[str, Any], field: str) -> None:

@@ -74,6 +74,11 @@ def address_of(headers: Mapping[str, str], body: Mapping[str, Any]) -> Address:
     )
 
 
+def tells_address(header: str) -> bool:
+    """Whether a header, by its lower-case name, tells a conversation or who asks in it."""
+    return header.startswith(("x-backscroll-", "x-openwebui-user-")) or header in _OTHERS
+
+
 def without_address(body: Mapping[str, Any]) -> dict[str, Any]:
     """The body without what was meant for us, which the vendor would refuse or keep."""
     metadata = body.get("metadata")
@@ -98,13 +103,22 @@ def _told(body: Mapping[str, Any]) -> dict[str, str]:
             ours = orjson.loads(ours)
         except orjson.JSONDecodeError:
             raise InvalidRequest("is no JSON", field=f"metadata.{OURS}") from None
-    found = dict(_texts(ours)) if isinstance(ours, dict) else {}
-    flat = {_FLAT[name]: value for name, value in _texts(metadata) if name in _FLAT}
-    return found | flat
+    if not isinstance(ours, dict | None):
+        raise InvalidRequest("is no object", field=f"metadata.{OURS}")
+    found = dict(_texts(ours or {}, {name: name for name in NAMES}, f"metadata.{OURS}"))
+    return found | dict(_texts(metadata, _FLAT, "metadata"))
 
 
-def _texts(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    return ((name, value) for name, value in values.items() if isinstance(value, str) and value)
+def _texts(
+    values: Mapping[str, Any], names: Mapping[str, str], field: str
+) -> Iterator[tuple[str, str]]:
+    """Those of the values that are named, by our names. An id that is a number is refused, not passed over."""
+    for given, name in names.items():
+        value = values.get(given)
+        if not isinstance(value, str | None):
+            raise InvalidRequest("is no text", field=f"{field}.{given}")
+        if value:
+            yield name, value
 
 
 def _id(value: str, field: str) -> str:
@@ -120,5 +134,6 @@ def _id(value: str, field: str) -> str:
 
 
 def _name(quoted: str) -> str:
-    """A name that is only shown: what is too long or cannot be stored is left out, and the question is asked."""
-    return unquote(quoted).replace("\0", "").encode()[:MAX_ID_BYTES].decode(errors="ignore")
+    """A name that is only shown, as one line: what is too long or cannot be stored is left out."""
+    line = " ".join(unquote(quoted).replace("\0", " ").split())
+    return line.encode()[:MAX_ID_BYTES].decode(errors="ignore")

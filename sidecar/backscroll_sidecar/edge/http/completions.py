@@ -8,7 +8,7 @@ no channel is found the request goes on untouched.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from hashlib import blake2b
@@ -43,8 +43,10 @@ from backscroll_sidecar.edge.http.merging import (
     text_of,
 )
 from backscroll_sidecar.edge.http.openai_errors import error_body, fault_status
+from backscroll_sidecar.edge.http.passing import PassedOn
 from backscroll_sidecar.edge.keys import Right
 from backscroll_sidecar.edge.rights import Need
+from backscroll_sidecar.edge.status import Code, Refused
 from backscroll_sidecar.errors import (
     BudgetTooSmall,
     FailedPrecondition,
@@ -77,8 +79,6 @@ ROOM_TOKENS = 4_096
 """What the history gets beside a question that takes the usual budget alone."""
 TASK = "### Task:"
 """How open-webui begins what it asks for itself: titles, tags, follow-up questions. They are no part of the chat."""
-DONE = b"data:[DONE]"
-"""A stream's last event, without spaces."""
 COMPLETIONS, MODELS = "/chat/completions", "/models"
 NO_UPSTREAM = (
     "requests are passed on to a model of OpenAI's Chat Completions, and none is configured: set model_base_url or "
@@ -220,7 +220,7 @@ class Completions:
         said = [(str(one.get("role")), text_of(one)) for one in client.history]
         said.append((address.asker_id, client.question_text))
         if client.history:
-            return _made_id(key.channel, said)
+            return await asyncio.to_thread(_made_id, key.channel, said)
         latest = await self._latest(key)
         answered = {one.message.reply.message_id for one in latest if one.message.reply}
         for one in latest:
@@ -239,28 +239,8 @@ class Completions:
 
     async def _take_over(self, key: ChannelKey, address: Address, client: Conversation) -> None:
         """Store what the client sent before a channel's first question, once: later questions will go by it."""
-        asker = Author(address.asker_id, address.asker_name)
-        bot = Author(address.bot or BOT, kind=AuthorKind.BOT)
         now_ms = self._clock.now_ms()
-        rows: list[Message] = []
-        said: list[tuple[str, str]] = []
-        for place, one in enumerate(client.history):
-            role, text = str(one.get("role")), text_of(one)
-            said.append((role, text))
-            if role not in {"user", "assistant"} or not text.strip():
-                continue
-            is_bot = role == "assistant"
-            rows.append(
-                Message(
-                    _made_id(key.channel, said),
-                    key.channel,
-                    bot if is_bot else asker,
-                    (TextPart(text),),
-                    now_ms - len(client.history) + place,
-                    Role.ASSISTANT if is_bot else Role.USER,
-                    session_id=address.session,
-                )
-            )
+        rows = await asyncio.to_thread(_rows_before, key, address, client.history, now_ms)
         for at in range(0, len(rows), MAX_BATCH_ITEMS):
             await self._history.append(key, rows[at : at + MAX_BATCH_ITEMS])
 
@@ -272,14 +252,18 @@ class Completions:
         """The vendor's own answer to a request as it is."""
         if self._upstream is None:
             raise FailedPrecondition(NO_UPSTREAM)
+        answer: PassedOn | None = None
         try:
             async with self._upstream.relay(path, body) as (head, pieces):
+                answer = PassedOn(head)
                 yield _head(head, told)
-                async for piece in pieces:
-                    yield piece
+                async for read in pieces:
+                    if piece := answer.feed(read):
+                        yield piece
+            yield answer.end()
         except ModelError as failed:
             error = ChatError(failed.safe_reason, failed.fault.value, answer=failed.answer)
-            for piece in _refused(error, told):
+            for piece in _refused(error, told) if answer is None else _broken(error, answer):
                 yield piece
 
     async def _answered(self, asked: _Asked, call: Call) -> AsyncGenerator[bytes]:
@@ -299,47 +283,35 @@ class Completions:
     async def _run(self, asked: _Asked, call: Call, budget: int | None) -> AsyncGenerator[bytes]:
         told: dict[str, str] = {}
         error: ChatError | None = None
-        has_begun, last = False, b""
+        answer: PassedOn | None = None
         async with aclosing(self._chat.run(_chat_request(asked, call, budget))) as events:
             async for event in events:
                 match event:
                     case ContextBuilt(built):
                         told = {CONTEXT: _told(built, is_new=asked.is_new)}
                     case VendorAnswer():
-                        has_begun = True
+                        answer = PassedOn(event)
                         yield _head(event, told)
-                    case Relayed(piece):
-                        # Clients leave once they have the last event: the reply is stored before.
-                        said = last + piece
-                        at = _end_of(said)
-                        last = said[at:]
-                        if at:
-                            yield said[:at]
+                    case Relayed(read) if answer is not None:
+                        if piece := answer.feed(read):
+                            yield piece
                     case ChatError():
                         error = event
                     case ChatEnd(reason) if reason in _BROKEN:
                         failed = error or _TIMED_OUT
-                        if not has_begun:
-                            for piece in _refused(failed, told):
-                                yield piece
-                        elif asked.body.get("stream"):
-                            yield b"data: " + error_body(failed.message, failed.reason) + b"\n\n"
-                            last = b""
+                        for piece in (
+                            _refused(failed, told) if answer is None else _broken(failed, answer)
+                        ):
+                            yield piece
+                        return
                     case _:
                         pass
-        if last:
-            yield last
+        if answer is not None:
+            yield answer.end()
 
 
 _BROKEN = (EndReason.UPSTREAM_ERROR, EndReason.DEADLINE)
 _TIMED_OUT = ChatError("the caller's time is up", "timeout")
-
-
-def _end_of(said: bytes) -> int:
-    """Where a stream's last event begins, or may begin if more of it follows; the length where it cannot."""
-    line = said.rstrip().rfind(b"\n") + 1
-    begun = b"".join(said[line:].split())
-    return line if begun and DONE.startswith(begun) else len(said)
 
 
 def _same(posted: bytes) -> bytes:
@@ -362,10 +334,45 @@ def _merge_of(headers: Mapping[str, str]) -> Merge:
         raise InvalidRequest(f"is none of {', '.join(Merge)}", field=MERGE) from None
 
 
-def _made_id(channel: str, said: Sequence[tuple[str, str]]) -> str:
-    """An id by what was said up to there."""
-    digest = blake2b(orjson.dumps([channel, said]), digest_size=12)
-    return f"said-{digest.hexdigest()}"
+def _rows_before(
+    key: ChannelKey, address: Address, history: Sequence[Mapping[str, Any]], now_ms: int
+) -> list[Message]:
+    """What was said before a question, as messages right before now."""
+    asker = Author(address.asker_id, address.asker_name)
+    bot = Author(address.bot or BOT, kind=AuthorKind.BOT)
+    said = [(str(one.get("role")), text_of(one)) for one in history]
+    rows: list[Message] = []
+    for place, id_ in enumerate(_made_ids(key.channel, said)):
+        role, text = said[place]
+        if role not in {"user", "assistant"} or not text.strip():
+            continue
+        is_bot = role == "assistant"
+        rows.append(
+            Message(
+                id_,
+                key.channel,
+                bot if is_bot else asker,
+                (TextPart(text),),
+                now_ms - len(history) + place,
+                Role.ASSISTANT if is_bot else Role.USER,
+                session_id=address.session,
+            )
+        )
+    return rows
+
+
+def _made_ids(channel: str, said: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """An id for each thing that was said, by all that was said up to it."""
+    digest = blake2b(orjson.dumps(channel), digest_size=12)
+    for one in said:
+        digest.update(orjson.dumps(one))
+        yield f"said-{digest.hexdigest()}"
+
+
+def _made_id(channel: str, said: Iterable[tuple[str, str]]) -> str:
+    """That of the last."""
+    *_, last = _made_ids(channel, said)
+    return last
 
 
 def _chat_request(asked: _Asked, call: Call, budget: int | None) -> ChatRequest:
@@ -406,6 +413,13 @@ def _told(built: BuiltContext, *, is_new: bool) -> str:
 
 def _head(answer: VendorAnswer, told: Mapping[str, str]) -> bytes:
     return orjson.dumps({"status": answer.status, "headers": {**answer.headers, **told}})
+
+
+def _broken(error: ChatError, answer: PassedOn) -> Iterator[bytes]:
+    """How an answer ends that has begun. Raises `Refused` where nothing of ours can stand behind it."""
+    if not answer.has_events:
+        raise Refused(Code.UNAVAILABLE, error.message)
+    yield answer.broken(error_body(error.message, error.reason))
 
 
 def _refused(error: ChatError, told: Mapping[str, str]) -> tuple[bytes, bytes]:

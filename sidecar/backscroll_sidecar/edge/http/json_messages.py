@@ -50,6 +50,10 @@ def json_object(body: bytes | memoryview) -> dict[str, Any]:
         raise _malformed(f"is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise _malformed("is no JSON object")
+    try:
+        orjson.dumps(found)
+    except TypeError:  # it reads deeper than it writes
+        raise _malformed("is nested too deep") from None
     return found
 
 

@@ -10,12 +10,21 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from backscroll_sidecar.edge.call_pipeline import Endpoint
+from backscroll_sidecar.edge.http.addressing import tells_address
 from backscroll_sidecar.edge.http.calls import Calls, HttpCaller
 from backscroll_sidecar.edge.http.completions import Posted
 from backscroll_sidecar.edge.http.openai_errors import error_body, refused_body
-from backscroll_sidecar.edge.http.requests import Streamed, body_of, content_type, while_connected
+from backscroll_sidecar.edge.http.passing import EVENTS
+from backscroll_sidecar.edge.http.requests import (
+    BrokenOff,
+    Streamed,
+    body_of,
+    content_type,
+    while_connected,
+)
 from backscroll_sidecar.edge.limits import MIB
-from backscroll_sidecar.edge.status import Refused
+from backscroll_sidecar.edge.status import Refused, refusal_for
+from backscroll_sidecar.errors import InvalidRequest
 
 JSON = "application/json"
 MAX_BODY_BYTES = 64 * MIB
@@ -50,22 +59,40 @@ async def _answer(calls: Calls, endpoint: Endpoint, request: Request, most: int)
     try:
         caller = HttpCaller.of(request.headers.raw)
         body = await body_of(request, most) if most and calls.knows(caller) else b""
-        answers = calls.answers(endpoint, Posted.of(body, dict(caller.metadata)), caller)
+        answers = calls.answers(endpoint, Posted.of(body, _headers(caller)), caller)
         async with while_connected(request.receive):
             head = orjson.loads(await anext(answers))
     except Refused as refused:
         status, said = refused_body(refused)
         return Response(said, status, media_type=JSON)
-    told = dict(head["headers"])
-    return Streamed(_broken_off(answers), told.pop("content-type", JSON), told, head["status"])
+    told = {**head["headers"], **_INERT}
+    media_type = told.pop("content-type", JSON)
+    pieces = _broken_off(answers, has_events=media_type.lower().startswith(EVENTS))
+    return Streamed(pieces, media_type, told, head["status"])
 
 
-async def _broken_off(answers: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """The pieces; where our own part fails behind them, one more says so."""
+_INERT = {"content-security-policy": "sandbox", "x-content-type-options": "nosniff"}
+"""What a vendor says is no page of ours, also where a browser was sent to it."""
+
+
+def _headers(caller: HttpCaller) -> dict[str, str]:
+    """The request's headers. Raises `Refused` where one is there twice that tells a conversation or who asks."""
+    found: dict[str, str] = {}
+    for name, value in caller.metadata:
+        if name in found and tells_address(name):
+            raise refusal_for(InvalidRequest("is there twice", field=name))
+        found.setdefault(name, str(value))
+    return found
+
+
+async def _broken_off(answers: AsyncGenerator[bytes], *, has_events: bool) -> AsyncGenerator[bytes]:
+    """The pieces; where our own part fails behind them, an event says so, or the connection breaks."""
     try:
         async for piece in answers:
             yield piece
     except Refused as refused:
-        yield b"data: " + refused_body(refused)[1] + b"\n\n"
+        if not has_events:
+            raise BrokenOff from None
+        yield b"\n\ndata: " + refused_body(refused)[1] + b"\n\n"
     finally:
         await answers.aclose()

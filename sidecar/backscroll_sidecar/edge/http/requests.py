@@ -18,6 +18,17 @@ GONE = 499
 """The status of an answer that nobody is there to get."""
 
 
+ABORT = "abort"
+"""The name in a request's state of what ends its connection at once."""
+LEAST_BYTES_A_SECOND = 32 * 1024
+"""What a body must bring on average, once `SLOW_S` are over."""
+SLOW_S = 30.0
+
+
+class BrokenOff(Exception):
+    """An answer that has begun cannot be finished. Its connection ends, so that nobody takes it for whole."""
+
+
 class CallerLeft(Exception):
     """Nobody waits for the answer any more."""
 
@@ -28,7 +39,7 @@ async def body_of(request: Request, most: int = MAX_RECEIVE_BYTES) -> bytes:
     Raises
     ------
     Refused
-        It is longer than `most` bytes, or compressed.
+        It is longer than `most` bytes, compressed, or takes too long to come.
     CallerLeft
         The caller went before it was whole.
     """
@@ -36,18 +47,24 @@ async def body_of(request: Request, most: int = MAX_RECEIVE_BYTES) -> bytes:
         raise Refused(Code.UNIMPLEMENTED, "content-encoding: bodies are taken as they are")
     pieces: list[bytes] = []
     size = 0
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
     try:
-        async for piece in request.stream():
-            size += len(piece)
-            if size > most:
-                raise refusal_for(
-                    InvalidRequest(
-                        f"the body is longer than {most:,} bytes", reason=Reason.TOO_LARGE
+        async with asyncio.timeout(SLOW_S) as limit:
+            async for piece in request.stream():
+                size += len(piece)
+                if size > most:
+                    raise refusal_for(
+                        InvalidRequest(
+                            f"the body is longer than {most:,} bytes", reason=Reason.TOO_LARGE
+                        )
                     )
-                )
-            pieces.append(piece)
+                pieces.append(piece)
+                limit.reschedule(began_s + SLOW_S + size / LEAST_BYTES_A_SECOND)
     except ClientDisconnect:
         raise CallerLeft from None
+    except TimeoutError:
+        raise Refused(Code.DEADLINE_EXCEEDED, "the body comes too slowly", "DEADLINE") from None
     return b"".join(pieces)
 
 
@@ -102,7 +119,7 @@ class Streamed(Response):
         self._pieces = pieces
         del self.headers["content-length"]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = {"type": "http.response.start", "status": self.status_code}
         try:
             async with aclosing(self._pieces) as pieces, while_connected(receive):
@@ -112,3 +129,7 @@ class Streamed(Response):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         except CallerLeft:
             pass
+        except BrokenOff:
+            scope["state"][ABORT]()
+            while (await receive())["type"] != "http.disconnect":
+                pass

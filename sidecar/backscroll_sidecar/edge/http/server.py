@@ -11,10 +11,12 @@ from itertools import chain
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from backscroll_sidecar.edge.bind_policy import UNIX_PREFIX, Address, Reach
 from backscroll_sidecar.edge.http.extra import SETTING
+from backscroll_sidecar.edge.http.requests import ABORT
 from backscroll_sidecar.edge.http2.server import BACKLOG, listening_at, listening_path
 from backscroll_sidecar.edge.listeners import TlsFiles
 from backscroll_sidecar.edge.unix_sockets import UnixSockets
@@ -24,6 +26,10 @@ MOST_CONNECTIONS = 20_000
 """Beyond, requests are answered 503."""
 KEEP_ALIVE_S = 75
 """Longer than clients keep theirs, so that none sends into a connection that we close."""
+HEAD_S = 20.0
+"""What a request's head gets to be whole, and a connection until its first one begins."""
+UNREAD_S = 60.0
+"""Who takes nothing of an answer for so long has left, though the connection says otherwise."""
 TICK_S = 0.02
 BREAK_OFF_S = 1.0
 """What requests get to end by themselves once they are cancelled."""
@@ -104,10 +110,49 @@ class HttpServer:
         return Address(address.host, bound[0].getsockname()[1], address.reach).target
 
 
+class Connection(H11Protocol):
+    """uvicorn's over h11. One that brings no request, or takes no answer, is ended after a while."""
+
+    _ending: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.app_state = {**self.app_state, ABORT: transport.abort}
+        self._ending = self.loop.call_later(HEAD_S, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if bool(self.cycle) and not self.cycle.response_complete:
+            self._end_timer("_ending")
+        elif self._ending is None and not self.transport.is_closing():
+            # Half a head, or a body that nobody reads any more.
+            self._ending = self.loop.call_later(HEAD_S, self.transport.abort)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(UNREAD_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._end_timer("_unread")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_timer("_ending")
+        self._end_timer("_unread")
+        super().connection_lost(exc)
+
+    def _end_timer(self, name: str) -> None:
+        timer = getattr(self, name)
+        if timer is not None:
+            timer.cancel()
+            setattr(self, name, None)
+
+
 def _server(app: ASGIApp, context: ssl.SSLContext | None) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
-        http="h11",  # what is installed beside must not decide
+        http=Connection,  # what is installed beside must not decide
         ws="none",
         lifespan="off",
         interface="asgi3",
