@@ -183,9 +183,9 @@ class Completions:
             return "unknown_channel"
         if merge is Merge.OFF:
             return "off"
-        if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
+        client = await asyncio.to_thread(_conversation, messages)
+        if client is None:
             return "no_messages"
-        client = conversation_of(messages)
         text = client.question_text
         if not text.strip():
             return "no_question"
@@ -217,18 +217,17 @@ class Completions:
         Where the client sends its history, that tells. Else the same words are another question once they were
         answered, unless the client says that it sends them again.
         """
-        said = [(str(one.get("role")), text_of(one)) for one in client.history]
-        said.append((address.asker_id, client.question_text))
+        said = [(address.asker_id, client.question_text)]
         if client.history:
-            return await asyncio.to_thread(_made_id, key.channel, said)
+            return await asyncio.to_thread(_made_id, key.channel, client.history, said)
         latest = await self._latest(key)
         answered = {one.message.reply.message_id for one in latest if one.message.reply}
         for one in latest:
             message = one.message
-            same = (message.author.id, message.text) == said[-1]
+            same = (message.author.id, message.text) == said[0]
             if same and (is_again or client.tail or message.id not in answered):
                 return message.id
-        return _made_id(key.channel, [*said, ("at", str(latest[0].seq if latest else 0))])
+        return _made_id(key.channel, (), [*said, ("at", str(latest[0].seq if latest else 0))])
 
     async def _latest(self, key: ChannelKey) -> Sequence[StoredMessage]:
         try:
@@ -340,7 +339,7 @@ def _rows_before(
     """What was said before a question, as messages right before now."""
     asker = Author(address.asker_id, address.asker_name)
     bot = Author(address.bot or BOT, kind=AuthorKind.BOT)
-    said = [(str(one.get("role")), text_of(one)) for one in history]
+    said = _said_in(history)
     rows: list[Message] = []
     for place, id_ in enumerate(_made_ids(key.channel, said)):
         role, text = said[place]
@@ -369,10 +368,23 @@ def _made_ids(channel: str, said: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield f"said-{digest.hexdigest()}"
 
 
-def _made_id(channel: str, said: Iterable[tuple[str, str]]) -> str:
-    """That of the last."""
-    *_, last = _made_ids(channel, said)
+def _made_id(
+    channel: str, history: Sequence[Mapping[str, Any]], said: Sequence[tuple[str, str]]
+) -> str:
+    """That of the last, of what was said behind a history."""
+    *_, last = _made_ids(channel, [*_said_in(history), *said])
     return last
+
+
+def _said_in(history: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    return [(str(one.get("role")), text_of(one)) for one in history]
+
+
+def _conversation(messages: object) -> Conversation | None:
+    """The messages by what they are; None where they are none. Of some clients they are very many."""
+    if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
+        return None
+    return conversation_of(messages)
 
 
 def _chat_request(asked: _Asked, call: Call, budget: int | None) -> ChatRequest:
