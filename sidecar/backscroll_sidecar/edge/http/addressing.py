@@ -135,5 +135,5 @@ def _id(value: str, field: str) -> str:
 
 def _name(quoted: str) -> str:
     """A name that is only shown, as one line: what is too long or cannot be stored is left out."""
-    line = " ".join(unquote(quoted).replace("\0", " ").split())
+    line = " ".join(unquote(quoted).replace("\0", "").split())
     return line.encode()[:MAX_ID_BYTES].decode(errors="ignore")
