@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from urllib.parse import unquote
 
 import mcp_types as types
 import uvicorn
+from anyio.lowlevel import checkpoint_if_cancelled
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
@@ -57,7 +60,8 @@ def server_of(chat: Chat) -> Server[object]:
 
     async def call_tool(_ctx: object, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            text, is_error = await chat.call(params.name, params.arguments or {}), False
+            async with _cancelled_as_told():
+                text, is_error = await chat.call(params.name, params.arguments or {}), False
         except Refused as refused:
             text, is_error = str(refused), True
         return types.CallToolResult(content=[types.TextContent(text=text)], is_error=is_error)
@@ -91,8 +95,11 @@ def server_of(chat: Chat) -> Server[object]:
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
         base, _, message_id = uri.partition(THREAD_PATH)
+        if message_id:
+            uri = base + THREAD_PATH + unquote(message_id)
         try:
-            text = await chat.read(base + THREAD_PATH + unquote(message_id) if message_id else uri)
+            async with _cancelled_as_told():
+                text = await chat.read(uri)
         except Refused as refused:
             raise MCPError(types.INTERNAL_ERROR, str(refused), {"uri": uri}) from None
         if text is None:
@@ -113,6 +120,20 @@ def server_of(chat: Chat) -> Server[object]:
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
     )
+
+
+@asynccontextmanager
+async def _cancelled_as_told() -> AsyncIterator[None]:
+    """A call that its caller takes back ends alone.
+
+    gRPC raises a cancellation of its own in place of the one that was delivered. The SDK's groups of tasks take what is
+    not theirs for the end of everything, and the process would go with it.
+    """
+    try:
+        yield
+    except asyncio.CancelledError:
+        await checkpoint_if_cancelled()  # raises theirs, where it was theirs
+        raise
 
 
 async def serve_stdio(server: Server[object]) -> None:

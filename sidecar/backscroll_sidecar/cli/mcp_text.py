@@ -24,6 +24,8 @@ MAX_ANSWER_CHARS = 40_000
 MAX_MESSAGE_CHARS, MAX_CANDIDATE_CHARS, MAX_NAME_CHARS = 2_000, 240, 64
 _HIDDEN = re.compile("[\U000e0000-\U000e007f]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
 """What people do not see and models read: tags, and selectors that follow each other."""
+_OUR_MARK = re.compile(r"(?<=\[)\[(?=\s*(?:end\s+of\s+)?chat\s+text\b)", re.IGNORECASE)
+"""The second bracket of a mark that somebody wrote: it gets a backslash, as in names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class Style:
 
 
 def visible(text: str) -> str:
-    """A text without controls, marks of direction and what nobody sees: these become U+FFFD."""
-    return shown(_HIDDEN.sub("\N{REPLACEMENT CHARACTER}", text))
+    """A text without controls, marks of direction and what nobody sees, which become U+FFFD, and without our marks."""
+    return _OUR_MARK.sub(r"\\[", shown(_HIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)))
 
 
 def framed(words: Words, head: str, body: str, *more: str) -> str:

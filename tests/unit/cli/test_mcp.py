@@ -4,6 +4,7 @@ import builtins
 import string
 from dataclasses import fields
 
+import backscroll_sidecar.cli
 from backscroll_sidecar.cli import main
 from backscroll_sidecar.cli.mcp_words import CHINESE, ENGLISH, words_for
 from backscroll_sidecar.cli.render import FATES
@@ -20,6 +21,7 @@ def test_a_missing_package_is_named_with_the_extra(monkeypatch, capsys):
     monkeypatch.delitem(
         __import__("sys").modules, "backscroll_sidecar.cli.mcp_server", raising=False
     )
+    monkeypatch.delattr(backscroll_sidecar.cli, "mcp_server", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
     assert main(["mcp", "--channel", "cats"]) == 1
     said = capsys.readouterr()
