@@ -80,6 +80,7 @@ class ModelStream:
         smaller: Smaller | None = None,
         companion: Companion = ALONE,
         relay: Relay | None = None,
+        replaced: str = "",
     ) -> AsyncGenerator[ChatEvent]:
         """The events of the turn's next model call. `ChatEnd` comes after every commit that ends in time.
 
@@ -92,6 +93,7 @@ class ModelStream:
         smaller : makes the turn smaller where it is larger than the model's window; then it is asked once more.
         companion : hears the answer, and says what is kept with it.
         relay : the client's own request that the model gets; None: ours.
+        replaced : the id of a stored reply that goes where another is stored; empty: none does.
         """
         turn = replace(turn, iteration=turn.iteration + 1)
         texts = self._wordings.by_language(turn.language)
@@ -121,7 +123,7 @@ class ModelStream:
             # Also where the caller has left: nothing of the reply is lost.
             cancelled = Ending(EndReason.CANCELLED, is_whole=False)
             finishing = self._turn_writer.finish(
-                turn, reply, ending or cancelled, saving, companion
+                turn, reply, ending or cancelled, saving, companion, replaced
             )
             finishing.add_done_callback(lambda _: release())
         if ending is None:  # for the type checker: the last event is one

@@ -131,8 +131,11 @@ class ChatService:
             context = await self._with_trigger(request, context, turn_id)
         release = await self._hold_question(request, context, limits)
         try:
+            replaced = ""
             if request.relay is not None:
-                await self._take_back_answer(request, context)
+                replaced = await self._answered_before(request, context)
+                own = (*context.own_message_ids, replaced) if replaced else context.own_message_ids
+                context = replace(context, own_message_ids=own)
             since = self._turn_store.erasures_seen  # before anything of the channel is read
             question = question_to_store(request, context, turn_id)
             saving: list[asyncio.Task[Any]] = []
@@ -150,7 +153,7 @@ class ChatService:
             trigger, asked, first = await finding
             if trigger is not None and not request.new_turn_id:  # nothing has the turn's id yet
                 turn_id = new_turn_id(asked)
-            if first is not None and await self._is_asked_again(saving):
+            if first is not None and request.relay is None and await self._is_asked_again(saving):
                 release()
                 for event in await self._said_first(request.tenant, first):
                     yield event
@@ -165,7 +168,7 @@ class ChatService:
         self._turn_events.begun(turn, built, began_ms)
         smaller = partial(self._with_smaller_context, context, built, limits)
         steps = self._model_stream.answer(
-            turn, limits, saving, release, smaller, request.companion, request.relay
+            turn, limits, saving, release, smaller, request.companion, request.relay, replaced
         )
         async with aclosing(steps):
             async for event in steps:
@@ -185,16 +188,18 @@ class ChatService:
         message_id, asked_at_ms = found
         return replace(context, trigger_message_id=message_id, asked_at_ms=asked_at_ms)
 
-    async def _take_back_answer(self, request: ChatRequest, context: BuildRequest) -> None:
-        """Retract the answer that the question has: who asks again is given another one, and sees that alone."""
+    async def _answered_before(self, request: ChatRequest, context: BuildRequest) -> str:
+        """The id of the answer that the question has; empty: it has none.
+
+        Who asks again is given another one in its place. It is no part of the context, and goes once there is another.
+        """
         question_id = asked_id(request, context)
         if not question_id:
-            return
+            return ""
         first = await self._turn_store.find_answer(
             context.key, question_id, self_id_of(context), context.question
         )
-        if first is not None:
-            await self._turn_store.take_back(context.key, first.message.id)
+        return "" if first is None else first.message.id
 
     async def _build(
         self, request: ChatRequest, context: BuildRequest, beside: Sequence[asyncio.Task[Any]]

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 
 import structlog
 from msgspec.structs import replace
@@ -196,8 +197,9 @@ class TurnStore:
             return None
 
     async def take_back(self, key: ChannelKey, message_id: str) -> None:
-        """Retract a reply."""
-        await self._history.retract(key, message_id)
+        """Retract a reply, if it is still there."""
+        with suppress(NotFound, Gone):
+            await self._history.retract(key, message_id)
 
     def next_ms(self, turn: Turn) -> int:
         """The time of what the turn stores next: now, but later than what it answers."""

@@ -74,9 +74,13 @@ class TurnWriter:
         ending: Ending,
         saving: Sequence[asyncio.Task[Any]],
         companion: Companion = ALONE,
+        replaced: str = "",
     ) -> asyncio.Task[WriteOutcome]:
-        """Begin to store the reply and to keep the turn, once `saving` is done."""
-        return self.spawn(self._finish(turn, reply, ending, saving, companion))
+        """Begin to store the reply and to keep the turn, once `saving` is done.
+
+        A reply that is whole takes the place of the one with the id `replaced`.
+        """
+        return self.spawn(self._finish(turn, reply, ending, saving, companion, replaced))
 
     async def settle(
         self,
@@ -131,6 +135,7 @@ class TurnWriter:
         ending: Ending,
         saving: Sequence[asyncio.Task[Any]],
         companion: Companion,
+        replaced: str,
     ) -> WriteOutcome:
         if saving:
             await asyncio.wait(saving)  # a reply comes after what it answers
@@ -141,13 +146,13 @@ class TurnWriter:
             asked = replace(turn, asked=reply.whole)
             finish = await self._keep(asked, finish, companion.with_calls(asked.calls))
         else:
-            finish = await self._end(turn, reply, ending, companion)
+            finish = await self._end(turn, reply, ending, companion, replaced)
             self._turn_events.ended(turn, ending, reply, finish.message_id)
         failures = (task.exception() for task in saving)
         return replace(finish, failure=next(filter(None, failures), finish.failure))
 
     async def _end(
-        self, turn: Turn, reply: ModelReply, ending: Ending, companion: Companion
+        self, turn: Turn, reply: ModelReply, ending: Ending, companion: Companion, replaced: str
     ) -> WriteOutcome:
         """Store the reply and, with it, the turn that is over, and what the companion keeps of it.
 
@@ -157,7 +162,7 @@ class TurnWriter:
         async with companion.committing():
             for _ in range(COMMIT_TRIES):
                 try:
-                    outcome = await self._try_to_end(turn, reply, ending, companion)
+                    outcome = await self._try_to_end(turn, reply, ending, companion, replaced)
                 except Conflict as changed:
                     outcome = WriteOutcome(failure=changed)
                     if await self._renewed(companion):
@@ -174,7 +179,7 @@ class TurnWriter:
             return False
 
     async def _try_to_end(
-        self, turn: Turn, reply: ModelReply, ending: Ending, companion: Companion
+        self, turn: Turn, reply: ModelReply, ending: Ending, companion: Companion, replaced: str
     ) -> WriteOutcome:
         """Raises `Conflict` where a record is of another version than it was."""
         text, is_whole = reply.text, ending.is_whole
@@ -192,6 +197,8 @@ class TurnWriter:
         )
         try:
             if is_stored:
+                if replaced and is_whole:
+                    await self._turn_store.take_back(turn.key, replaced)
                 await self._turn_store.save_reply(
                     turn, reply, message_id, at_ms, more, ended if is_whole else None
                 )

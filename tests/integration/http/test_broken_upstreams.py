@@ -128,6 +128,29 @@ async def test_a_long_history_is_taken_over_in_the_time_of_its_length() -> None:
         assert info["channels"][0]["messageCount"] == "8002"
 
 
+@pytest.mark.parametrize(
+    "worse",
+    [
+        of_json({"error": {"message": "busy"}}, 503),
+        Said([chunk({"content": "At te"})], breaks=True),
+    ],
+    ids=["refused", "broken off"],
+)
+async def test_an_answer_stays_until_there_is_another_and_is_no_context_of_that(
+    worse: Said,
+) -> None:
+    """A client whose line broke asks again; the vendor is down by then: what was said is not lost."""
+    before = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    body = asked(messages=[*before, *asked()["messages"]], stream=True)
+    async with world(streamed("At nine."), worse, streamed("At eight.")) as one:
+        for wanted in (["At nine."], ["At nine.", "At te"], ["At te", "At eight."]):
+            await one.http.post(PATH, json=body, headers=HEADERS)
+            said = [text for _, text in await one.rows()][3:]
+            assert said == [text for text in wanted if text != "At te" or worse.breaks]
+        assert all("At nine." not in text for sent in one.vendor.sent for text in sent.texts)
+        assert all("when is dinner?" in sent.texts[-1] for sent in one.vendor.sent)
+
+
 async def test_the_same_request_twice_at_once_is_one_question_with_one_reply() -> None:
     before = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
     body = asked(messages=[*before, *asked()["messages"]])
