@@ -165,7 +165,11 @@ async def serve_http(
     )
     logging.getLogger("mcp").setLevel(logging.WARNING)
     config = uvicorn.Config(
-        WithToken(app, token), log_level="warning", access_log=False, timeout_graceful_shutdown=5
+        WithToken(app, token),
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=5,
     )
     await uvicorn.Server(config).serve(sockets=[listening])
 

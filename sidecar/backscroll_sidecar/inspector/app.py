@@ -208,7 +208,7 @@ class Inspector:
         return _to(f"{self._root}/")
 
     async def _nothing_there(self, request: Request) -> Response:
-        refused = Refused(Code.NOT_FOUND, "there is no such page")
+        refused = Refused(Code.NOT_FOUND, "there is no such page", "PAGE_NOT_FOUND")
         return self._refused(request, refused, Asked(self._calls, Browser()), wants_json=False)
 
     def _to_login(self, request: Request) -> Response:

@@ -417,6 +417,24 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "series_effective": ("effective", "有效"),
     "series_writer": ("writer", "写入"),
     "series_embedding": ("embedding", "向量"),
+    "unit_messages": ("messages", "条消息"),
+    "unit_items": ("items", "项"),
+    "unit_contexts": ("contexts", "次构建"),
+    "unit_contexts/min": ("contexts/min", "次构建/分钟"),
+    "unit_contexts/h": ("contexts/h", "次构建/小时"),
+    "unit_channels": ("channels", "个频道"),
+    "unit_builds": ("builds", "次构建"),
+    "unit_records": ("records", "条记录"),
+    "unit_tokens": ("tokens", "个 token"),
+    "unit_events": ("events", "个事件"),
+    "unit_texts": ("texts", "段文字"),
+    "unit_summaries": ("summaries", "份摘要"),
+    "unit_parts": ("parts", "个部分"),
+    "unit_calls": ("calls", "次调用"),
+    "unit_loads": ("loads", "次加载"),
+    "unit_bytes": ("bytes", "字节"),
+    "unit_tunings": ("tunings", "次调优"),
+    "unit_commits": ("commits", "次提交"),
     "all_well": ("Nothing needs attention.", "一切正常。"),
     "look_here": ("Something needs attention.", "有需要留意的地方。"),
     "well": ("well", "正常"),
@@ -470,6 +488,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "error_UNAVAILABLE": ("The server cannot answer now; try again", "服务器现在无法回答，请重试"),
     "error_RESOURCE_EXHAUSTED": ("The server is busy; try again", "服务器繁忙，请重试"),
     "error_DEADLINE_EXCEEDED": ("This took too long", "用时过长"),
+    "why_PAGE_NOT_FOUND": ("there is no such page", "没有这个页面"),
     "error": ("The server failed", "服务器出错"),
 }  # fmt: skip
 
@@ -485,6 +504,11 @@ class Texts:
         english, chinese = TEXTS[key]
         text = chinese if self.language is Language.ZH else english
         return text.format(**values) if values else text
+
+    def measured(self, value: str) -> str:
+        """A number with its unit."""
+        number, _, unit = value.partition(" ")
+        return f"{number} {self.maybe(f'unit_{unit}', unit)}".rstrip()
 
     def maybe(self, key: str, otherwise: str = "") -> str:
         """The same, or something else where there is none: words of the contract may be an operator's own."""

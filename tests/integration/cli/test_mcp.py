@@ -375,6 +375,11 @@ async def test_over_http_with_the_token_alone(world):
             ):  # fmt: skip
                 answer = await http.post(url, json=ping, headers={**accept, **headers, name: value})
                 assert answer.status_code == code
+            upgrade = {
+                "connection": "Upgrade", "upgrade": "websocket",
+                "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==", "sec-websocket-version": "13",
+            }  # fmt: skip
+            assert (await http.get(url, headers=upgrade)).status_code == 401
             big = await http.post(
                 url, content=b'{"x": "' + b"y" * 300_000 + b'"}',
                 headers={**accept, **headers, "content-type": "application/json"},

@@ -371,6 +371,13 @@ def test_pages_speak_the_browser_s_language(chat: Site, accepted: str, language:
     assert f'<html lang="{language}"' in page.text
 
 
+def test_a_page_that_is_not_there_says_so_in_chinese(chat: Site) -> None:
+    page = chat.http.get("/nowhere", headers={"accept-language": "zh"})
+    assert page.status_code == 404
+    assert "没有这个页面" in page.text
+    assert "no such page" not in page.text
+
+
 @pytest.mark.parametrize(
     ("path", "fields", "status", "words"),
     [

@@ -10,6 +10,7 @@ import backscroll_sidecar.inspector as room
 from backscroll.v1 import context_pb2, experiment_pb2, feedback_pb2
 from backscroll_sidecar.inspector.explained import FATE_OF, KEPT_BY, SOURCE_OF
 from backscroll_sidecar.inspector.page_texts import TEXTS, Texts, language_wanted
+from backscroll_sidecar.telemetry.catalogue import CATALOGUE
 from backscroll_sidecar.telemetry.panels import PANELS
 from backscroll_sidecar.texts import Language
 
@@ -33,7 +34,7 @@ def test_every_text_that_a_template_names_is_there() -> None:
 
 
 def test_every_text_is_on_a_page() -> None:
-    others = {"reason_", "title_", "error"}
+    others = {"reason_", "title_", "unit_", "error"}
     unused = {
         key
         for key in TEXTS.keys() - USED
@@ -64,6 +65,8 @@ def test_what_the_contract_can_say_has_its_text() -> None:
     wanted |= {f"state_{one[17:].lower()}" for one in experiment_pb2.ExperimentState.keys()[1:]}
     wanted |= {f"signal_{one[12:].lower()}" for one in feedback_pb2.SignalKind.keys()[1:]}
     wanted |= {f"panel_{one.name}" for one in PANELS} | {f"panel_says_{one.name}" for one in PANELS}
+    units = {one.unit for one in (*PANELS, *CATALOGUE)} - {"s", "ms", "1", "score"}
+    wanted |= {f"unit_{one}" for one in units}
     tokens = [field.name for field in context_pb2.TokenCounts.DESCRIPTOR.fields]
     wanted |= {
         f"part_{one}"
@@ -88,3 +91,12 @@ def test_the_language_with_most_weight_wins() -> None:
     assert language_wanted("en;q=0.2, zh;q=0.9") is Language.ZH
     assert language_wanted("de, fr;q=0.5") is Language.EN
     assert language_wanted("," * 10_000) is Language.EN
+
+
+def test_a_number_has_its_unit_in_the_reader_s_language() -> None:
+    english, chinese = Texts(Language.EN), Texts(Language.ZH)
+    assert english.measured("5 messages") == "5 messages"
+    assert chinese.measured("5 messages") == "5 条消息"
+    assert chinese.measured("1.2 ms") == "1.2 ms"
+    assert chinese.measured("40.0%") == "40.0%"
+    assert chinese.measured("") == ""
