@@ -152,7 +152,7 @@ $(PEERS_STAMP): bench/peers/requirements.txt
 .PHONY: proof
 proof: $(STAMP) $(NODE_STAMPS)  ## Run the long proofs: kills, floods, leaks, properties with all their examples
 	$(PYTEST) $(PYTEST_FLAGS) -m proof tests
-	BACKSCROLL_EXAMPLES=all $(PYTEST) $(PYTEST_FLAGS) $(WORKERS) -m "hypothesis and not proof" tests
+	TEST_EXAMPLES=all $(PYTEST) $(PYTEST_FLAGS) $(WORKERS) -m "hypothesis and not proof" tests
 
 .PHONY: proof-node
 proof-node: $(STAMP) $(NODE_STAMPS)  ## Run the proofs that need Node: chats against a fake model server, OpenAI's client

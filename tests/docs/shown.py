@@ -21,7 +21,6 @@ SHELL = ("bash", "console")
 START_S, COMMAND_S = 120, 120
 
 ELSEWHERE = {
-    "claude": "a program of others, which is not here",
     "docker": "needs a container engine; make image-check takes the steps of the image",
     "make": "runs these tests, or what a target of its own proves",
     "pip": "make package installs wheel and sdist",

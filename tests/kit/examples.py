@@ -2,7 +2,7 @@
 
 import os
 
-SHARE = 1.0 if os.environ.get("BACKSCROLL_EXAMPLES") == "all" else 0.4
+SHARE = 1.0 if os.environ.get("TEST_EXAMPLES") == "all" else 0.4
 
 
 def examples(count: int) -> int:

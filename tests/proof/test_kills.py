@@ -14,7 +14,7 @@ from backscroll import AsyncClient, BackscrollError, Message
 from backscroll.results import text_of
 from tests.kit.server_process import ServerProcess
 
-KILLS = int(os.environ.get("BACKSCROLL_KILLS", "100"))
+KILLS = int(os.environ.get("TEST_KILLS", "100"))
 CLIENTS = 8
 WARM_START_LIMIT_CPU_S = 4.0
 CHANNEL = "killed"

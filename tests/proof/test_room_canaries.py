@@ -1,6 +1,6 @@
 """A hundred thousand builds of a thousand channels, and nobody is shown what is not meant for them.
 
-BACKSCROLL_CANARIES sets how many contexts are built.
+TEST_CANARIES sets how many contexts are built.
 """
 
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from tests.property.test_room_canaries import check_seen, run
 
-BUILDS = int(os.environ.get("BACKSCROLL_CANARIES", "100000"))
+BUILDS = int(os.environ.get("TEST_CANARIES", "100000"))
 
 
 @pytest.mark.proof

@@ -94,7 +94,7 @@ def test_a_run_is_published_with_the_figures_of_the_run(shell):
             ]
     chains = [one["results"][2]["figures"]["recall@512tok"]["value"] for one in sets]
     assert chains[0] == 0.0 < chains[1]
-    for name, says in (("page.txt", "ends with .md"), ("nowhere/page.md", "no such folder")):
+    for name, says in (("page.txt", "must end with .md"), ("nowhere/page.md", "no such folder")):
         refused = shell.run("quality", "--publish", name)
         assert (refused.returncode, refused.stdout) == (2, "")
         assert says in refused.stderr
