@@ -165,7 +165,7 @@ $(NODE_STAMPS): %/node_modules/.stamp-setup: %/package.json %/package-lock.json
 	else echo "npm could not install $*: its proofs are skipped." >&2; fi
 
 .PHONY: polyglot
-polyglot: $(STAMP)  ## Run one scenario with clients of seven languages against both edges; tools/polyglot says more
+polyglot: $(STAMP)  ## Run one scenario with clients of seven languages against both edges; POLYGLOT_SKIP=go,ruby: without these
 	$(BIN)/python tools/polyglot $(POLYGLOT_FLAGS)
 
 .PHONY: adapters
@@ -187,7 +187,7 @@ $(ADAPTERS_NODE_STAMP): $(ADAPTERS_NODE)/package-lock.json $(wildcard clients/no
 	else echo "npm could not install the frameworks for Node: their adapters are skipped." >&2; fi
 
 .PHONY: quickstart
-quickstart: $(STAMP)  ## Run what README and the quickstarts of all languages show, in empty folders with an empty home
+quickstart: $(STAMP)  ## Run what README and all quickstarts show, from nothing; QUICKSTART_SKIP=go,ruby: without these languages
 	$(BIN)/python tools/quickstart $(QUICKSTART_FLAGS)
 
 .PHONY: package

@@ -6,6 +6,7 @@
 import os
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -59,13 +60,16 @@ def test_a_driver_that_fails_ends_its_run_and_says_why(places, program, said):
     assert said in only.faults[0]
 
 
-def polyglot(*arguments, path, skip=""):
-    """`tools/polyglot` with no other programs than those of a folder."""
+def tool(name, *arguments, path, skip=""):
+    """One of `tools/` with no other programs than those of a folder."""
     return subprocess.run(
-        [sys.executable, str(ROOT / "tools/polyglot"), *arguments],
-        env={**os.environ, "PATH": str(path), "POLYGLOT_SKIP": skip},
+        [sys.executable, str(ROOT / "tools" / name), *arguments],
+        env={**os.environ, "PATH": str(path), f"{name.upper()}_SKIP": skip},
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
+
+
+polyglot, quickstart = partial(tool, "polyglot"), partial(tool, "quickstart")
 
 
 @pytest.mark.slow
@@ -82,3 +86,16 @@ def test_a_language_that_cannot_run_fails_the_whole_unless_it_may_be_left_out(tm
     assert "is written when all languages ran" in written.stderr
     assert polyglot("--languages", "cobol", path=tmp_path).returncode == 2
     assert polyglot("--languages", "go", path=tmp_path, skip="goo").returncode == 2
+
+
+def test_a_quickstart_without_its_tools_fails_before_anything_runs_unless_it_may_be_left_out(
+    tmp_path,
+):
+    failed = quickstart("--languages", "go,ruby", path=tmp_path, skip="go")
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("Ruby: ruby")
+    assert failed.stderr.endswith("QUICKSTART_SKIP=ruby leaves it out.\n")
+    (left_out,) = failed.stdout.splitlines()
+    assert "Go is left out, as QUICKSTART_SKIP says: go cannot be found. Install Go" in left_out
+    assert quickstart("--languages", "cobol", path=tmp_path).returncode == 2
+    assert quickstart("--languages", "go", path=tmp_path, skip="goo").returncode == 2
