@@ -28,7 +28,6 @@ from backscroll_sidecar.cli import (
     import_,
     keys,
     labels,
-    mcp,
     memory,
     metrics,
     plot,
@@ -43,6 +42,7 @@ from backscroll_sidecar.cli import (
     tune,
     version,
 )
+from backscroll_sidecar.cli.mcp import command as mcp
 from backscroll_sidecar.cli.options import spread
 
 _NEGATIVE = re.compile(r"-\d+")

@@ -2,11 +2,12 @@
 
 import builtins
 import string
+import sys
 from dataclasses import fields
 
-import backscroll_sidecar.cli
+import backscroll_sidecar.cli.mcp
 from backscroll_sidecar.cli import main
-from backscroll_sidecar.cli.mcp_words import CHINESE, ENGLISH, words_for
+from backscroll_sidecar.cli.mcp.words import CHINESE, ENGLISH, words_for
 from backscroll_sidecar.cli.render import FATES
 
 
@@ -18,10 +19,8 @@ def test_a_missing_package_is_named_with_the_extra(monkeypatch, capsys):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return real(name, *more, **others)
 
-    monkeypatch.delitem(
-        __import__("sys").modules, "backscroll_sidecar.cli.mcp_server", raising=False
-    )
-    monkeypatch.delattr(backscroll_sidecar.cli, "mcp_server", raising=False)
+    monkeypatch.delitem(sys.modules, "backscroll_sidecar.cli.mcp.protocol", raising=False)
+    monkeypatch.delattr(backscroll_sidecar.cli.mcp, "protocol", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
     assert main(["mcp", "--channel", "cats"]) == 1
     said = capsys.readouterr()

@@ -16,14 +16,14 @@ from backscroll.errors import BackscrollError
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected, connected_for_talk, explained, resolved
 from backscroll_sidecar.cli.console import CommandError, err, os_words, print_json, usage
-from backscroll_sidecar.cli.mcp_words import LanguageName
+from backscroll_sidecar.cli.mcp.words import LanguageName
 from backscroll_sidecar.config.sources import dotenv_value
 from backscroll_sidecar.edge.bind_policy import Address, Reach, parse_address
 from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.time_zones import zone_named
 
 if TYPE_CHECKING:
-    from backscroll_sidecar.cli.mcp_tools import Chat
+    from backscroll_sidecar.cli.mcp.chat import Chat
 
 EPILOG = "Example: backscroll mcp --channel my-group --server 127.0.0.1:7171"
 INSTALL = 'in the source tree: pip install ".[mcp]"'
@@ -98,7 +98,7 @@ def mcp(
     running server. It stores nothing, and no argument of a model's reaches another channel.
     """
     try:
-        from backscroll_sidecar.cli import mcp_server
+        from backscroll_sidecar.cli.mcp import protocol
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("backscroll"):
             raise
@@ -112,19 +112,19 @@ def mcp(
     address = _address(over, token)
     target = resolved(target)
     channel = channel or _only_channel(target)
-    from backscroll_sidecar.cli.mcp_tools import Chat
+    from backscroll_sidecar.cli.mcp.chat import Chat
 
     with connected_for_talk(target, CALL_TIMEOUT_S) as (runner, client):
         chat = Chat(client, target, channel, asker, profile, language, zone, time_zone)
         runner.run(_tell_unknown(chat))
-        server = mcp_server.server_of(chat)
+        server = protocol.server_of(chat)
         if address is None:
-            runner.run(mcp_server.serve_stdio(server))
+            runner.run(protocol.serve_stdio(server))
             return
         with _listening(address) as listening:
             _tell_address(listening, channel, as_json=as_json)
             hosts = over.http_host or ()
-            runner.run(mcp_server.serve_http(server, listening, token, hosts))
+            runner.run(protocol.serve_http(server, listening, token, hosts))
 
 
 def _address(over: HttpOptions, token: str) -> Address | None:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, tzinfo
 
 from backscroll.v1 import context_pb2, history_pb2, message_pb2
 from backscroll_sidecar.cli.console import shown
-from backscroll_sidecar.cli.mcp_words import BEGIN, END, Words
+from backscroll_sidecar.cli.mcp.words import BEGIN, END, Words
 from backscroll_sidecar.cli.render import FATES, SOURCES
 from backscroll_sidecar.domain import MediaPart, Part, TextPart, ToolCallPart, ToolResultPart
 from backscroll_sidecar.lines.escaping import shown_parts

@@ -9,7 +9,6 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from urllib.parse import unquote
 
 import mcp_types as types
 import uvicorn
@@ -21,15 +20,8 @@ from mcp.shared.exceptions import MCPError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backscroll import __version__
-from backscroll_sidecar.cli.mcp_tools import (
-    RESOURCES,
-    RULES,
-    THREAD_DESCRIPTION,
-    THREAD_PATH,
-    TOOLS,
-    Chat,
-    Refused,
-)
+from backscroll_sidecar.cli.mcp import resources, tools
+from backscroll_sidecar.cli.mcp.chat import Chat, Refused
 
 PATH = "/mcp"
 TEXT = "text/plain"
@@ -54,14 +46,14 @@ def server_of(chat: Chat) -> Server[object]:
                     input_schema=tool.arguments.model_json_schema(),
                     annotations=_READS,
                 )
-                for name, tool in TOOLS.items()
+                for name, tool in tools.TOOLS.items()
             ]
         )
 
     async def call_tool(_ctx: object, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
             async with _cancelled_as_told():
-                text, is_error = await chat.call(params.name, params.arguments or {}), False
+                text, is_error = await tools.call(chat, params.name, params.arguments or {}), False
         except Refused as refused:
             text, is_error = str(refused), True
         return types.CallToolResult(content=[types.TextContent(text=text)], is_error=is_error)
@@ -76,16 +68,16 @@ def server_of(chat: Chat) -> Server[object]:
                     description=one.description,
                     mime_type=TEXT,
                 )
-                for path, one in RESOURCES.items()
+                for path, one in resources.RESOURCES.items()
             ]
         )
 
     async def list_templates(_ctx: object, _params: object) -> types.ListResourceTemplatesResult:
         thread = types.ResourceTemplate(
-            uri_template=f"{chat.base_uri}{THREAD_PATH}{{message_id}}",
+            uri_template=f"{chat.base_uri}{resources.THREAD_PATH}{{message_id}}",
             name="thread",
             title="Reply tree",
-            description=THREAD_DESCRIPTION,
+            description=resources.THREAD_DESCRIPTION,
             mime_type=TEXT,
         )
         return types.ListResourceTemplatesResult(resource_templates=[thread])
@@ -94,12 +86,9 @@ def server_of(chat: Chat) -> Server[object]:
         _ctx: object, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        base, _, message_id = uri.partition(THREAD_PATH)
-        if message_id:
-            uri = base + THREAD_PATH + unquote(message_id)
         try:
             async with _cancelled_as_told():
-                text = await chat.read(uri)
+                text = await resources.read(chat, uri)
         except Refused as refused:
             raise MCPError(types.INTERNAL_ERROR, str(refused), {"uri": uri}) from None
         if text is None:
@@ -113,7 +102,7 @@ def server_of(chat: Chat) -> Server[object]:
         "backscroll",
         version=__version__,
         title=f"Backscroll: {chat.channel}",
-        instructions=RULES,
+        instructions=tools.RULES,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
