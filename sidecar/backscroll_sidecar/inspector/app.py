@@ -21,13 +21,14 @@ from backscroll.v1 import history_pb2
 from backscroll_sidecar.edge.http.requests import body_of
 from backscroll_sidecar.edge.status import Code, Refused
 from backscroll_sidecar.inspector import demo, security
+from backscroll_sidecar.inspector.addresses import PAGES
 from backscroll_sidecar.inspector.asking import Asked, Browser, Calls
 from backscroll_sidecar.inspector.commands import commands_of
 from backscroll_sidecar.inspector.drawing import Look, Templates
 from backscroll_sidecar.inspector.facts import Facts
 from backscroll_sidecar.inspector.page_texts import language_wanted
-from backscroll_sidecar.inspector.pages import HANDLERS, Beside, Handler, Page, Visit
 from backscroll_sidecar.inspector.question_fields import BadField
+from backscroll_sidecar.inspector.visits import Beside, Handler, Page, Visit
 from backscroll_sidecar.texts import Language
 
 log = structlog.get_logger("backscroll.inspector")
@@ -73,7 +74,7 @@ class Inspector:
         """Its pages, and the way to them from the address alone."""
         pages = [
             Route(f"/{name}", self._guarded(partial(self._page, handler)), methods=["GET"])
-            for name, handler in HANDLERS.items()
+            for name, handler in PAGES.items()
         ]
         posts = {
             "demo": self._load_demo,

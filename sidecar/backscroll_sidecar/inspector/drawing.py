@@ -15,9 +15,9 @@ from backscroll_sidecar.inspector import charts, numbers
 from backscroll_sidecar.inspector.commands import Command
 from backscroll_sidecar.inspector.explained import Fold, Reason
 from backscroll_sidecar.inspector.page_texts import Texts
-from backscroll_sidecar.inspector.pages import Page
 from backscroll_sidecar.inspector.question_fields import OTHER, Pairs
 from backscroll_sidecar.inspector.said import shown
+from backscroll_sidecar.inspector.visits import Page
 from backscroll_sidecar.telemetry.panel_data import in_digits
 from backscroll_sidecar.texts import Language
 

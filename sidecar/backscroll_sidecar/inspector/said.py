@@ -11,6 +11,8 @@ from backscroll.v1 import history_pb2, message_pb2
 
 SHOWN_CHARS = 480
 """Of a message in a list; its own page has all of it."""
+WHOLE_TEXT = 65_536
+"""Characters, of which no message has more."""
 UNSEEN = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"

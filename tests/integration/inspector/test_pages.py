@@ -13,10 +13,10 @@ from google.protobuf import json_format
 
 from backscroll.v1 import admin_pb2, context_pb2, experiment_pb2, history_pb2
 from backscroll_sidecar.edge.http.app import http_app
+from backscroll_sidecar.inspector.addresses import PAGES
 from backscroll_sidecar.inspector.app import Inspector
 from backscroll_sidecar.inspector.facts import Facts
 from backscroll_sidecar.inspector.page_texts import TEXTS
-from backscroll_sidecar.inspector.pages import HANDLERS
 from tests.integration.inspector.conftest import CHANNEL, QUESTION, Site, site
 
 ASKED = {"channel": CHANNEL, "trigger_message_id": QUESTION}
@@ -182,7 +182,7 @@ def test_what_came_out_otherwise_than_recorded_is_said(chat: Site) -> None:
     assert {row["recorded"] for row in rows if row.get("recorded")} == {"limit"}
 
 
-@pytest.mark.parametrize("path", sorted(HANDLERS))
+@pytest.mark.parametrize("path", sorted(PAGES))
 def test_every_page_has_a_twin_and_its_calls(chat: Site, path: str) -> None:
     record = built(chat).context_id
     listed = chat.json("builds", channel=CHANNEL)  # waits for what is queued

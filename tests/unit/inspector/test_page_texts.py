@@ -9,7 +9,7 @@ import pytest
 import backscroll_sidecar.inspector as room
 from backscroll.v1 import context_pb2, experiment_pb2, feedback_pb2
 from backscroll_sidecar.inspector.explained import FATE_OF, KEPT_BY, SOURCE_OF
-from backscroll_sidecar.inspector.page_texts import TEXTS, Texts, language_wanted
+from backscroll_sidecar.inspector.page_texts import PARTS, TEXTS, Texts, language_wanted
 from backscroll_sidecar.telemetry.catalogue import CATALOGUE
 from backscroll_sidecar.telemetry.panels import PANELS
 from backscroll_sidecar.texts import Language
@@ -26,6 +26,10 @@ SAME_IN_BOTH = {"profile", "policy", "tokens", "measure_tokens", "of"}
 
 def fields(text: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def test_no_text_stands_in_two_parts() -> None:
+    assert sum(len(part.TEXTS) for part in PARTS) == len(TEXTS)
 
 
 def test_every_text_that_a_template_names_is_there() -> None:

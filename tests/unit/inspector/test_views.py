@@ -23,7 +23,6 @@ from backscroll_sidecar.inspector import (
 )
 from backscroll_sidecar.inspector.asking import Made
 from backscroll_sidecar.inspector.numbers import age, moment, score, signed
-from backscroll_sidecar.inspector.pages import Beside
 from backscroll_sidecar.inspector.question_fields import (
     BadField,
     both_of,
@@ -33,6 +32,7 @@ from backscroll_sidecar.inspector.question_fields import (
 )
 from backscroll_sidecar.inspector.said import Said, said, shown
 from backscroll_sidecar.inspector.timeline import MOST_LANES, timeline, tree
+from backscroll_sidecar.inspector.visits import Beside
 
 SELECTED, LIMIT, BUDGET = (
     context_pb2.FATE_SELECTED,
