@@ -291,6 +291,7 @@ def _http_server(
     """What answers over HTTP. Imported only where somebody wants it, for it is an extra."""
     extra.check_installed()
     from backscroll_sidecar.edge.http.app import http_app  # noqa: PLC0415
+    from backscroll_sidecar.edge.http.asked_questions import AskedQuestions  # noqa: PLC0415
     from backscroll_sidecar.edge.http.completions import Completions  # noqa: PLC0415
     from backscroll_sidecar.edge.http.json_calls import json_routes  # noqa: PLC0415
     from backscroll_sidecar.edge.http.openai_routes import openai_routes  # noqa: PLC0415
@@ -298,7 +299,8 @@ def _http_server(
     from backscroll_sidecar.edge.http.session_chat import session_routes  # noqa: PLC0415
     from backscroll_sidecar.inspector.app import Inspector  # noqa: PLC0415
 
-    completions = Completions(app.chat, app.history, app.upstream, app.clock)
+    questions = AskedQuestions(app.history, app.clock)
+    completions = Completions(app.chat, questions, app.upstream)
     routes = [
         *Inspector(calls, facts).routes(),
         *json_routes(calls, lambda: pipeline.ready),

@@ -1,0 +1,157 @@
+"""Which question of which channel a request asks, or why it asks none that is ours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from backscroll_sidecar.allowed_channels import is_allowed
+from backscroll_sidecar.domain import MAX_BATCH_ITEMS, MAX_TEXT_BYTES, ChannelKey, StoredMessage
+from backscroll_sidecar.edge.call_pipeline import Call
+from backscroll_sidecar.edge.convert.fields import check_text
+from backscroll_sidecar.edge.http.addressing import Address, address_of
+from backscroll_sidecar.edge.http.client_history import id_behind, messages_before
+from backscroll_sidecar.edge.http.merging import Conversation, Merge, conversation_of
+from backscroll_sidecar.errors import InvalidRequest, NotAllowed, NotFound
+from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.ports import Clock, ListQuery
+
+MERGE = "x-backscroll-merge"
+RETRY = "x-stainless-retry-count"
+"""OpenAI's clients tell here how often they have sent the request before."""
+LATEST = 20
+"""Among so many of the newest messages a question that is asked again is looked for, where no history tells it."""
+TASK = "### Task:"
+"""How open-webui begins what it asks for itself: titles, tags, follow-up questions. They are no part of the chat."""
+
+
+class AskedQuestion(NamedTuple):
+    """A question of a known channel. `is_new`: the channel begins with it."""
+
+    key: ChannelKey
+    address: Address
+    client: Conversation
+    body: Mapping[str, Any]
+    question_id: str
+    merge: Merge
+    is_new: bool
+
+
+class AskedQuestions:
+    """Finds questions in requests."""
+
+    def __init__(self, history: HistoryService, clock: Clock) -> None:
+        self._history = history
+        self._clock = clock
+
+    async def find(
+        self, headers: Mapping[str, str], body: Mapping[str, Any], call: Call
+    ) -> AskedQuestion | str:
+        """The question; else a word that says why the request goes on as it is.
+
+        What the client sent before the first question of a channel is stored.
+
+        Raises
+        ------
+        NotAllowed
+            The key does not permit the channel that is named to us.
+        InvalidRequest
+            A header or an id is none.
+        """
+        address = address_of(headers, body)
+        merge = _merge_of(headers)
+        if not address.channel:
+            return "no_channel"
+        if not is_allowed(address.channel, call.allowed):
+            if address.is_explicit:
+                raise NotAllowed("the key does not permit this channel", field="channel")
+            return "channel_not_permitted"
+        key = ChannelKey(call.tenant, address.channel)
+        is_known = await self._is_known(key)
+        if not is_known and not address.is_explicit:
+            return "unknown_channel"
+        if merge is Merge.OFF:
+            return "off"
+        client = await asyncio.to_thread(_conversation, body.get("messages"))
+        if client is None:
+            return "no_messages"
+        if reason := _not_ours(client.question_text, headers):
+            return reason
+        is_again = headers.get(RETRY, "0") != "0"
+        question_id = address.message_id or await self._question_id(key, address, client, is_again)
+        if not is_known and client.history:
+            await self._take_over(key, address, client)
+        return AskedQuestion(key, address, client, body, question_id, merge, not is_known)
+
+    async def _is_known(self, key: ChannelKey) -> bool:
+        try:
+            await self._history.channel_info(key)
+        except NotFound:
+            return False
+        return True
+
+    async def _question_id(
+        self, key: ChannelKey, address: Address, client: Conversation, is_again: bool
+    ) -> str:
+        """The same for the same request again, and in every round of its tool loop; else another.
+
+        Where the client sends its history, that tells. Else the same words are another question once they were
+        answered, unless the client says that it sends them again.
+        """
+        said = [(address.asker_id, client.question_text)]
+        if client.history:
+            return await asyncio.to_thread(id_behind, key.channel, client.history, said)
+        latest = await self._latest(key)
+        answered = {one.message.reply.message_id for one in latest if one.message.reply}
+        for one in latest:
+            message = one.message
+            same = (message.author.id, message.text) == said[0]
+            if same and (is_again or client.tail or message.id not in answered):
+                return message.id
+        return id_behind(key.channel, (), [*said, ("at", str(latest[0].seq if latest else 0))])
+
+    async def _latest(self, key: ChannelKey) -> Sequence[StoredMessage]:
+        try:
+            query = ListQuery(limit=LATEST, newest_first=True)
+            return await self._history.list_messages(key, query)
+        except NotFound:
+            return ()
+
+    async def _take_over(self, key: ChannelKey, address: Address, client: Conversation) -> None:
+        """Store what the client sent before a channel's first question, once: later questions will go by it."""
+        now_ms = self._clock.now_ms()
+        rows = await asyncio.to_thread(
+            messages_before, key.channel, address, client.history, now_ms
+        )
+        for at in range(0, len(rows), MAX_BATCH_ITEMS):
+            await self._history.append(key, rows[at : at + MAX_BATCH_ITEMS])
+
+
+def _merge_of(headers: Mapping[str, str]) -> Merge:
+    """Raises `InvalidRequest`."""
+    value = headers.get(MERGE, Merge.REPLACE)
+    try:
+        return Merge(value.strip().lower())
+    except ValueError:
+        raise InvalidRequest(f"is none of {', '.join(Merge)}", field=MERGE) from None
+
+
+def _conversation(messages: object) -> Conversation | None:
+    """The messages by what they are; None where they are none. Of some clients they are very many."""
+    if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
+        return None
+    return conversation_of(messages)
+
+
+def _not_ours(question: str, headers: Mapping[str, str]) -> str:
+    """Why these words are no question of a channel's; empty: they are one."""
+    if not question.strip():
+        return "no_question"
+    if question.startswith(TASK) and "x-openwebui-chat-id" in headers:
+        return "task"
+    try:
+        check_text(question, "messages", MAX_TEXT_BYTES)
+    except InvalidRequest:
+        return "question_cannot_be_stored"
+    return ""
