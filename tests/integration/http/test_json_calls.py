@@ -150,7 +150,7 @@ async def test_who_needs_a_token_is_told_before_the_body_is_read() -> None:
         answer = await served.http.post("/v1/context", content=b"{" * 100, headers=JSON)
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
         assert answer.headers["www-authenticate"] == "Bearer"
-        one, two = ({"authorization": f"Bearer t-{name}"} for name in ("one", "two"))
+        one, two = ({"authorization": told} for told in ("bearer t-one", "BEARER t-two"))
         await served.call("HistoryService/AppendMessages", BATCH, **one)
         found = await served.call("HistoryService/ListChannels", {}, **one)
         assert [each["channel"] for each in found.json()["channels"]] == ["群:1"]

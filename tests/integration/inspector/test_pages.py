@@ -269,7 +269,7 @@ def test_with_tokens_a_page_wants_one_and_keeps_it_from_scripts() -> None:
             == "/inspector/login?next=%2Finspector%2Ftimeline%3Fchannel%3Dx%2By"
         )
         assert one.get("", format="json").status_code == 401
-        told = {"authorization": "Bearer secret-token"}
+        told = {"authorization": "bEARER secret-token"}
         assert one.http.get("/", params={"format": "json"}, headers=told).status_code == 200
         origin = {"origin": one.url.removesuffix("/inspector")}
         wrong = one.http.post("/login", data={"token": "no"}, headers=origin)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
-import json
 import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import anyio
 import mcp_types as types
 import uvicorn
 from anyio.lowlevel import checkpoint_if_cancelled
@@ -17,11 +16,13 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
-from starlette.types import ASGIApp, Receive, Scope, Send
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from backscroll import __version__
 from backscroll_sidecar.cli.mcp import resources, tools
 from backscroll_sidecar.cli.mcp.chat import Chat, Refused
+from backscroll_sidecar.cli.mcp.http_rim import Rim
 
 PATH = "/mcp"
 TEXT = "text/plain"
@@ -126,9 +127,36 @@ async def _cancelled_as_told() -> AsyncIterator[None]:
 
 
 async def serve_stdio(server: Server[object]) -> None:
-    """Serve until standard input ends. Nothing but the protocol reaches standard output."""
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    """Serve until standard input ends. Nothing but the protocol reaches standard output.
+
+    A line that is no message is answered, too: the SDK would log it, and its sender would wait.
+    """
+    async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
+        messages, taken = anyio.create_memory_object_stream[SessionMessage | Exception]()
+
+        async def refuse_other_lines() -> None:
+            async with messages:
+                async for item in incoming:
+                    if isinstance(item, SessionMessage):
+                        await messages.send(item)
+                    else:
+                        await outgoing.send(SessionMessage(_no_message(item)))
+
+        tasks.start_soon(refuse_other_lines)
+        await server.run(taken, outgoing, server.create_initialization_options())
+
+
+def _no_message(error: Exception) -> types.JSONRPCError:
+    """The answer to a line that is no JSON, or JSON of another form. It has no id, as JSON-RPC has it."""
+    is_json = not (
+        isinstance(error, ValidationError) and error.errors()[0]["type"] == "json_invalid"
+    )
+    told = (
+        types.ErrorData(code=types.INVALID_REQUEST, message="this line is no JSON-RPC message")
+        if is_json
+        else types.ErrorData(code=types.PARSE_ERROR, message="this line is no JSON")
+    )
+    return types.JSONRPCError(jsonrpc="2.0", id=None, error=told)
 
 
 async def serve_http(
@@ -154,29 +182,10 @@ async def serve_http(
     )
     logging.getLogger("mcp").setLevel(logging.WARNING)
     config = uvicorn.Config(
-        WithToken(app, token),
+        Rim(app, PATH, token),
         ws="none",
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=5,
     )
     await uvicorn.Server(config).serve(sockets=[listening])
-
-
-class WithToken:
-    """An ASGI application whose every request must bring the token; without it nothing is read."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._expected = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer 401."""
-        given = dict(scope.get("headers", ())).get(b"authorization", b"")
-        if scope["type"] == "lifespan" or hmac.compare_digest(given, self._expected):
-            await self._app(scope, receive, send)
-            return
-        body = json.dumps({"error": "give the token of this server: Authorization: Bearer TOKEN"})
-        headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
-        await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send({"type": "http.response.body", "body": body.encode()})

@@ -50,7 +50,8 @@ async def test_tokens_tell_tenants_apart(
         assert stored.answer.results[0].sequence == 1
         asked = hpb.GetChannelRequest(channel="g")
         assert (await client.call("GetChannel", asked, metadata=bearer("t-one"))).answer
-        found = await client.call("GetChannel", asked, metadata=bearer("t-two"))
+        in_capitals = (("authorization", "BEARER t-two"),)
+        found = await client.call("GetChannel", asked, metadata=in_capitals)
         assert found.reason == "CHANNEL_NOT_FOUND"
         for headers in ((), bearer("wrong"), bearer(""), bearer("t-one") * 2):
             found = await client.call("GetChannel", asked, metadata=headers)
