@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 
 import structlog
 from msgspec.structs import replace
@@ -116,10 +115,12 @@ class TurnStore:
         at_ms: int,
         more: WithReply,
         ended: Turn | None,
+        replaced: str = "",
     ) -> None:
         """Store the reply, cut to what a row holds; with it what goes along, and the turn that is over.
 
-        What only its vendor can read is stored with a text that is whole. Without `ended` the reply is partial.
+        What only its vendor can read is stored with a text that is whole. Without `ended` the reply is partial. The
+        message `replaced`, an earlier reply, goes in the same transaction.
 
         Raises
         ------
@@ -138,7 +139,7 @@ class TurnStore:
         line = replace(line, audience=more.audience)
         records = more.records if ended is None else (self._record_of(ended), *more.records)
         context_id = "" if ended is None else turn.context_id
-        await self._append(turn, [line, *more.messages], records, context_id)
+        await self._append(turn, [line, *more.messages], records, context_id, replaced)
 
     async def reply_of(self, turn: Turn) -> tuple[str, str] | None:
         """Id and text of the stored reply: the turn's, or an earlier turn's to the same question."""
@@ -196,11 +197,6 @@ class TurnStore:
             log.warning("an earlier answer cannot be read", error=type(error).__name__)
             return None
 
-    async def take_back(self, key: ChannelKey, message_id: str) -> None:
-        """Retract a reply, if it is still there."""
-        with suppress(NotFound, Gone):
-            await self._history.retract(key, message_id)
-
     def next_ms(self, turn: Turn) -> int:
         """The time of what the turn stores next: now, but later than what it answers."""
         return max(self._clock.now_ms(), turn.after_ms + 1)
@@ -249,9 +245,15 @@ class TurnStore:
         rows: Sequence[Message],
         records: Sequence[RecordChange] = (),
         context_id: str = "",
+        replaced: str = "",
     ) -> None:
         results = await self._history.append(
-            turn.key, rows, turn=TurnMark(turn.since), records=records, context_id=context_id
+            turn.key,
+            rows,
+            turn=TurnMark(turn.since),
+            records=records,
+            context_id=context_id,
+            replaces=replaced,
         )
         for result in results:
             if result.outcome not in KEPT:

@@ -197,10 +197,14 @@ class TurnWriter:
         )
         try:
             if is_stored:
-                if replaced and is_whole:
-                    await self._turn_store.take_back(turn.key, replaced)
                 await self._turn_store.save_reply(
-                    turn, reply, message_id, at_ms, more, ended if is_whole else None
+                    turn,
+                    reply,
+                    message_id,
+                    at_ms,
+                    more,
+                    ended if is_whole else None,
+                    replaced if is_whole else "",
                 )
                 return WriteOutcome(message_id, is_kept=is_whole)
             if is_whole or more.records:

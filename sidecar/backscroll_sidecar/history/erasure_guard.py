@@ -72,8 +72,13 @@ class ErasureGuard:
             case SignalChange() if change.turn is not None:
                 names = [about_message(one.message_id) for one in change.signals]
                 return not self._lost(change.key, change.turn.since, names)
-            case AppendChange() if change.records:
-                return not self._undoes(change)
+            case AppendChange() if change.records or change.replaces:
+                if self._undoes(change):
+                    return False
+                if change.replaces:
+                    self._note(
+                        change.key, about_message(change.replaces), about_text(change.replaces)
+                    )
             case AppendChange() | EventsChange() | UsageChange() if change.turn is not None:
                 return not self._lost(change.key, change.turn.since)
         return True

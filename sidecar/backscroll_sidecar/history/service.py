@@ -122,6 +122,7 @@ class HistoryService(HistoryReads):
         rank_times_ms: Sequence[int] = (),
         records: Sequence[RecordChange] = (),
         context_id: str = "",
+        replaces: str = "",
     ) -> list[AppendResult]:
         """Store messages of one channel; one result each, in the order sent, once all of it is durable.
 
@@ -129,7 +130,8 @@ class HistoryService(HistoryReads):
         `restores_erased` stores again what went because the whole channel was erased. `rank_times_ms` ranks what comes
         from another server, one a message, where it stood there and its own time cannot be right; 0: as it arrives.
         `records` are kept in the same transaction, if every message is stored or a duplicate; where one of them can
-        never be stored, nothing is. `context_id`: the build that the last of the assistant's messages answers.
+        never be stored, nothing is. `context_id`: the build that the last of the assistant's messages answers. The message
+        `replaces` is retracted in the same transaction, if every message is stored or a duplicate.
 
         Raises
         ------
@@ -167,6 +169,7 @@ class HistoryService(HistoryReads):
             restores_erased,
             tuple(records),
             context_id,
+            replaces,
         )
         if context_id:  # its record comes first, so that it can get its answer
             await self._usage.push(context_id)

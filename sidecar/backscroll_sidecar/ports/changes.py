@@ -48,6 +48,9 @@ class AppendChange(msgspec.Struct, frozen=True):
     context_id: str = ""
     """The build that the last of the assistant's messages answers: its record gets the answer. Empty: the record of
     the newest build for the message it replies to, if that has none yet."""
+    replaces: str = ""
+    """The message that goes with what is stored, as if retracted: an earlier answer to the same question. It stays
+    where a message is neither stored nor a duplicate."""
 
 
 class EditChange(msgspec.Struct, frozen=True):

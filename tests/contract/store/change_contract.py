@@ -57,6 +57,26 @@ def went(applied: Applied) -> dict[str, int]:
 class ChangeContract:
     """Obligations of `apply` for everything but appends and members."""
 
+    async def test_what_replaces_a_message_takes_it_away_in_the_same_change(
+        self, store: HistoryStore
+    ) -> None:
+        await put(store, message("old", "at nine"), message("next", reply_to="old"))
+        (applied,) = await store.apply([replace(append(message("new", "at ten")), replaces="old")])
+        assert [row.message.id for row in applied.stored] == ["old", "new"]
+        found = await rows(store)
+        assert (found["old"].state, found["old"].message.text) == (MessageState.RECALLED, "")
+        assert (found["new"].state, found["new"].message.text) == (MessageState.LIVE, "at ten")
+
+    async def test_what_is_not_stored_replaces_nothing(self, store: HistoryStore) -> None:
+        """Nor does a message itself; and where there is nothing to replace, what is new is stored all the same."""
+        await put(store, message("old", "at nine"), message("taken", "mine"))
+        for sent in (message("taken", "other words"), message("old", "at nine")):
+            await store.apply([replace(append(sent), replaces="old")])
+            assert (await rows(store))["old"].message.text == "at nine"
+        (applied,) = await store.apply([replace(append(message("more")), replaces="never stored")])
+        assert applied.error is None
+        assert "more" in await rows(store)
+
     async def test_an_edit_is_a_new_revision(self, store: HistoryStore) -> None:
         """N-08: parts, mentions and analysis are replaced, everything else stays; an event tells of it."""
         sent = message(

@@ -126,7 +126,8 @@ def changes(draw: Draw) -> Change:
             )
             ranks = tuple(m.sent_at_ms + draw(st.integers(0, 1)) for m in sent)
             mark = draw(st.sampled_from([None, TurnMark(0)]))
-            return AppendChange(key, sent, found, ranks, NOON_MS, mark)
+            replaced = draw(st.sampled_from(["", "", "m1", "m2"]))
+            return AppendChange(key, sent, found, ranks, NOON_MS, mark, replaces=replaced)
         case "edit":
             edited = replace(draw(messages), channel=key.channel)
             return EditChange(key, edited, analysis(edited), draw(times))

@@ -7,6 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.ports import AppendChange
 from tests.integration.http.test_completions import HEADERS, world
 from tests.kit.fake_vendor import Said, chunk, of_json, streamed, whole
 
@@ -149,6 +151,28 @@ async def test_an_answer_stays_until_there_is_another_and_is_no_context_of_that(
             assert said == [text for text in wanted if text != "At te" or worse.breaks]
         assert all("At nine." not in text for sent in one.vendor.sent for text in sent.texts)
         assert all("when is dinner?" in sent.texts[-1] for sent in one.vendor.sent)
+
+
+async def test_an_answer_stays_where_the_next_one_cannot_be_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The old one goes in the commit that stores the new one: nothing can come between."""
+    before = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    body = asked(messages=[*before, *asked()["messages"]])
+    async with world(whole({"content": "At nine."}), whole({"content": "At ten."})) as one:
+        await one.http.post(PATH, json=body, headers=HEADERS)
+        store = one.app.store
+        apply = store.apply
+
+        async def fails(changes: Any) -> Any:
+            if any(isinstance(change, AppendChange) and change.turn for change in changes):
+                raise StoreUnavailable("the disk is gone")
+            return await apply(changes)
+
+        monkeypatch.setattr(store, "apply", fails)
+        await one.http.post(PATH, json=body, headers=HEADERS)
+        monkeypatch.undo()
+        assert [text for _, text in await one.rows()][3:] == ["At nine."]
 
 
 async def test_the_same_request_twice_at_once_is_one_question_with_one_reply() -> None:

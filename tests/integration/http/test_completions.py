@@ -24,7 +24,7 @@ class World:
     """A server, the vendor behind it, and OpenAI's client in front."""
 
     def __init__(self, served: OverHttp, vendor: FakeVendor, ai: Any, token: str) -> None:
-        self.http, self.vendor, self.ai = served.http, vendor, ai
+        self.http, self.vendor, self.ai, self.app = served.http, vendor, ai, served.app
         self._served, self._token = served, token
 
     async def call(self, name: str, **body: Any) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from backscroll_sidecar.store.facts import (
 
 _STORED, _LIVE, _PARTIAL = AppendOutcome.STORED, MessageState.LIVE, MessageState.PARTIAL
 _ASSISTANT = Role.ASSISTANT
-_KEPT = (AppendOutcome.STORED, AppendOutcome.DUPLICATE)
+KEPT = (AppendOutcome.STORED, AppendOutcome.DUPLICATE)
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class Appends:
         if refusal is not None:
             return Applied(error=refusal)
         applied = self._append(change)
-        if any(result.outcome not in _KEPT for result in applied.append_results):
+        if any(result.outcome not in KEPT for result in applied.append_results):
             return applied
         deleted = self._records.make(change.records)
         applied = replace(applied, records=change.records, deleted_records=deleted)
@@ -217,7 +217,7 @@ class Appends:
         here = change.key
         if change.turn is not None:
             first = self._echoes.first_answer(here, message)
-            if first:
+            if first and first != change.replaces:
                 return AppendResult(message.id, AppendOutcome.CONFLICT, duplicate_of=first)
             return self._came_first(here, message, out)
         record = self._echoes.echoed(here, change, message)

@@ -33,13 +33,19 @@ def runs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
                 yield changes[start:at]
             yield changes[at : at + 1]
             start, takes_records = at + 1, False
-        elif takes_records and _keeps_records(change):
+            continue
+        if takes_records and _keeps_records(change):
             yield changes[start:at]
             start, takes_records = at, False
-        else:
-            takes_records = takes_records or isinstance(change, RetractChange | EditChange)
+        takes_records = takes_records or _takes_records(change)
     if start < len(changes):
         yield changes[start:]
+
+
+def _takes_records(change: Change) -> bool:
+    return isinstance(change, RetractChange | EditChange) or (
+        isinstance(change, AppendChange) and bool(change.replaces)
+    )
 
 
 def _keeps_records(change: Change) -> bool:
@@ -83,6 +89,8 @@ def _need_for_append(needs: Needs, change: AppendChange) -> None:
     tenant, channel = change.key
     for record in change.records:
         _need_for_record(needs, record)
+    if change.replaces:
+        needs.ids[tenant, channel, change.replaces] = None
     needs.newest_ms = max(needs.newest_ms, *change.rank_times_ms, 0)
     for message in change.messages:
         needs.ids[tenant, channel, message.id] = None

@@ -32,7 +32,7 @@ from backscroll_sidecar.ports import (
     UsageChange,
     VectorsChange,
 )
-from backscroll_sidecar.store.decide.appends import Appends
+from backscroll_sidecar.store.decide.appends import KEPT, Appends
 from backscroll_sidecar.store.decide.people import added, upserted
 from backscroll_sidecar.store.decide.records import missing_message
 from backscroll_sidecar.store.decide.revisions import emptied, is_known_edit
@@ -77,7 +77,7 @@ class _Run(Appends):
     def apply(self, change: Change) -> Applied:
         match change:
             case AppendChange():
-                return self.append(change)
+                return self._append_for(change)
             case EditChange():
                 return self._edit(change)
             case RetractChange():
@@ -103,7 +103,20 @@ class _Run(Appends):
                 raise ValueError("an erasure is a run of its own")
         return _NOTHING
 
-    # --- edit, retract, alias -----------------------------------------------------------------
+    # --- append, edit, retract, alias -----------------------------------------------------------------
+
+    def _append_for(self, change: AppendChange) -> Applied:
+        """Append; what it replaces goes with what is stored, and stays where nothing is."""
+        applied = self.append(change)
+        is_stored = applied.error is None and all(
+            one.outcome in KEPT and change.replaces not in (one.message_id, one.duplicate_of)
+            for one in applied.append_results
+        )
+        if not change.replaces or not is_stored:
+            return applied
+        retract = RetractChange(change.key, change.replaces, change.received_at_ms)
+        rows = {row.seq: row for row in (*applied.stored, *self._retract(retract).stored)}
+        return replace(applied, stored=tuple(rows[seq] for seq in sorted(rows)))
 
     def _alias(self, change: AliasChange) -> Applied:
         here, alias_id = change.key, change.alias_id
