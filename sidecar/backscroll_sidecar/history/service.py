@@ -130,8 +130,8 @@ class HistoryService(HistoryReads):
         `restores_erased` stores again what went because the whole channel was erased. `rank_times_ms` ranks what comes
         from another server, one a message, where it stood there and its own time cannot be right; 0: as it arrives.
         `records` are kept in the same transaction, if every message is stored or a duplicate; where one of them can
-        never be stored, nothing is. `context_id`: the build that the last of the assistant's messages answers. The message
-        `replaces` is retracted in the same transaction, if every message is stored or a duplicate.
+        never be stored, nothing is. `context_id`: the build that the last of the assistant's messages answers.
+        The message `replaces` is retracted in the same transaction, if every message is stored or a duplicate.
 
         Raises
         ------
