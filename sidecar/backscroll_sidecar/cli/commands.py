@@ -29,6 +29,7 @@ from backscroll_sidecar.cli import (
     keys,
     labels,
     memory,
+    metavars,
     metrics,
     plot,
     quality,
@@ -58,11 +59,42 @@ class Command(TyperCommand):
         ctx.ignore_unknown_options = any(map(_NEGATIVE.fullmatch, args))
         return super().parse_args(ctx, args)
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - as above
+        """Spell arguments as the reference does."""
+        return [
+            self.options_metavar or "",
+            *(_in_usage(one) for one in self.params if _is_argument(one)),
+        ]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - as above
+        """Write a word for each value, where typer puts a type of Python's behind an argument's name."""
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for one in self.get_params(ctx):
+            name, told = one.get_help_record(ctx) or ("", "")
+            if _is_argument(one):
+                rows["Arguments"].append((_in_usage(one), told))
+            elif name:
+                rows["Options"].append((name, told))
+        for title, lines in rows.items():
+            if lines:
+                with formatter.section(title):
+                    formatter.write_dl(lines)
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as above
         """Write each example on one line, so that it can be copied."""
         formatter.write_paragraph()
         for line in (self.epilog or "").split("\n"):
             formatter.write(f"  {line}\n")
+
+
+def _is_argument(parameter: Any) -> bool:  # noqa: ANN401 - as above
+    return bool(parameter.param_type_name == "argument")
+
+
+def _in_usage(argument: Any) -> str:  # noqa: ANN401 - as above
+    return metavars.in_usage(
+        argument.metavar, is_required=argument.required, takes_several=argument.nargs != 1
+    )
 
 
 app = typer.Typer(

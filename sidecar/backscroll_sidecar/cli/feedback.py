@@ -14,7 +14,7 @@ EPILOG = 'Example: backscroll feedback 3f0c… --rating 5 --user ann --text "jus
 
 def feedback(
     context: Annotated[
-        str, typer.Argument(metavar="[CONTEXT_ID]", help="The build behind the answer.")
+        str, typer.Argument(metavar="CONTEXT_ID", help="The build behind the answer.")
     ] = "",
     channel: Annotated[
         str, typer.Option(metavar="NAME", help="With --reply: the channel of the answer.")

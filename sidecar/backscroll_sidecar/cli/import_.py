@@ -85,7 +85,8 @@ def import_(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Files, plain or gzip, zip archives or folders; - reads standard input."
+            metavar="FILE",
+            help="Files, plain or gzip, zip archives or folders; - reads standard input.",
         ),
     ],
     channel: Annotated[

@@ -22,7 +22,7 @@ Label = Annotated[str, typer.Argument(help="The label.")]
 def set_(
     channel: Channel,
     label: Label,
-    messages: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of the messages.")],
+    messages: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of the messages.")],
     by: Annotated[str, typer.Option(metavar="ID", help="The user who says so.")] = "",
     target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,
@@ -69,7 +69,7 @@ def delete(
     label: Label,
     messages: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID...]", help="Ids of the messages; none: all of the channel."),
+        typer.Argument(metavar="ID", help="Ids of the messages; none: all of the channel."),
     ] = None,
     target: options.Target = options.ANY_TARGET,
     as_json: options.Json = False,

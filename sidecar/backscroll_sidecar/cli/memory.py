@@ -119,7 +119,7 @@ def edit(
 
 def delete(
     user: User,
-    id_: Annotated[str, typer.Argument(metavar="[ID]", help="What to delete, as listed.")] = "",
+    id_: Annotated[str, typer.Argument(metavar="ID", help="What to delete, as listed.")] = "",
     channel: Where = "",
     everything: Annotated[
         bool, typer.Option("--all", help="All of the person, in every channel.")

@@ -21,7 +21,8 @@ PREFIX = "backscroll_"
 
 def metrics(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Only these. None: what has a period; --all: all.")
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Only these. None: what has a period; --all: all."),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Counters, histograms and depths of queues as well.")

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from backscroll_sidecar.cli.console import usage
+from backscroll_sidecar.cli.metavars import with_metavar
 from backscroll_sidecar.config.types import PROFILE_NAMES
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -70,7 +71,7 @@ def known_profile(name: str) -> None:
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as typer takes it: a parameter that is a dataclass is given its fields, an option each."""
+    """The command as typer takes it: an option for each field of a dataclass, and a word for each value."""
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {
         one.name: one.annotation
@@ -78,7 +79,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
         if is_dataclass(one.annotation)
     }
     parameters = [
-        option
+        with_metavar(option)
         for one in signature.parameters.values()
         for option in (
             inspect.signature(groups[one.name], eval_str=True).parameters.values()
