@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from backscroll.adapters import discord
 from tests.adapters.kit import example, node_with, program, python_with, staged, web
 from tests.adapters.plain import plain
+from tests.adapters.platforms import ME, discord_message
 from tests.kit.patience import patience
 
 CHANNEL, DIRECT, BEGAN_MS = "discord:20", "discord:30", 1_795_132_800_000
@@ -266,32 +267,9 @@ async def play(source_at, command, tmp_path):
 
 # --- what discord.py hands over, without discord.py ------------------------------------------------
 
-ME = SimpleNamespace(id=900)
-
-
-def given(**more):
-    author = SimpleNamespace(id=1, name="ann", display_name="Ann", bot=False)
-    message = {
-        "id": 7,
-        "type": SimpleNamespace(name="default"),
-        "author": author,
-        "content": "hi",
-        "channel": SimpleNamespace(id=20),
-        "guild": SimpleNamespace(self_role="cat-role"),
-        "created_at": BEGAN_MS,
-        "edited_at": None,
-        "mentions": [],
-        "role_mentions": [],
-        "reference": None,
-        "attachments": [],
-        "stickers": [],
-        "embeds": [],
-    }
-    return SimpleNamespace(**message | more)
-
 
 def event(**more):
-    return plain(discord.event_of(given(**more), ME))
+    return plain(discord.event_of(discord_message(**more), ME))
 
 
 def test_what_is_for_the_bot():
@@ -337,6 +315,28 @@ def test_media_of_every_kind():
 def test_lines_of_the_platform_and_empty_messages_are_nothing():
     assert event(type=SimpleNamespace(name="new_member")) is None
     assert event(content="") is None
+
+
+def test_an_edit_and_a_link_that_got_its_preview():
+    def edit(**more):
+        changed = SimpleNamespace(message=discord_message(content="ho", **more), data={})
+        return plain(discord.event_of(changed, ME))
+
+    assert edit(edited_at=BEGAN_MS + 9)["edited"]["text"] == "ho"
+    assert edit() is None
+
+
+def test_what_lacks_something_is_nothing_and_raises_nothing(caplog):
+    for name in vars(discord_message()):
+        lacking = discord_message()
+        delattr(lacking, name)
+        discord.event_of(lacking, ME)
+    assert event(id=None) is None
+    assert event(content=7) is None
+    assert event(created_at="soon") is None
+    assert event(author=None) is None
+    assert plain(discord.event_of(object(), ME)) is None
+    assert "backscroll.adapters.discord: an event could not be read" in caplog.text
 
 
 def test_many_are_deleted_at_once():

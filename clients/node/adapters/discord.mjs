@@ -1,11 +1,11 @@
 // Discord: messages of discord.js.
-import { codePoints, member, message, saidOrEdited } from "./events.mjs";
+import { codePoints, idOf, member, messageEvent, neverThrows } from "./events.mjs";
 
 const SPOKEN = new Set([0, 19, 20, 23]); // said, reply, slash command, menu command: all others are lines of the platform
 const REPLY = 19;
 
 /** Reads a Message, the bot's own included; with `isEdit` the new one of messageUpdate. `me` is `client.user`. */
-export function eventOf(told, me, { isEdit = false } = {}) {
+export const eventOf = neverThrows("discord", (told, me, { isEdit = false } = {}) => {
   if (!SPOKEN.has(told.type)) return null;
   if (isEdit && !told.editedTimestamp) return null; // a link got its preview
   const text = told.content || told.messageSnapshots?.map((one) => one.content).filter(Boolean).join("\n") || "";
@@ -22,34 +22,29 @@ export function eventOf(told, me, { isEdit = false } = {}) {
   const reply = told.type === REPLY && told.reference?.messageId;
   const answered = told.mentions.repliedUser?.id ?? "";
   const role = told.guild?.roles.botRoleFor?.(me);
-  const isCalled = mentions.some((one) => one.userId === me.id) || (role && told.mentions.roles.has(role.id));
-  const said = {
+  return messageEvent({
     channel: `discord:${told.channelId}`,
-    message: message({
-      id: told.id,
-      author: author.id,
-      name,
-      isBot: author.bot,
-      isOwn: author.id === me.id,
-      text,
-      media: mediaOf(told),
-      sentAtMs: told.createdTimestamp,
-      reply: reply ? { messageId: reply, userId: answered } : undefined,
-      mentions,
-    }),
     selfId: me.id,
-    isForBot: Boolean(!author.bot && (!told.guildId || isCalled || (reply && answered === me.id))),
+    id: told.id,
+    author: { id: author.id, name, isBot: author.bot },
+    text,
+    media: mediaOf(told),
+    sentAtMs: told.createdTimestamp,
+    reply: reply ? { messageId: reply, userId: answered } : undefined,
+    mentions,
+    isForBot: !told.guildId || (role && told.mentions.roles.has(role.id)),
     members: [member(author.id, name, author.username, author.bot)],
-  };
-  return saidOrEdited(said, told.editedTimestamp && BigInt(told.editedTimestamp), isEdit);
-}
+    isEdit,
+    editedAtMs: told.editedTimestamp,
+  });
+});
 
 /** Reads what messageDelete and messageDeleteBulk tell: a message, or a collection of them. */
-export function deletionOf(told) {
+export const deletionOf = neverThrows("discord", (told) => {
   const messages = typeof told.values === "function" ? [...told.values()] : [told];
   if (!messages.length) return null;
-  return { kind: "recalled", channel: `discord:${messages[0].channelId}`, messageIds: messages.map((one) => one.id) };
-}
+  return { kind: "recalled", channel: `discord:${messages[0].channelId}`, messageIds: messages.map((one) => idOf(one.id)) };
+});
 
 function mediaOf(told) {
   const media = [];

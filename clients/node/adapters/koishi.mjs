@@ -1,60 +1,50 @@
 // Koishi: sessions, of whatever platform its adapters speak.
-import { codePoints, member, message, saidOrEdited } from "./events.mjs";
+import { codePoints, idOf, member, messageEvent, neverThrows } from "./events.mjs";
 
 const MEDIA = { img: "image", image: "image", audio: "audio", video: "video", file: "file", face: "face", sticker: "sticker" };
 const SAID = new Set(["message", "message-created"]);
 
 /** Reads a session. */
-export function eventOf(session) {
+export const eventOf = neverThrows("koishi", (session) => {
   const channel = channelOf(session);
-  const { userId, messageId, timestamp } = session;
-  switch (session.type) {
-    case "message-deleted":
-      return { kind: "recalled", channel, messageIds: [messageId] };
-    case "guild-member-added":
-      return { kind: "members", channel, members: [member(userId, nameOf(session), "", false, { joinedAtMs: BigInt(timestamp) })] };
-    case "guild-member-removed":
-    case "guild-member-deleted":
-      return { kind: "members", channel, members: [member(userId, nameOf(session), "", false, { leftAtMs: BigInt(timestamp) })] };
-  }
-  const isEdit = session.type === "message-updated";
-  if (!SAID.has(session.type) && !isEdit) return null;
-  const isOwn = userId === session.selfId;
+  const { type, userId, messageId, timestamp } = session;
+  const moved = (when) => ({ kind: "members", channel, members: [member(userId, nameOf(session), "", false, when)] });
+  if (type === "message-deleted") return { kind: "recalled", channel, messageIds: [idOf(messageId)] };
+  if (type === "guild-member-added") return moved({ joinedAtMs: BigInt(timestamp) });
+  if (type === "guild-member-removed" || type === "guild-member-deleted") return moved({ leftAtMs: BigInt(timestamp) });
+  const isEdit = type === "message-updated";
+  if (!SAID.has(type) && !isEdit) return null;
   const found = { text: "", mentions: [], media: [], quoted: undefined };
   collect(session.elements ?? [], found, session);
   const quote = session.quote?.id ?? found.quoted;
-  const answered = session.quote?.user?.id ?? "";
-  const isBot = isOwn || Boolean(session.event.user?.isBot);
-  const said = {
+  return messageEvent({
     channel,
-    message: message({
-      id: messageId,
-      author: userId,
-      name: nameOf(session),
-      isBot,
-      isOwn,
-      text: found.text,
-      media: found.media,
-      sentAtMs: timestamp,
-      reply: quote ? { messageId: quote, userId: answered } : undefined,
-      mentions: found.mentions,
-    }),
     selfId: session.selfId,
-    isForBot:
-      !isBot && (session.isDirect || found.mentions.some((one) => one.userId === session.selfId) || answered === session.selfId),
-    members: [],
-  };
-  return saidOrEdited(said, BigInt(timestamp), isEdit);
-}
+    id: idOf(messageId),
+    author: { id: userId, name: nameOf(session), isBot: userId === session.selfId || Boolean(session.event.user?.isBot) },
+    text: found.text,
+    media: found.media,
+    sentAtMs: timestamp,
+    reply: quote ? { messageId: quote, userId: session.quote?.user?.id ?? "" } : undefined,
+    mentions: found.mentions,
+    isForBot: session.isDirect,
+    isEdit,
+    editedAtMs: timestamp,
+  });
+});
 
 /** The bot's own answer to a session: `session.send` returns ids alone, and its event has no text on every platform. */
-export function sentOf(session, id, text, sentAtMs = Date.now()) {
-  const { selfId, messageId } = session;
-  const name = session.bot.user?.name;
-  const reply = { messageId, userId: session.userId };
-  const sent = message({ id, author: selfId, name, isBot: true, isOwn: true, text, sentAtMs, reply });
-  return { kind: "said", channel: channelOf(session), message: sent, selfId, isForBot: false, members: [] };
-}
+export const sentOf = neverThrows("koishi", (session, id, text, sentAtMs = Date.now()) =>
+  messageEvent({
+    channel: channelOf(session),
+    selfId: session.selfId,
+    id: idOf(id),
+    author: { id: session.selfId, name: session.bot.user?.name, isBot: true },
+    text,
+    sentAtMs,
+    reply: { messageId: session.messageId, userId: session.userId },
+  }),
+);
 
 /** Names a chat: not every platform has ids of messages that are the same for all accounts. */
 export const channelOf = ({ platform, selfId, channelId }) => `koishi:${platform}:${selfId}:${channelId}`;

@@ -1,5 +1,5 @@
 // Telegram: updates of the Bot API, as grammY or any other library hands them over.
-import { codePoints, member, message, saidOrEdited } from "./events.mjs";
+import { codePoints, idOf, member, messageEvent, neverThrows } from "./events.mjs";
 
 const NEW = ["message", "channel_post", "business_message"];
 const EDITED = ["edited_message", "edited_channel_post", "edited_business_message"];
@@ -15,13 +15,13 @@ const WORDS = {
 };
 
 /** Reads an update, or a message that the bot has sent. `bot` is what getMe says: id, username, first_name. */
-export function eventOf(update, bot) {
+export const eventOf = neverThrows("telegram", (update, bot) => {
   if ("message_id" in update) return read(update, bot, false);
   for (const name of [...NEW, ...EDITED]) if (name in update) return read(update[name], bot, EDITED.includes(name));
   const deleted = update.deleted_business_messages;
   if (!deleted) return null;
-  return { kind: "recalled", channel: channelOf(deleted, bot), messageIds: deleted.message_ids.map(String) };
-}
+  return { kind: "recalled", channel: channelOf(deleted, bot), messageIds: deleted.message_ids.map(idOf) };
+});
 
 /** Names a chat. Ids of messages are the chat's own in supergroups and channels, elsewhere the account's. */
 export function channelOf({ chat, business_connection_id: business }, bot) {
@@ -35,33 +35,28 @@ function read(told, bot, isEdit) {
   if (moved.length) return { kind: "members", channel, members: moved };
   const author = authorOf(told);
   const text = told.text || told.caption || "";
-  const reply = replyOf(told);
   const { mentions, isBotCalled } = callsOf(told, text, bot);
   const me = String(bot.id);
-  const isOwn = author.id === me;
   const isPrivate = told.chat.type === "private" && author.id === String(told.chat.id); // not its owner's lines
   const members = [member(me, bot.first_name, bot.username, true)];
-  if (!isOwn && author.id === String(told.from?.id)) members.push(member(author.id, author.name, told.from.username, author.isBot));
-  const said = {
+  if (author.id !== me && author.id === String(told.from?.id))
+    members.push(member(author.id, author.name, told.from.username, author.isBot));
+  return messageEvent({
     channel,
-    message: message({
-      id: String(told.message_id),
-      author: author.id,
-      name: author.name,
-      isBot: author.isBot,
-      isOwn,
-      text,
-      media: mediaOf(told),
-      sentAtMs: told.date * 1000,
-      reply,
-      mentions,
-      threadId: told.is_topic_message ? String(told.message_thread_id) : undefined,
-    }),
     selfId: me,
-    isForBot: !author.isBot && (isPrivate || isBotCalled || reply?.userId === me),
+    id: idOf(told.message_id),
+    author,
+    text,
+    media: mediaOf(told),
+    sentAtMs: told.date * 1000,
+    reply: replyOf(told),
+    mentions,
+    threadId: told.is_topic_message ? String(told.message_thread_id) : undefined,
+    isForBot: isPrivate || isBotCalled,
     members: members.filter((one) => one.aliases.length),
-  };
-  return saidOrEdited(said, told.edit_date && BigInt(told.edit_date * 1000), isEdit);
+    isEdit,
+    editedAtMs: told.edit_date && told.edit_date * 1000,
+  });
 }
 
 // Who is named in a text. A name with @ has no id: the server knows it by the member's alias.
@@ -73,8 +68,7 @@ function callsOf(told, text, bot) {
     const word = text.slice(offset, offset + length).toLowerCase();
     if (type === "text_mention") {
       const [start, end] = [codePoints(text, offset), codePoints(text, offset + length)];
-      mentions.push({ userId: String(user.id), name: nameOf(user), start, end });
-      isBotCalled ||= user.id === bot.id;
+      mentions.push({ userId: idOf(user.id), name: nameOf(user), start, end });
     } else if (type === "mention") isBotCalled ||= word === me;
     else if (type === "bot_command") isBotCalled ||= !word.includes("@") || word.endsWith(me);
   }
@@ -84,21 +78,21 @@ function callsOf(told, text, bot) {
 // A person, a bot, or a chat that speaks as itself: a channel, an anonymous administrator.
 function authorOf({ from, sender_chat: as, chat }) {
   const speaker = as ?? from ?? chat;
-  return { id: String(speaker.id), name: nameOf(speaker), isBot: speaker === from && Boolean(from.is_bot) };
+  return { id: idOf(speaker.id), name: nameOf(speaker), isBot: Boolean(speaker.is_bot) };
 }
 
 const nameOf = (user) => [user.first_name, user.last_name].filter(Boolean).join(" ") || user.title || user.username || "";
 
-function movedIn({ date, new_chat_members: came = [], left_chat_member: left }) {
-  const when = BigInt(date * 1000);
-  const members = came.map((one) => member(String(one.id), nameOf(one), "", one.is_bot, { joinedAtMs: when }));
-  return left ? [...members, member(String(left.id), nameOf(left), "", false, { leftAtMs: when })] : members;
+function movedIn({ date, new_chat_members, left_chat_member: left }) {
+  const [when, came] = [BigInt(date * 1000), new_chat_members ?? []];
+  const members = came.map((one) => member(idOf(one.id), nameOf(one), "", one.is_bot, { joinedAtMs: when }));
+  return left ? [...members, member(idOf(left.id), nameOf(left), "", false, { leftAtMs: when })] : members;
 }
 
 // What it answers; in a forum's topic every message answers the line that made the topic.
 function replyOf({ reply_to_message: answered }) {
   if (!answered || "forum_topic_created" in answered) return undefined;
-  return { messageId: String(answered.message_id), userId: authorOf(answered).id };
+  return { messageId: idOf(answered.message_id), userId: authorOf(answered).id };
 }
 
 function mediaOf(told) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 from backscroll import _calls
 from backscroll._aio import AsyncClient
@@ -11,11 +11,12 @@ from backscroll._calls import Plan
 from backscroll._calls.context import ContextOptions
 from backscroll._sync import Client
 from backscroll.adapters.events import Edited, Event, Members, Recalled, Said
-from backscroll.errors import Conflict, Gone, NotFound
+from backscroll.errors import Conflict, Gone, InvalidRequest, NotFound
 from backscroll.events import ChatAnswer
 from backscroll.results import Context
-from backscroll.values import Message
+from backscroll.values import Member, Message, When
 
+_T = TypeVar("_T")
 _log = logging.getLogger("backscroll")
 _REMEMBERED = 10_000
 """Most people, and most deletions of unknown messages, that a bridge remembers."""
@@ -25,63 +26,68 @@ class _Core:
     """Events as calls, for both bridges."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, object]] = set()
+        self._told: set[tuple[object, ...]] = set()
         self._deleted: dict[tuple[str, str], None] = {}
 
     def take(self, event: Event | None, answers: Context | ChatAnswer | None) -> Plan[Said | None]:
         """Store what happened; the event itself where the bot should answer it."""
         match event:
-            case Said():
-                return (yield from self._said(event, answers))
+            case Said(channel, message, members=members):
+                yield from self._members(channel, members)
+                if isinstance(answers, ChatAnswer) and answers.end.reply_message_id:
+                    yield from self._alias(channel, answers.end.reply_message_id, message.id)
+                    return None
+                context_id = answers.id if isinstance(answers, Context) else ""
+                is_new = yield from self._stored(channel, message, context_id)
+                return event if is_new and event.is_for_bot else None
             case Edited(channel, message, edited_at):
                 yield from self._edited(channel, message, edited_at)
             case Recalled(channel, message_ids):
                 for one in message_ids:
                     yield from self._recalled(channel, one)
             case Members(channel, members):
-                yield from _calls.upsert_members(channel, members)
+                yield from self._members(channel, members)
         return None
 
-    def _said(self, said: Said, answers: Context | ChatAnswer | None) -> Plan[Said | None]:
-        new = [one for one in said.members if (said.channel, _key(one)) not in self._told]
-        if new:
-            yield from _calls.upsert_members(said.channel, new)
+    def _members(self, channel: str, members: tuple[Member, ...]) -> Plan[None]:
+        """Tell of people what was not told already."""
+        new = {
+            (channel, one.user_id, one.name, tuple(one.aliases), one.joined_at, one.left_at): one
+            for one in members
+        }
+        if unknown := [one for key, one in new.items() if key not in self._told]:
+            yield from _heeded(channel, _calls.upsert_members(channel, unknown))
             if len(self._told) > _REMEMBERED:
                 self._told.clear()
-            self._told.update((said.channel, _key(one)) for one in new)
-        if isinstance(answers, ChatAnswer) and answers.end.reply_message_id:
-            yield from self._alias(said, answers.end.reply_message_id)
-            return None
-        context_id = answers.id if isinstance(answers, Context) else ""
-        is_new = yield from self._stored(said.channel, said.message, context_id)
-        return said if is_new and said.is_for_bot else None
+            self._told |= new.keys()
 
     def _stored(self, channel: str, message: Message, context_id: str = "") -> Plan[bool]:
-        report = yield from _calls.append(channel, message, context_id=context_id)
-        if report.problems:
+        report = yield from _heeded(channel, _calls.append(channel, message, context_id=context_id))
+        if report and report.problems:
             _log.warning("a message of %s was not stored: %r", channel, report)
         if (channel, message.id) in self._deleted:  # its deletion was told before it was stored
-            yield from _calls.recall_message(channel, message.id)
+            yield from self._recalled(channel, message.id)
             return False
-        return report.stored == 1
+        return report is not None and report.stored == 1
 
-    def _alias(self, said: Said, stored_id: str) -> Plan[None]:
+    def _alias(self, channel: str, stored_id: str, message_id: str) -> Plan[None]:
         """The server has stored this answer itself: tell it the platform's id."""
         try:
-            yield from _calls.alias_message(said.channel, stored_id, said.message.id)
+            yield from _calls.alias_message(channel, stored_id, message_id)
         except Conflict:  # the platform told of it first, and it was stored as any other message
-            yield from _calls.recall_message(said.channel, said.message.id)
+            yield from _calls.recall_message(channel, message_id)
 
-    def _edited(self, channel: str, message: Message, edited_at: Any) -> Plan[None]:  # noqa: ANN401
+    def _edited(self, channel: str, message: Message, edited_at: When | None) -> Plan[None]:
+        edit = _calls.edit_message(
+            channel,
+            message.id,
+            message.text,
+            parts=message.parts,
+            mentions=message.mentions,
+            edited_at=edited_at,
+        )
         try:
-            yield from _calls.edit_message(
-                channel,
-                message.id,
-                message.text,
-                parts=message.parts,
-                mentions=message.mentions,
-                edited_at=edited_at,
-            )
+            yield from _heeded(channel, edit)
         except NotFound:  # sent before the bot was there
             yield from self._stored(channel, message)
         except Gone:
@@ -89,7 +95,7 @@ class _Core:
 
     def _recalled(self, channel: str, message_id: str) -> Plan[None]:
         try:
-            yield from _calls.recall_message(channel, message_id)
+            yield from _heeded(channel, _calls.recall_message(channel, message_id))
         except NotFound:
             self._deleted[channel, message_id] = None
             if len(self._deleted) > _REMEMBERED:
@@ -98,8 +104,13 @@ class _Core:
             pass
 
 
-def _key(member: Any) -> tuple[str, str, tuple[str, ...]]:  # noqa: ANN401 - a member's list of aliases has no hash
-    return member.user_id, member.name, tuple(member.aliases)
+def _heeded(channel: str, call: Plan[_T]) -> Plan[_T | None]:
+    """Make a call. What the server will never take is logged: an event that is no good must not stop the bot."""
+    try:
+        return (yield from call)
+    except InvalidRequest as error:
+        _log.warning("an event of %s was not stored: %s", channel, error)
+        return None
 
 
 def _asked(said: Said, options: Any) -> Any:  # noqa: ANN401 - keywords of a build

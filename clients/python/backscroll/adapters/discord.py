@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from backscroll.adapters.events import Event, Recalled, Said, said_or_edited
+from backscroll.adapters.events import (
+    Event,
+    Recalled,
+    file_part,
+    message_event,
+    never_raises,
+    read_id,
+)
 from backscroll.values import Author, AuthorKindName, Media, Member, Mention, Message, Reply
 
 _SPOKEN = {"default", "reply", "chat_input_command", "context_menu_command"}
@@ -14,6 +21,7 @@ _SPOKEN = {"default", "reply", "chat_input_command", "context_menu_command"}
 _MARK = re.compile(r"<@!?(\d+)>")
 
 
+@never_raises
 def event_of(given: Any, me: Any) -> Event | None:  # noqa: ANN401 - objects of discord.py
     """Read a message, or an event of ``on_raw_message_edit``, ``…_delete`` and ``on_raw_bulk_message_delete``.
 
@@ -25,54 +33,48 @@ def event_of(given: Any, me: Any) -> Event | None:  # noqa: ANN401 - objects of 
         The bot: ``client.user``.
     """
     if hasattr(given, "message_ids"):
-        return Recalled(f"discord:{given.channel_id}", tuple(map(str, sorted(given.message_ids))))
-    if hasattr(
-        given, "data"
-    ):  # links that Discord shows a preview of are told as edits, without a time
-        message = given.message
-        return _message(message, me, is_edit=True) if message.edited_at else None
+        return Recalled(
+            f"discord:{given.channel_id}", tuple(map(read_id, sorted(given.message_ids)))
+        )
+    if hasattr(given, "data"):
+        return _message(given.message, me, is_edit=True)
     if hasattr(given, "message_id"):
-        return Recalled(f"discord:{given.channel_id}", (str(given.message_id),))
+        return Recalled(f"discord:{given.channel_id}", (read_id(given.message_id),))
     return _message(given, me, is_edit=False)
 
 
 def _message(message: Any, me: Any, *, is_edit: bool) -> Event | None:  # noqa: ANN401
-    if message.type.name not in _SPOKEN:
-        return None
-    author, text, reply = _author(message), _text(message), _reply(message)
+    if message.type.name not in _SPOKEN or (is_edit and not message.edited_at):
+        return None  # a line of the platform; a link that got its preview
+    author, text = _author(message), _text(message)
     known = {str(one.id): one for one in message.mentions}
-    mentions = tuple(
-        Mention(mark[1], known[mark[1]].display_name, mark.start(), mark.end())
-        for mark in _MARK.finditer(text)
-        if mark[1] in known
-    )
-    stored = Message(
-        str(message.id),
-        author,
-        text or None,
-        message.created_at,
-        parts=tuple(_media(message)),
-        reply_to=reply,
-        mentions=mentions,
-        role="assistant" if message.author.id == me.id else "user",
-    )
     role = getattr(message.guild, "self_role", None)
-    is_for_bot = message.guild is None or str(me.id) in {one.user_id for one in mentions}
-    is_for_bot |= reply is not None and reply.user_id == str(me.id)
-    is_for_bot |= role is not None and role in message.role_mentions
-    said = Said(
+    return message_event(
         f"discord:{message.channel.id}",
-        stored,
+        Message(
+            read_id(message.id),
+            author,
+            text or None,
+            message.created_at,
+            parts=tuple(_media(message)),
+            reply_to=_reply(message),
+            mentions=[
+                Mention(mark[1], known[mark[1]].display_name, mark.start(), mark.end())
+                for mark in _MARK.finditer(text)
+                if mark[1] in known
+            ],
+        ),
         str(me.id),
-        is_for_bot and author.kind == "human",
-        (Member(author.id, author.name, aliases=[message.author.name], kind=author.kind),),
+        is_for_bot=message.guild is None or (role is not None and role in message.role_mentions),
+        members=(Member(author.id, author.name, aliases=[message.author.name], kind=author.kind),),
+        is_edit=is_edit,
+        edited_at=message.edited_at,
     )
-    return said_or_edited(said, message.edited_at, is_edit)
 
 
 def _author(message: Any) -> Author:  # noqa: ANN401
     kind: AuthorKindName = "bot" if message.author.bot else "human"
-    return Author(str(message.author.id), message.author.display_name, kind)
+    return Author(read_id(message.author.id), message.author.display_name, kind)
 
 
 def _text(message: Any) -> str:  # noqa: ANN401
@@ -91,10 +93,7 @@ def _reply(message: Any) -> Reply | None:  # noqa: ANN401
 
 def _media(message: Any) -> Iterator[Media]:  # noqa: ANN401
     for file in message.attachments:
-        mime = file.content_type or ""
-        kind = mime.partition("/")[0]
-        kind = kind if kind in {"image", "audio", "video"} else "file"
-        yield Media(kind, file.description or file.filename, file.url, mime)
+        yield file_part(file.description or file.filename, file.url, file.content_type or "")
     for sticker in message.stickers:
         yield Media("sticker", sticker.name, sticker.url)
     if poll := getattr(message, "poll", None):

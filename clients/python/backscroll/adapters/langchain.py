@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,10 +16,11 @@ from langchain_core.messages import (
 )
 
 from backscroll._sync import Client
+from backscroll.adapters.dialogue import Dialogue, role_of
 from backscroll.errors import NotFound
 from backscroll.results import text_of
 from backscroll.v1 import message_pb2
-from backscroll.values import Author, Media, Message, Part, ToolCall, ToolResult
+from backscroll.values import Author, Media, Message, Part, RoleName, ToolCall, ToolResult
 
 _KINDS = {"user": HumanMessage, "assistant": AIMessage, "system": SystemMessage}
 
@@ -42,9 +41,8 @@ class BackscrollHistory(BaseChatMessageHistory):
     def __init__(
         self, client: Client, channel: str, asker: Author, bot: Author, *, limit: int = 50
     ) -> None:
-        self._client, self._channel = client, channel
-        self._asker, self._bot, self._limit = asker, bot, limit
-        self._newest_ms = 0
+        self._client, self._channel, self._limit = client, channel, limit
+        self._dialogue = Dialogue(asker, bot)
 
     @property
     def messages(self) -> list[BaseMessage]:
@@ -58,8 +56,9 @@ class BackscrollHistory(BaseChatMessageHistory):
 
     def context(self, question: str, **options: Any) -> list[BaseMessage]:  # noqa: ANN401
         """Pick what matters for a question, without the question; options as of `Client.build_context`."""
+        asker, bot = self._dialogue.asker, self._dialogue.bot
         context = self._client.build_context(
-            self._channel, question, asker=self._asker, self_ids=[self._bot.id], **options
+            self._channel, question, asker=asker, self_ids=[bot.id], **options
         )
         return [_KINDS[one["role"]](one["content"]) for one in context.messages[:-1]]
 
@@ -72,23 +71,19 @@ class BackscrollHistory(BaseChatMessageHistory):
         self._client.erase(self._channel, whole_channel=True)
 
     def _stored(self, message: BaseMessage) -> Message:
-        id = message.id or str(uuid.uuid4())
-        self._newest_ms = max(self._newest_ms + 1, time.time_ns() // 1_000_000)
-        parts = list(_parts(message.content))
         if isinstance(message, ToolMessage):
             text, is_error = str(message.text), message.status == "error"
-            parts = [ToolResult(message.tool_call_id, text, message.name or "", is_error)]
-            return Message(id, self._bot, None, self._newest_ms, parts=parts, role="tool")
+            result = ToolResult(message.tool_call_id, text, message.name or "", is_error)
+            return self._dialogue.message("tool", [result], message.id)
+        parts = list(_parts(message.content))
         if isinstance(message, AIMessage):
             parts += [
-                ToolCall(call["id"] or id, call["name"], json.dumps(call["args"]))
+                ToolCall(call["id"] or call["name"], call["name"], json.dumps(call["args"]))
                 for call in message.tool_calls
             ]
-            return Message(id, self._bot, None, self._newest_ms, parts=parts, role="assistant")
-        if isinstance(message, SystemMessage):
-            system = Author("system", kind="system")
-            return Message(id, system, None, self._newest_ms, parts=parts, role="system")
-        return Message(id, self._asker, None, self._newest_ms, parts=parts)
+            return self._dialogue.message("assistant", parts, message.id)
+        role: RoleName = "system" if isinstance(message, SystemMessage) else "user"
+        return self._dialogue.message(role, parts, message.id)
 
 
 def _parts(content: Any) -> Iterator[Part]:  # noqa: ANN401 - a text or blocks
@@ -103,7 +98,7 @@ def _parts(content: Any) -> Iterator[Part]:  # noqa: ANN401 - a text or blocks
 
 
 def _shown(message: message_pb2.Message) -> BaseMessage:
-    role = message_pb2.Role.Name(message.role).removeprefix("ROLE_").lower()
+    role = role_of(message)
     for part in message.parts:
         if part.HasField("tool_result"):
             result = part.tool_result

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from backscroll.adapters.events import Event, Members, Recalled, Said, read_json, said_or_edited
-from backscroll.values import Author, Media, Member, Mention, Message, Part, Reply
+from backscroll.adapters.events import (
+    Event,
+    Json,
+    Members,
+    Recalled,
+    Words,
+    message_event,
+    never_raises,
+    read_id,
+    read_json,
+)
+from backscroll.values import Author, AuthorKindName, Media, Member, Message, Reply
 
 _FILES = {
     "audio": "file_key",
@@ -20,6 +31,7 @@ _FILES = {
 _SPOKEN = {"text", "post", "interactive", *_FILES}
 
 
+@never_raises
 def event_of(given: Any, bot_open_id: str, name: str = "") -> Event | None:  # noqa: ANN401
     """Read an event, or the `data` of the answer with which the bot's own message was sent.
 
@@ -44,12 +56,11 @@ def event_of(given: Any, bot_open_id: str, name: str = "") -> Event | None:  # n
     match header["event_type"]:
         case "im.message.receive_v1":
             sender = event["sender"]
-            kind: Any = "human" if sender.get("sender_type") == "user" else "bot"
-            return _message(
-                message, channel, Author(_open_id(sender["sender_id"]), name, kind), bot_open_id
-            )
+            kind: AuthorKindName = "human" if sender.get("sender_type") == "user" else "bot"
+            author = Author(_open_id(sender.get("sender_id")), name, kind)
+            return _message(message, channel, author, bot_open_id)
         case "im.message.recalled_v1":
-            return Recalled(channel, (event["message_id"],))
+            return Recalled(channel, (read_id(event["message_id"]),))
         case "im.chat.member.user.added_v1":
             return Members(channel, tuple(_users(event, joined_at=int(header["create_time"]))))
         case "im.chat.member.user.deleted_v1" | "im.chat.member.user.withdrawn_v1":
@@ -57,59 +68,59 @@ def event_of(given: Any, bot_open_id: str, name: str = "") -> Event | None:  # n
     return None
 
 
-def _message(message: Any, channel: str, author: Author, bot: str) -> Event | None:  # noqa: ANN401
+def _message(message: Json, channel: str, author: Author, bot: str) -> Event | None:
     kind = message.get("message_type") or message.get("msg_type")
     if kind not in _SPOKEN:
         return None
     content = json.loads(message["content"])
-    marks = {one["key"]: one for one in message.get("mentions") or ()}
-    text, mentions = _named(_text(kind, content), marks)
-    parts: list[Part] = list(_media(kind, content))
-    answered = message.get("parent_id")
-    stored = Message(
-        message["message_id"],
-        author,
-        text or None,
-        int(message["create_time"]),
-        parts=parts,
-        reply_to=Reply(answered) if answered else None,
-        mentions=mentions,
-        role="assistant" if author.id == bot else "user",
-        thread_id=message.get("thread_id") or None,
+    words, answered = (
+        _named(_text(kind, content), message.get("mentions") or ()),
+        message.get("parent_id"),
     )
-    is_called = any(one.user_id == bot for one in mentions)
-    is_for_bot = author.kind == "human" and (message.get("chat_type") == "p2p" or is_called)
-    return said_or_edited(Said(channel, stored, bot, is_for_bot), None, is_edit=False)
+    return message_event(
+        channel,
+        Message(
+            message["message_id"],
+            author,
+            words.text or None,
+            int(message["create_time"]),
+            parts=tuple(_media(kind, content)),
+            reply_to=Reply(answered) if answered else None,
+            mentions=words.mentions,
+            thread_id=message.get("thread_id") or None,
+        ),
+        bot,
+        is_for_bot=message.get("chat_type") == "p2p",
+    )
 
 
-def _open_id(given: Any) -> str:  # noqa: ANN401
-    return str(given.get("open_id") or given.get("user_id") or given.get("union_id"))
+def _open_id(given: Any) -> str:  # noqa: ANN401 - an id, a table of ids, or nothing
+    """Who it is; of an author whom Lark does not name: Lark."""
+    if isinstance(given, str):
+        return given
+    found = given or {}
+    return found.get("open_id") or found.get("user_id") or found.get("union_id") or "lark"
 
 
-def _users(event: Any, **when: Any) -> Iterator[Member]:  # noqa: ANN401
+def _users(event: Json, **when: Any) -> Iterator[Member]:  # noqa: ANN401 - of `Member`
     for user in event.get("users") or ():
         yield Member(_open_id(user["user_id"]), user.get("name") or "", **when)
 
 
-def _named(text: str, marks: Mapping[str, Any]) -> tuple[str, tuple[Mention, ...]]:
+def _named(text: str, mentions: Sequence[Json]) -> Words:
     """Put names in the place of Lark's keys, such as ``@_user_1``; the longest key is looked for first."""
-    mentions = []
-    at = text.find("@_")
-    while at >= 0:
-        keys = [key for key in marks if text.startswith(key, at)]
-        end = at + 1
-        if keys:
-            one = marks[max(keys, key=len)]
-            id, shown = one["id"], f"@{one['name']}"
-            text = text[:at] + shown + text[at + len(one["key"]) :]
-            end = at + len(shown)
-            open_id = id if isinstance(id, str) else _open_id(id)
-            mentions.append(Mention(open_id, one["name"], at, end))
-        at = text.find("@_", end)
-    return text, tuple(mentions)
+    marks, words, done = {one["key"]: one for one in mentions}, Words(), 0
+    keys = "|".join(map(re.escape, sorted(marks, key=len, reverse=True)))
+    for found in re.finditer(keys, text) if keys else ():
+        one = marks[found[0]]
+        words.text += text[done : found.start()]
+        words.name(f"@{one['name']}", _open_id(one["id"]), one["name"])
+        done = found.end()
+    words.text += text[done:]
+    return words
 
 
-def _text(kind: str, content: Any) -> str:  # noqa: ANN401
+def _text(kind: str, content: Json) -> str:
     """The words of a text, a rich text or a card."""
     if kind == "text":
         return str(content.get("text") or "")
@@ -129,7 +140,7 @@ def _words(line: Any) -> Iterator[str]:  # noqa: ANN401
             yield str(piece.get("text") or piece.get("emoji_type") or "")
 
 
-def _media(kind: str, content: Any) -> Iterable[Media]:  # noqa: ANN401
+def _media(kind: str, content: Json) -> Iterator[Media]:
     if kind in _FILES:
         shown = "video" if kind == "media" else kind
         yield Media(

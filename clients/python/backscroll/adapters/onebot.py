@@ -5,12 +5,21 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
-from backscroll.adapters.events import Event, Members, Recalled, Said, read_json, said_or_edited
-from backscroll.values import Author, AuthorKindName, Media, Member, Mention, Message, Reply
+from backscroll.adapters.events import (
+    Event,
+    Json,
+    Members,
+    Recalled,
+    Words,
+    message_event,
+    never_raises,
+    read_id,
+    read_json,
+)
+from backscroll.values import Author, AuthorKindName, Media, Member, Message, Reply
 
-Json: TypeAlias = Mapping[str, Any]
 _MEDIA = {"image": "image", "record": "audio", "video": "video", "file": "file", "mface": "sticker"}
 _CARDS = {
     "face": "id",
@@ -24,6 +33,7 @@ _CARDS = {
 _CODE = re.compile(r"\[CQ:(\w+)((?:,[^\],]*)*)\]")
 
 
+@never_raises
 def event_of(given: Any, answered: Any = None, *, bot_name: str = "") -> Event | None:  # noqa: ANN401
     """Read an event, or a message that the bot has sent.
 
@@ -36,26 +46,29 @@ def event_of(given: Any, answered: Any = None, *, bot_name: str = "") -> Event |
     bot_name
         What the bot is called, shown where it is mentioned.
     """
-    told = dict(_json(given))
-    if answered is not None:
+    told = _json(given)
+    if (
+        answered is not None
+    ):  # `get_msg` names no chat that could be trusted: a private one has no group
         chat = _json(answered)
-        names = ("self_id", "message_type", "group_id", "user_id")
-        told.pop("group_id", None)  # the chat's holds: a private one has none
-        told = told | {"post_type": "message_sent", "target_id": chat["user_id"]}
-        told |= {name: chat[name] for name in names if chat.get(name)} | {
-            "user_id": chat["self_id"]
+        names = ("self_id", "message_type", "group_id")
+        told = {name: value for name, value in told.items() if name != "group_id"}
+        told |= {name: chat[name] for name in names if chat.get(name)}
+        told |= {
+            "post_type": "message_sent",
+            "user_id": chat["self_id"],
+            "target_id": chat["user_id"],
         }
     if told.get("post_type") in {"message", "message_sent"}:
         return _message(told, bot_name)
-    channel, user = _channel(told), str(told.get("user_id"))
     when_ms = int(told.get("time") or 0) * 1000
     match told.get("notice_type"):
         case "group_recall" | "friend_recall":
-            return Recalled(channel, (str(told["message_id"]),))
+            return Recalled(_channel(told), (read_id(told["message_id"]),))
         case "group_increase":
-            return Members(channel, (Member(user, joined_at=when_ms),))
+            return Members(_channel(told), (Member(read_id(told["user_id"]), joined_at=when_ms),))
         case "group_decrease":
-            return Members(channel, (Member(user, left_at=when_ms),))
+            return Members(_channel(told), (Member(read_id(told["user_id"]), left_at=when_ms),))
     return None
 
 
@@ -77,49 +90,45 @@ def _channel(told: Json) -> str:
 
 
 def _message(told: Json, bot_name: str) -> Event | None:
-    me, author = str(told["self_id"]), _author(told)
-    text, reply = "", None
-    mentions: list[Mention] = []
+    me, words, reply = read_id(told["self_id"]), Words(), None
     media: list[Media] = []
     for segment in _segments(told.get("message") or ""):
         kind, data = segment["type"], segment["data"]
         if kind == "text":
-            text += data.get("text") or ""
+            words.text += data.get("text") or ""
         elif kind == "at":
-            mark = f"[CQ:at,qq={data['qq']}]"
-            if data["qq"] != "all":
-                called, name = str(data["qq"]), str(data.get("name") or "").removeprefix("@")
-                name = name or (bot_name if called == me else "")
-                mentions.append(Mention(called, name, len(text), len(text) + len(mark)))
-            text += mark
+            mark, called = f"[CQ:at,qq={data['qq']}]", read_id(data["qq"])
+            name = str(data.get("name") or "").removeprefix("@")
+            if called == "all":
+                words.text += mark
+            else:
+                words.name(mark, called, name or (bot_name if called == me else ""))
         elif kind == "reply":
             quoted = read_json(told, "reply", "sender", "user_id")
-            reply = Reply(str(data["id"]), user_id=str(quoted or ""))
+            reply = Reply(read_id(data["id"]), user_id=str(quoted or ""))
         else:
             media.extend(_media(kind, data))
-    is_own = author.id == me
-    stored = Message(
-        str(told["message_id"]),
-        author,
-        text or None,
-        int(told["time"]) * 1000,
-        parts=tuple(media),
-        reply_to=reply,
-        mentions=tuple(mentions),
-        role="assistant" if is_own else "user",
+    return message_event(
+        _channel(told),
+        Message(
+            read_id(told["message_id"]),
+            _author(told),
+            words.text or None,
+            int(told["time"]) * 1000,
+            parts=media,
+            reply_to=reply,
+            mentions=words.mentions,
+        ),
+        me,
+        is_for_bot=told.get("message_type") == "private" or bool(told.get("to_me")),
     )
-    is_for_bot = told.get("message_type") == "private" or bool(told.get("to_me"))
-    is_for_bot |= any(one.user_id == me for one in mentions)
-    is_for_bot |= reply is not None and reply.user_id == me
-    said = Said(_channel(told), stored, me, is_for_bot and not is_own)
-    return said_or_edited(said, None, is_edit=False)
 
 
 def _author(told: Json) -> Author:
     sender, hidden = told.get("sender") or {}, told.get("anonymous")
     if hidden:
         return Author(f"anonymous:{hidden['id']}", hidden.get("name") or "")
-    id = str(told.get("user_id") or sender.get("user_id"))
+    id = str(told.get("user_id") or sender.get("user_id") or "onebot")  # QQ does not say who
     kind: AuthorKindName = "bot" if id == str(told["self_id"]) else "human"
     return Author(id, sender.get("card") or sender.get("nickname") or "", kind)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from backscroll._aio import AsyncClient
+from backscroll.adapters.dialogue import Dialogue, role_of
 from backscroll.errors import NotFound
 from backscroll.results import text_of
 from backscroll.v1 import message_pb2
@@ -41,9 +40,9 @@ class BackscrollSession:
     ) -> None:
         self.session_id = channel
         self.session_settings = None
-        self._client, self._asker, self._bot, self._options = client, asker, bot, options
+        self._client, self._options = client, options
+        self._dialogue = Dialogue(asker, bot)
         self._picked_for: list[tuple[str, str]] = []
-        self._newest_ms = 0
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Read the newest items, oldest first; all of them without a limit."""
@@ -71,8 +70,9 @@ class BackscrollSession:
         question = "\n".join(text for role, text in map(_key, new) if role == "user")
         if not question:
             return [*history, *new]
+        asker, bot = self._dialogue.asker, self._dialogue.bot
         context = await self._client.build_context(
-            self.session_id, question, asker=self._asker, self_ids=[self._bot.id], **self._options
+            self.session_id, question, asker=asker, self_ids=[bot.id], **self._options
         )
         self._picked_for = [_key(item) for item in new]
         return [*context.messages[:-1], *new]
@@ -94,25 +94,20 @@ class BackscrollSession:
         return items
 
     def _message(self, item: Any) -> Message | None:  # noqa: ANN401
-        kind, id = item.get("type") or "message", str(uuid.uuid4())
-        self._newest_ms = max(self._newest_ms + 1, time.time_ns() // 1_000_000)
-        if kind == "function_call":
-            call = ToolCall(item["call_id"], item["name"], item["arguments"])
-            return Message(id, self._bot, None, self._newest_ms, parts=[call], role="assistant")
-        if kind == "function_call_output":
-            output = item["output"]
-            text = output if isinstance(output, str) else "\n".join(_texts(output))
-            result = ToolResult(item["call_id"], text)
-            return Message(id, self._bot, None, self._newest_ms, parts=[result], role="tool")
-        parts = list(_parts(item.get("content"))) if kind == "message" else []
-        if not parts:
-            return None
-        if item["role"] == "assistant":
-            return Message(id, self._bot, None, self._newest_ms, parts=parts, role="assistant")
-        if item["role"] == "user":
-            return Message(id, self._asker, None, self._newest_ms, parts=parts)
-        system = Author("system", kind="system")
-        return Message(id, system, None, self._newest_ms, parts=parts, role="system")
+        match item.get("type") or "message":
+            case "function_call":
+                call = ToolCall(item["call_id"], item["name"], item["arguments"])
+                return self._dialogue.message("assistant", [call])
+            case "function_call_output":
+                output = item["output"]
+                text = output if isinstance(output, str) else "\n".join(_texts(output))
+                return self._dialogue.message("tool", [ToolResult(item["call_id"], text)])
+            case "message" if parts := list(_parts(item.get("content"))):
+                role = item["role"]
+                return self._dialogue.message(
+                    role if role in {"user", "assistant"} else "system", parts
+                )
+        return None
 
 
 def _texts(content: Any) -> Iterator[str]:  # noqa: ANN401
@@ -142,7 +137,7 @@ def _key(item: Any) -> tuple[str, str]:  # noqa: ANN401
 
 def _items(message: message_pb2.Message) -> Iterator[dict[str, Any]]:
     """A stored message as items: its text and pictures, its calls, its results."""
-    role = message_pb2.Role.Name(message.role).removeprefix("ROLE_").lower()
+    role = role_of(message)
     pictures = [
         {"type": "input_image", "image_url": part.media.uri, "detail": "auto"}
         for part in message.parts

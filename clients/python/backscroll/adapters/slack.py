@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterator
 
-from backscroll.adapters.events import Event, Members, Recalled, Said, said_or_edited
-from backscroll.values import Author, AuthorKindName, Media, Member, Mention, Message, Reply
+from backscroll.adapters.events import (
+    Event,
+    Json,
+    Members,
+    Recalled,
+    Words,
+    file_part,
+    message_event,
+    never_raises,
+    read_id,
+)
+from backscroll.values import Author, AuthorKindName, Media, Member, Message, Reply
 
-Json: TypeAlias = Mapping[str, Any]
 _NO_MESSAGE = re.compile(
     r"channel_|group_|bot_add|bot_remove|message_replied|pinned_|unpinned_|reminder_"
 )
@@ -18,6 +26,7 @@ _NO_MESSAGE = re.compile(
 _MENTION = re.compile(r"<@([A-Z0-9]+)(?:\|[^>]*)?>")
 
 
+@never_raises
 def event_of(
     given: Json, bot_user_id: str, user: Json | None = None, *, bot_name: str = ""
 ) -> Event | None:
@@ -49,7 +58,7 @@ def event_of(
         return None
     subtype = event.get("subtype") or ""
     if subtype == "message_deleted":
-        return Recalled(channel, (event["deleted_ts"],))
+        return Recalled(channel, (read_id(event["deleted_ts"]),))
     if subtype == "message_changed":
         return _changed(event, channel, bot, user)
     if _NO_MESSAGE.match(subtype):
@@ -61,39 +70,35 @@ def _changed(event: Json, channel: str, bot: Author, user: Json | None) -> Event
     """An edit; also links that Slack unfurls, and the root of a thread that is deleted and leaves a stone."""
     message = event["message"]
     if message.get("subtype") == "tombstone":
-        return Recalled(channel, (message["ts"],))
+        return Recalled(channel, (read_id(message["ts"]),))
     if "edited" not in message:
         return None
     return _message(message, channel, bot, user)
 
 
 def _message(message: Json, channel: str, bot: Author, user: Json | None) -> Event | None:
-    text, mentions = _text(message, bot)
-    is_own = message.get("user") == bot.id
-    author = bot if is_own else _author(message, user)
-    thread = message.get("thread_ts")
-    reply = None
+    words, edited = _words(message, bot), message.get("edited")
+    reply, thread = None, message.get("thread_ts")
     if thread and thread != message["ts"]:
         reply = Reply(thread, "thread", user_id=message.get("parent_user_id") or "")
-    stored = Message(
-        message["ts"],
-        author,
-        text or None,
-        _ms(message["ts"]),
-        parts=tuple(_files(message)),
-        reply_to=reply,
-        mentions=mentions,
-        role="assistant" if is_own else "user",
-        thread_id=thread if reply else None,
+    return message_event(
+        channel,
+        Message(
+            message["ts"],
+            bot if message.get("user") == bot.id else _author(message, user),
+            words.text or None,
+            _ms(message["ts"]),
+            parts=tuple(_files(message)),
+            reply_to=reply,
+            mentions=words.mentions,
+            thread_id=thread if reply else None,
+        ),
+        bot.id,
+        is_for_bot=message.get("channel_type") == "im",
+        members=(_member(user),) if user else (),
+        is_edit=bool(edited),
+        edited_at=_ms(edited["ts"]) if edited else None,
     )
-    is_for_bot = message.get("channel_type") == "im" or any(
-        one.user_id == bot.id for one in mentions
-    )
-    is_for_bot |= reply is not None and reply.user_id == bot.id
-    members = (_member(user),) if user else ()
-    said = Said(channel, stored, bot.id, is_for_bot and author.kind == "human", members)
-    edited = message.get("edited")
-    return said_or_edited(said, edited and _ms(edited["ts"]), is_edit=bool(edited))
 
 
 def _ms(ts: str) -> int:
@@ -116,27 +121,21 @@ def _member(user: Json) -> Member:
     return Member(user["id"], shown, aliases=[name] if name else (), kind=kind)
 
 
-def _text(message: Json, bot: Author) -> tuple[str, tuple[Mention, ...]]:
+def _words(message: Json, bot: Author) -> Words:
     """The text without Slack's escapes, and who is marked in it; of a bot's card its plain form."""
     raw = message.get("text") or "\n".join(
         card.get("fallback") or card.get("text") or "" for card in message.get("attachments") or ()
     )
-    text, mentions, done = "", [], 0
+    words, done = Words(), 0
     for mark in _MENTION.finditer(raw):
-        text += html.unescape(raw[done : mark.start()])
-        name = bot.name if mark[1] == bot.id else ""
-        mentions.append(Mention(mark[1], name, len(text), len(text) + len(mark[0])))
-        text, done = text + mark[0], mark.end()
-    return text + html.unescape(raw[done:]), tuple(mentions)
+        words.text += html.unescape(raw[done : mark.start()])
+        words.name(mark[0], mark[1], bot.name if mark[1] == bot.id else "")
+        done = mark.end()
+    words.text += html.unescape(raw[done:])
+    return words
 
 
 def _files(message: Json) -> Iterator[Media]:
     for file in message.get("files") or ():
-        mime = file.get("mimetype") or ""
-        kind = mime.partition("/")[0]
-        yield Media(
-            kind if kind in {"image", "audio", "video"} else "file",
-            file.get("alt_txt") or file.get("title") or file.get("name") or "",
-            file.get("url_private") or "",
-            mime,
-        )
+        words = file.get("alt_txt") or file.get("title") or file.get("name") or ""
+        yield file_part(words, file.get("url_private") or "", file.get("mimetype") or "")

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
-from backscroll.adapters.events import Event, Members, Recalled, Said, code_points, said_or_edited
-from backscroll.values import Author, Media, Member, Mention, Message, Reply
+from backscroll.adapters.events import (
+    Event,
+    Json,
+    Members,
+    Recalled,
+    code_points,
+    message_event,
+    never_raises,
+    read_id,
+)
+from backscroll.values import Author, AuthorKindName, Media, Member, Mention, Message, Reply
 
-Json: TypeAlias = Mapping[str, Any]
 _NEW = ("message", "channel_post", "business_message")
 _EDITED = ("edited_message", "edited_channel_post", "edited_business_message")
 _MEDIA = {
@@ -31,6 +39,7 @@ _WORDS = {
 """What is no file, and the fields that say what it is."""
 
 
+@never_raises
 def event_of(given: Any, bot: Any) -> Event | None:  # noqa: ANN401 - of the framework, or JSON
     """Read an update, or a message that the bot has sent.
 
@@ -48,7 +57,7 @@ def event_of(given: Any, bot: Any) -> Event | None:  # noqa: ANN401 - of the fra
         if name in update:
             return _message(update[name], bot, is_edit=name in _EDITED)
     if deleted := update.get("deleted_business_messages"):
-        return Recalled(channel_of(deleted, bot), tuple(map(str, deleted["message_ids"])))
+        return Recalled(channel_of(deleted, bot), tuple(map(read_id, deleted["message_ids"])))
     return None
 
 
@@ -62,72 +71,62 @@ def channel_of(message: Json, bot: Any) -> str:  # noqa: ANN401
 
 
 def _message(message: Json, bot: Any, *, is_edit: bool) -> Event | None:  # noqa: ANN401
-    channel = channel_of(message, bot)
+    channel, chat = channel_of(message, bot), message["chat"]
     if moved := tuple(_moved(message)):
         return Members(channel, moved)
     author, text = _author(message), message.get("text") or message.get("caption") or ""
-    reply, calls = _reply(message), _Calls(message, text, bot)
-    is_own = author.id == str(bot.id)
-    stored = Message(
-        str(message["message_id"]),
-        author,
-        text or None,
-        message["date"] * 1000,
-        parts=tuple(_media(message)),
-        reply_to=reply,
-        mentions=calls.mentions,
-        role="assistant" if is_own else "user",
-        thread_id=str(message["message_thread_id"]) if message.get("is_topic_message") else None,
-    )
-    chat = message["chat"]
-    is_for_bot = chat["type"] == "private" and author.id == str(chat["id"])  # not its owner's lines
-    is_for_bot |= calls.is_bot_called
-    is_for_bot |= reply is not None and reply.user_id == str(bot.id)
-    members: tuple[Member, ...] = (_member(bot.id, bot.first_name, bot.username, "bot"),)
-    sender = message.get("from") or {}
-    if not is_own and author.id == str(sender.get("id")):
-        members += (_member(author.id, author.name, sender.get("username"), author.kind),)
-    said = Said(
-        channel,
-        stored,
-        str(bot.id),
-        is_for_bot and author.kind == "human",
-        tuple(one for one in members if one.aliases),
-    )
+    mentions, is_called = _called(message, text, bot)
+    me, sender = str(bot.id), message.get("from") or {}
+    members = [_member(me, bot.first_name, bot.username, "bot")]
+    if author.id == str(sender.get("id")) != me:
+        members.append(_member(author.id, author.name, sender.get("username"), author.kind))
+    is_private = chat["type"] == "private" and author.id == str(chat["id"])  # not its owner's lines
     edited_at = message.get("edit_date")
-    return said_or_edited(said, edited_at and edited_at * 1000, is_edit)
+    return message_event(
+        channel,
+        Message(
+            read_id(message["message_id"]),
+            author,
+            text or None,
+            message["date"] * 1000,
+            parts=tuple(_media(message)),
+            reply_to=_reply(message),
+            mentions=mentions,
+            thread_id=str(message["message_thread_id"])
+            if message.get("is_topic_message")
+            else None,
+        ),
+        me,
+        is_for_bot=is_private or is_called,
+        members=tuple(one for one in members if one.aliases),
+        is_edit=is_edit,
+        edited_at=edited_at and edited_at * 1000,
+    )
 
 
-class _Calls:
-    """Who is named in a text. A name with @ has no id: the server knows it by the member's alias."""
-
-    def __init__(self, message: Json, text: str, bot: Any) -> None:  # noqa: ANN401
-        self.mentions: tuple[Mention, ...] = ()
-        self.is_bot_called = False
-        me = f"@{bot.username}".lower()
-        for entity in message.get("entities") or message.get("caption_entities") or ():
-            start, end = (
-                code_points(text, offset)
-                for offset in (entity["offset"], entity["offset"] + entity["length"])
-            )
-            word = text[start:end].lower()
-            if entity["type"] == "text_mention":
-                user = entity["user"]
-                self.mentions += (Mention(str(user["id"]), _name(user), start, end),)
-                self.is_bot_called |= user["id"] == bot.id
-            elif entity["type"] == "mention":
-                self.is_bot_called |= word == me
-            elif entity["type"] == "bot_command":
-                self.is_bot_called |= "@" not in word or word.endswith(me)
+def _called(message: Json, text: str, bot: Any) -> tuple[list[Mention], bool]:  # noqa: ANN401
+    """Who is named in a text, and whether the bot is. A name with @ has no id: the server knows it by an alias."""
+    mentions, is_called, me = [], False, f"@{bot.username}".lower()
+    for entity in message.get("entities") or message.get("caption_entities") or ():
+        offset, length, user = entity["offset"], entity["length"], entity.get("user")
+        start, end = code_points(text, offset), code_points(text, offset + length)
+        word = text[start:end].lower()
+        match entity["type"]:
+            case "text_mention" if user:
+                mentions.append(Mention(read_id(user["id"]), _name(user), start, end))
+            case "mention":
+                is_called |= word == me
+            case "bot_command":
+                is_called |= "@" not in word or word.endswith(me)
+    return mentions, is_called
 
 
 def _author(message: Json) -> Author:
     """A person, a bot, or a chat that speaks as itself: a channel, an anonymous administrator."""
-    sender, chat = message.get("from"), message.get("sender_chat")
-    if chat or not sender:
-        chat = chat or message["chat"]
-        return Author(str(chat["id"]), _name(chat))
-    return Author(str(sender["id"]), _name(sender), "bot" if sender.get("is_bot") else "human")
+    speaker = message.get("sender_chat") or message.get("from") or message["chat"]
+    return Author(
+        read_id(speaker["id"]), _name(speaker), "bot" if speaker.get("is_bot") else "human"
+    )
 
 
 def _name(user: Json) -> str:
@@ -135,17 +134,17 @@ def _name(user: Json) -> str:
     return whole or user.get("title") or user.get("username") or ""
 
 
-def _member(id: object, name: str, username: str | None, kind: Any) -> Member:  # noqa: ANN401
-    return Member(str(id), name, aliases=[username] if username else (), kind=kind)
+def _member(id: str, name: str, username: str | None, kind: AuthorKindName) -> Member:
+    return Member(id, name, aliases=[username] if username else (), kind=kind)
 
 
 def _moved(message: Json) -> Iterator[Member]:
     when_ms = message["date"] * 1000
     for user in message.get("new_chat_members") or ():
-        kind: Any = "bot" if user.get("is_bot") else "human"
-        yield Member(str(user["id"]), _name(user), kind=kind, joined_at=when_ms)
+        kind: AuthorKindName = "bot" if user.get("is_bot") else "human"
+        yield Member(read_id(user["id"]), _name(user), kind=kind, joined_at=when_ms)
     if user := message.get("left_chat_member"):
-        yield Member(str(user["id"]), _name(user), left_at=when_ms)
+        yield Member(read_id(user["id"]), _name(user), left_at=when_ms)
 
 
 def _reply(message: Json) -> Reply | None:
@@ -153,7 +152,7 @@ def _reply(message: Json) -> Reply | None:
     answered = message.get("reply_to_message")
     if not answered or "forum_topic_created" in answered:
         return None
-    return Reply(str(answered["message_id"]), user_id=_author(answered).id)
+    return Reply(read_id(answered["message_id"]), user_id=_author(answered).id)
 
 
 def _media(message: Json) -> Iterator[Media]:
