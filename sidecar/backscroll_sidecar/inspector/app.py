@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
@@ -26,8 +27,10 @@ from backscroll_sidecar.inspector.asking import Asked, Browser, Calls
 from backscroll_sidecar.inspector.commands import commands_of
 from backscroll_sidecar.inspector.drawing import Look, Templates
 from backscroll_sidecar.inspector.facts import Facts
+from backscroll_sidecar.inspector.logins import Tries
 from backscroll_sidecar.inspector.page_texts import language_wanted
 from backscroll_sidecar.inspector.question_fields import BadField
+from backscroll_sidecar.inspector.refusals import refusal_of, status_of, told
 from backscroll_sidecar.inspector.visits import Beside, Handler, Page, Visit
 from backscroll_sidecar.texts import Language
 
@@ -35,23 +38,10 @@ log = structlog.get_logger("backscroll.inspector")
 
 HERE = Path(__file__).parent
 ROOT = "/inspector"
-TOKEN, LANGUAGE, THEME = "backscroll_token", "backscroll_language", "backscroll_theme"
+LANGUAGE, THEME = "backscroll_language", "backscroll_theme"
 THEMES = ("light", "dark")
 YEAR_S = 365 * 86_400
 MAX_FIELDS = 200
-
-_STATUS: Mapping[Code, HTTPStatus] = {
-    Code.INVALID_ARGUMENT: HTTPStatus.BAD_REQUEST,
-    Code.NOT_FOUND: HTTPStatus.NOT_FOUND,
-    Code.PERMISSION_DENIED: HTTPStatus.FORBIDDEN,
-    Code.UNAUTHENTICATED: HTTPStatus.UNAUTHORIZED,
-    Code.FAILED_PRECONDITION: HTTPStatus.CONFLICT,
-    Code.ABORTED: HTTPStatus.CONFLICT,
-    Code.RESOURCE_EXHAUSTED: HTTPStatus.TOO_MANY_REQUESTS,
-    Code.UNIMPLEMENTED: HTTPStatus.NOT_IMPLEMENTED,
-    Code.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
-    Code.DEADLINE_EXCEEDED: HTTPStatus.GATEWAY_TIMEOUT,
-}
 
 
 class Inspector:
@@ -59,8 +49,8 @@ class Inspector:
 
     Attributes
     ----------
-    report_count
-        Reports of browsers that something on a page was not permitted.
+    counts
+        How often a browser kept a page from something, and how often a login had to wait.
     """
 
     def __init__(self, calls: Calls, facts: Facts, root: str = ROOT) -> None:
@@ -68,7 +58,8 @@ class Inspector:
         self._templates = Templates(HERE / "templates", root, facts.profiles, version("backscroll"))
         self._headers = security.headers(root)
         self._beside = Beside()
-        self.report_count = 0
+        self._tries = Tries()
+        self.counts: Counter[str] = Counter()
 
     def routes(self) -> list[BaseRoute]:
         """Its pages, and the way to them from the address alone."""
@@ -120,10 +111,12 @@ class Inspector:
 
         async def posted(request: Request) -> Response:
             if not security.is_own_post(request.headers):
-                return Response(
-                    "The form is of another site.\n", HTTPStatus.FORBIDDEN, media_type="text/plain"
-                )
-            body = await body_of(request, security.MAX_POST_BYTES)
+                refused = Refused(Code.PERMISSION_DENIED, reason="OTHER_SITE")
+                return self._turned_away(request, refused)
+            try:
+                body = await body_of(request, security.MAX_POST_BYTES)
+            except Refused as refused:
+                return self._turned_away(request, refused)
             fields = parse_qsl(body.decode(errors="replace"))
             return await handler(request, dict(fields))
 
@@ -140,8 +133,7 @@ class Inspector:
                 raise BadField("fields", f"at most {MAX_FIELDS}")
             page = await handler(visit)
         except BadField as bad:
-            refused = Refused(Code.INVALID_ARGUMENT, str(bad), "INVALID_FIELD", {"field": bad.name})
-            return self._refused(request, refused, asked, wants_json)
+            return self._refused(request, refusal_of(bad), asked, wants_json)
         except Refused as refused:
             if refused.code is Code.UNAUTHENTICATED and not wants_json:
                 return self._to_login(request)
@@ -153,9 +145,12 @@ class Inspector:
                 media_type=kind,
                 headers={"content-disposition": f"attachment; filename={name}"},
             )
+        if wants_json and page.refused:
+            return self._refused(request, page.refused, asked, wants_json)
         if wants_json:
             return await self._beside.run(_json, asked, {"page": page.view})
-        return await self._beside.run(self._drawn, request, page, asked)
+        status = status_of(page.refused) if page.refused else HTTPStatus.OK
+        return await self._beside.run(self._drawn, request, page, asked, status)
 
     def _drawn(
         self,
@@ -188,19 +183,13 @@ class Inspector:
             theme=theme if theme in THEMES else "",
             path=path,
             query=parse_qsl(request.url.query, keep_blank_values=True),
-            has_token=bool(request.cookies.get(TOKEN)),
+            has_token=security.token_cookie(request.headers) in request.cookies,
         )
 
     def _refused(
         self, request: Request, refused: Refused, asked: Asked, wants_json: bool
     ) -> Response:
-        status = _STATUS.get(refused.code, HTTPStatus.INTERNAL_SERVER_ERROR)
-        error = {
-            "code": refused.code.name,
-            "reason": refused.reason,
-            "message": refused.text,
-            "metadata": dict(refused.metadata),
-        }
+        status, error = status_of(refused), told(refused)
         if wants_json:
             return _json(asked, {"error": error}, status)
         return self._drawn(request, Page("error.html", {"error": error}, "error"), asked, status)
@@ -209,7 +198,11 @@ class Inspector:
         return _to(f"{self._root}/")
 
     async def _nothing_there(self, request: Request) -> Response:
-        refused = Refused(Code.NOT_FOUND, "there is no such page", "PAGE_NOT_FOUND")
+        refused = Refused(Code.NOT_FOUND, reason="PAGE_NOT_FOUND")
+        return self._turned_away(request, refused)
+
+    def _turned_away(self, request: Request, refused: Refused) -> Response:
+        """Before any call is made."""
         return self._refused(request, refused, Asked(self._calls, Browser()), wants_json=False)
 
     def _to_login(self, request: Request) -> Response:
@@ -220,12 +213,24 @@ class Inspector:
 
     async def _login_page(self, request: Request) -> Response:
         after = security.own_path(request.query_params.get("next", ""), self._root)
-        page = Page("login.html", {"next": after, "is_wrong": False}, "login")
-        return self._drawn(request, page, Asked(self._calls, Browser()))
+        return self._login_drawn(request, after)
+
+    def _login_drawn(
+        self, request: Request, after: str, refused: Refused | None = None
+    ) -> Response:
+        """The form of the login, with what was wrong."""
+        view = {"next": after, "error": told(refused) if refused else None}
+        status = status_of(refused) if refused else HTTPStatus.OK
+        asked = Asked(self._calls, Browser())
+        return self._drawn(request, Page("login.html", view, "login"), asked, status)
 
     async def _login(self, request: Request, form: Mapping[str, str]) -> Response:
         """Take a token into a cookie that no script reads, where it is one."""
-        token, after = form.get("token", "").strip(), form.get("next", "")
+        token = form.get("token", "").strip()
+        after = security.own_path(form.get("next", ""), self._root)
+        client = request.client.host if request.client else ""
+        if wait_s := self._tries.take(client):
+            return self._must_wait(request, after, wait_s)
         asked = Asked(self._calls, Browser(token))
         try:
             await asked.ask(
@@ -235,21 +240,31 @@ class Inspector:
             )
         except Refused as refused:
             if refused.code is Code.UNAUTHENTICATED:
-                view = {"next": security.own_path(after, self._root), "is_wrong": True}
-                return self._drawn(
-                    request, Page("login.html", view, "login"), asked, HTTPStatus.UNAUTHORIZED
-                )
+                return self._login_drawn(request, after, refused)
+            self._tries.give_back(client)
             if (
                 refused.code is not Code.PERMISSION_DENIED
             ):  # a key that may not list is one all the same
                 return self._refused(request, refused, asked, wants_json=False)
-        response = _to(security.own_path(after, self._root))
-        self._keep(request, response, TOKEN, token)
+        else:
+            self._tries.give_back(client)
+        response = _to(after)
+        self._keep(request, response, security.token_cookie(request.headers), token)
+        return response
+
+    def _must_wait(self, request: Request, after: str, wait_s: int) -> Response:
+        """Too many wrong tokens: this one is not looked at."""
+        metadata = {"retry_after_s": str(wait_s)}
+        refused = Refused(Code.RESOURCE_EXHAUSTED, "", "TOO_MANY_LOGINS", metadata)
+        self._told("inspector.login_refused")
+        response = self._login_drawn(request, after, refused)
+        response.headers["retry-after"] = str(wait_s)
         return response
 
     async def _logout(self, request: Request, form: Mapping[str, str]) -> Response:  # noqa: ARG002
         response = _to(f"{self._root}/")
-        response.delete_cookie(TOKEN, path=self._root, httponly=True, samesite="strict")
+        name = security.token_cookie(request.headers)
+        response.delete_cookie(name, path=self._root, httponly=True, samesite="strict")
         return response
 
     async def _display(self, request: Request, form: Mapping[str, str]) -> Response:
@@ -294,15 +309,19 @@ class Inspector:
             return self._refused(request, refused, asked, wants_json=False)
         return _to(f"{self._root}/timeline?{urlencode({'channel': batches[0].channel})}")
 
-    async def _report(self, request: Request) -> Response:
-        """Count that a browser kept a page from something. What it says is not kept: it may hold a chat.
+    def _told(self, event: str) -> None:
+        """Count what anybody may cause. The log is told of the first, the second, the fourth and so on.
 
-        The log is told of the first, the second, the fourth and so on: who sends many fills no disk.
+        So who causes many fills no disk.
         """
+        self.counts[event] += 1
+        if self.counts[event].bit_count() == 1:
+            log.warning(event, count=self.counts[event])
+
+    async def _report(self, request: Request) -> Response:
+        """Count that a browser kept a page from something. What it says is not kept: it may hold a chat."""
         await body_of(request, security.MAX_POST_BYTES)
-        self.report_count += 1
-        if self.report_count.bit_count() == 1:
-            log.warning("inspector.blocked", count=self.report_count)
+        self._told("inspector.blocked")
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
@@ -319,7 +338,8 @@ class _Static(StaticFiles):
 def _token(request: Request) -> str:
     """What somebody gave at the login, or what a program sends with each request."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else unquote(request.cookies.get(TOKEN, ""))
+    kept = request.cookies.get(security.token_cookie(request.headers), "")
+    return token.strip() if scheme.lower() == "bearer" else unquote(kept)
 
 
 def _to(path: str) -> Response:

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from backscroll_sidecar.inspector import charts, numbers
+from backscroll_sidecar.inspector import charts, numbers, what_if
 from backscroll_sidecar.inspector.commands import Command
 from backscroll_sidecar.inspector.explained import Fold, Reason
 from backscroll_sidecar.inspector.page_texts import Texts
@@ -63,6 +63,9 @@ class Templates:
             stacked=charts.stacked,
             link=partial(_link, root),
             other=OTHER,
+            numbers=what_if.NUMBERS,
+            weights=what_if.WEIGHT_NUMBERS,
+            offered=what_if.OFFERED,
         )
 
     def draw(self, page: Page, look: Look, commands: Sequence[Command]) -> str:

@@ -48,6 +48,12 @@ def is_own_post(given: Mapping[str, str]) -> bool:
     return given.get("sec-fetch-site") == "same-origin"
 
 
+def token_cookie(given: Mapping[str, str]) -> str:
+    """The name of the cookie with the token. It has the port: a browser sends cookies of a host to all its ports."""
+    port = given.get("host", "").rpartition(":")[2]
+    return f"backscroll_token_{port}" if port.isascii() and port.isdigit() else "backscroll_token"
+
+
 def is_secure(given: Mapping[str, str], scheme: str) -> bool:
     """Whether the browser came by TLS: to us, or to a proxy before us, as the origin of its form tells."""
     return scheme == "https" or given.get("origin", "").lower().startswith("https://")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
+from backscroll_sidecar.edge.status import Refused
 from backscroll_sidecar.inspector.asking import Asked
 from backscroll_sidecar.inspector.question_fields import Pairs
 
@@ -55,14 +56,17 @@ class Visit:
 
 @dataclass(slots=True)
 class Page:
-    """What to show: a template, what stands on it, and a file where one is asked for."""
+    """What to show: a template, what stands on it, and a file where one is asked for.
+
+    `refused`: what could not be done, where the page shows that beside what was given.
+    """
 
     template: str
     view: Mapping[str, Any]
     title: str
     channel: str = ""
     file: tuple[str, str, bytes] | None = None
-    crumbs: Sequence[tuple[str, str]] = field(default_factory=list)
+    refused: Refused | None = None
 
 
 Handler = Callable[[Visit], Awaitable[Page]]

@@ -112,6 +112,49 @@ def test_what_if_follows_the_form(chat: Site, tab: Any) -> None:
     assert tab.input_value("input[name='b.overrides.max_context']") == "5"
 
 
+def test_a_refused_what_if_says_so_at_its_field_and_goes_on(chat: Site, browser: Any) -> None:
+    tab = browser.new_page()  # it logs the status 400
+    tab.goto(f"{chat.url}/compare?{ASKED}")
+    weight = "input[name='b.overrides.weights.reply_chain']"
+    fault = tab.locator("[id='fault-overrides.weights.reply_chain']")
+    expect(fault).to_be_empty()
+    tab.select_option("select[name='b.profile']", "classic")
+    expect(tab.locator(".sides section >> nth=1")).to_contain_text("classic", timeout=60_000)
+    expect(tab.locator(".note")).to_contain_text("reply_chain")
+    tab.fill(weight, "7")
+    tab.press(weight, "Tab")
+    expect(fault).to_contain_text("cannot have this value", timeout=60_000)
+    expect(tab.locator(".refused")).to_contain_text("overrides.weights.reply_chain")
+    assert tab.input_value(weight) == "7"
+    assert tab.input_value("select[name='b.profile']") == "classic"
+    assert fault.bounding_box()["y"] - tab.locator(weight).bounding_box()["y"] < 60
+    tab.reload()
+    expect(fault).to_contain_text("cannot have this value")
+    assert tab.input_value(weight) == "7"
+    assert not faults(tab)
+    tab.fill(weight, "0.5")
+    tab.press(weight, "Tab")
+    expect(tab.locator(".refused")).to_have_count(0, timeout=60_000)
+    expect(fault).to_be_empty()
+    expect(tab.locator(".sides section >> nth=1")).to_contain_text("classic")
+    tab.close()
+
+
+def test_two_servers_of_one_host_keep_their_logins_apart(tab: Any) -> None:
+    with site(tokens={"one-token": "default"}) as one, site(tokens={"two-token": "default"}) as two:
+        for at, token in ((one, "one-token"), (two, "two-token")):
+            tab.goto(f"{at.url}/")
+            tab.fill("[name=token]", token)
+            tab.click("main button.main")
+            tab.wait_for_selector("text=Nothing is stored yet")
+        tab.goto(f"{one.url}/")
+        assert tab.is_visible("text=Nothing is stored yet")
+        tab.click("text=Log out")
+        tab.wait_for_selector("[name=token]")
+        tab.goto(f"{two.url}/")
+        assert tab.is_visible("text=Nothing is stored yet")
+
+
 def test_keys_move_open_find_and_help(chat: Site, tab: Any) -> None:
     tab.goto(f"{chat.url}/timeline?channel={CHANNEL}")
     focused = "document.activeElement.closest('[data-row]')?.id ?? ''"

@@ -252,7 +252,7 @@ async def test_reports_of_browsers_are_counted_and_bounded() -> None:
             told = await http.post("/inspector/csp-report", content=b'{"csp-report": {}}')
             assert told.status_code == 204
         assert (await http.post("/inspector/csp-report", content=b"x" * 20_000)).status_code == 400
-    assert inspector.report_count == 3
+    assert inspector.counts["inspector.blocked"] == 3
 
 
 def test_another_name_of_this_machine_is_turned_away(chat: Site) -> None:
@@ -291,7 +291,7 @@ def test_with_tokens_a_page_wants_one_and_keeps_it_from_scripts() -> None:
         assert "secret-token" not in page.text
         assert "BACKSCROLL_TOKEN" in page.text
         out = one.http.post("/logout", headers=origin)
-        assert 'backscroll_token=""' in out.headers["set-cookie"]
+        assert "backscroll_token_" in out.headers["set-cookie"]
         assert one.get("").status_code == 303
 
 
@@ -336,7 +336,9 @@ def test_a_server_without_tokens_keeps_whatever_is_given(empty: Site, token: str
     origin = {"origin": empty.url.removesuffix("/inspector")}
     login = empty.http.post("/login", data={"token": token}, headers=origin)
     assert login.status_code == 303
-    assert [name for name, _ in empty.http.cookies.items()] == ["backscroll_token"]
+    assert [name for name, _ in empty.http.cookies.items()] == [
+        f"backscroll_token_{httpx2.URL(empty.url).port}"
+    ]
     assert empty.get("").status_code == 200
     empty.http.cookies.clear()
 
@@ -371,6 +373,21 @@ def test_pages_speak_the_browser_s_language(chat: Site, accepted: str, language:
     assert f'<html lang="{language}"' in page.text
 
 
+REFUSED = [
+    ("timeline", {"channel": "nobody"}, 404, "CHANNEL_NOT_FOUND"),
+    ("question", {"channel": CHANNEL}, 400, "QUESTION_MISSING"),
+    ("question", {**ASKED, "profile": "none"}, 400, "UNKNOWN_PROFILE"),
+    ("question", {**ASKED, "token_budget": "many"}, 400, "token_budget: a whole number"),
+    ("question", {**ASKED, "nonsense": "1"}, 400, "a question has no such field"),
+    ("question", {**ASKED, "layout": "x"}, 400, "turns, context_and_question"),
+    ("line", {**ASKED, "line": "none"}, 404, "MESSAGE_NOT_FOUND"),
+    ("message", {"channel": CHANNEL, "id": "none"}, 404, "MESSAGE_NOT_FOUND"),
+    ("build", {"id": "none"}, 404, "CONTEXT_NOT_FOUND"),
+    ("nowhere", {}, 404, "There is no such page"),
+]
+"""Path, fields, status, and words of the page in English."""
+
+
 def test_a_page_that_is_not_there_says_so_in_chinese(chat: Site) -> None:
     page = chat.http.get("/nowhere", headers={"accept-language": "zh"})
     assert page.status_code == 404
@@ -378,21 +395,7 @@ def test_a_page_that_is_not_there_says_so_in_chinese(chat: Site) -> None:
     assert "no such page" not in page.text
 
 
-@pytest.mark.parametrize(
-    ("path", "fields", "status", "words"),
-    [
-        ("timeline", {"channel": "nobody"}, 404, "CHANNEL_NOT_FOUND"),
-        ("question", {"channel": CHANNEL}, 400, "QUESTION_MISSING"),
-        ("question", {**ASKED, "profile": "none"}, 400, "UNKNOWN_PROFILE"),
-        ("question", {**ASKED, "token_budget": "many"}, 400, "token_budget: a whole number"),
-        ("question", {**ASKED, "nonsense": "1"}, 400, "a question has no such field"),
-        ("question", {**ASKED, "layout": "x"}, 400, "turns, context_and_question"),
-        ("line", {**ASKED, "line": "none"}, 404, "MESSAGE_NOT_FOUND"),
-        ("message", {"channel": CHANNEL, "id": "none"}, 404, "MESSAGE_NOT_FOUND"),
-        ("build", {"id": "none"}, 404, "CONTEXT_NOT_FOUND"),
-        ("nowhere", {}, 404, "there is no such page"),
-    ],
-)
+@pytest.mark.parametrize(("path", "fields", "status", "words"), REFUSED)
 def test_what_cannot_be_shown_says_why(
     chat: Site, path: str, fields: dict[str, str], status: int, words: str
 ) -> None:
@@ -400,6 +403,151 @@ def test_what_cannot_be_shown_says_why(
     assert page.status_code == status
     assert words in html.unescape(page.text)
     assert page.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(("path", "fields", "status", "words"), REFUSED)
+def test_on_a_chinese_page_english_is_but_the_detail(
+    chat: Site, path: str, fields: dict[str, str], status: int, words: str
+) -> None:
+    page = chat.http.get(f"/{path}", params=fields, headers={"accept-language": "zh"})
+    assert page.status_code == status
+    main = page.text.partition('tabindex="-1">')[2].partition("</main>")[0]
+    assert re.search(r"[\u4e00-\u9fff]", re.search(r'<p class="lead">(.*?)</p>', main)[1])
+    told = chat.get(path, **fields, format="json") if path != "nowhere" else None
+    error = told.json()["error"] if told else {"message": "", "metadata": {}}
+    if error["message"]:
+        detail = re.search(r'<p class="raw" lang="en">(.*?)</p>', main)
+        assert html.unescape(detail[1]) == error["message"]
+    if field := error["metadata"].get("field"):
+        assert f"字段： <code>{field}</code>" in main
+    bare = re.sub(
+        r'<p class="raw".*?</p>|<code>.*?</code>|<nav.*?</nav>', "", main, flags=re.DOTALL
+    )
+    bare = re.sub(r"<[^>]*>|\bprofile\b|\bid\b|\btoken\b", "", bare)
+    assert not re.search(r"[A-Za-z]{2}", bare)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        ("overrides.weights.reply_chain", "7", "why_INVALID_FIELD"),
+        ("token_budget", "1", "why_BUDGET_TOO_SMALL"),
+        ("token_budget", "many", "why_INVALID_FIELD"),
+        ("overrides.max_context", "100000", "why_INVALID_FIELD"),
+        ("profile", "none", "why_UNKNOWN_PROFILE"),
+    ],
+)
+def test_a_refused_what_if_keeps_its_form_and_says_why_at_the_field(
+    chat: Site, field: str, value: str, why: str
+) -> None:
+    given = {"b.question": "who has a <b> network?", f"b.{field}": value}
+    page = chat.get("compare", **ASKED, **given)
+    assert page.status_code == 400
+    assert ">who has a &lt;b&gt; network?</textarea>" in page.text
+    if field == "profile":
+        assert f"<option selected>{value}</option>" in page.text
+    else:
+        assert re.search(rf'name="b.{field}" value="{value}"', page.text)
+    faults = dict(
+        re.findall(r'<span class="fault" id="fault-([^"]*)"[^>]*>([^<]*)</span>', page.text)
+    )
+    assert {name for name, words in faults.items() if words} == {field}
+    assert html.unescape(faults[field]) == TEXTS[why][0]
+    told = chat.get("compare", **ASKED, **given, format="json")
+    assert (told.status_code, told.json()["error"]["metadata"]["field"]) == (400, field)
+    part = chat.http.get("/compare", params={**ASKED, **given}, headers={"hx-request": "true"})
+    assert part.status_code == 400
+    assert "<form" not in part.text
+    placed = re.findall(r'id="fault-([^"]*)" role="alert" hx-swap-oob="true">([^<]+)<', part.text)
+    assert [name for name, _ in placed] == [field]
+
+
+def test_a_refused_question_itself_is_no_what_if(chat: Site) -> None:
+    page = chat.get("compare", **ASKED, profile="none", **{"b.token_budget": "300"})
+    assert page.status_code == 400
+    assert 'class="whatif"' not in page.text
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "note"),
+    [
+        ({"profile": "classic"}, "silent_weight"),
+        ({"profile": "classic", "overrides.weights.reply_chain": "0.9"}, "silent_weight"),
+        ({"overrides.weights.reply_chain": "0.9"}, "foreign_weights"),
+        ({"profile": "hybrid"}, None),
+        ({"token_budget": "100000"}, "nothing_lost"),
+        ({"token_budget": "120"}, None),
+        ({"profile": "SAME"}, "same_profile"),
+    ],
+)
+def test_a_change_that_comes_to_nothing_says_why(
+    chat: Site, otherwise: dict[str, str], note: str | None
+) -> None:
+    usual = built(chat).profile
+    given = {f"b.{name}": value.replace("SAME", usual) for name, value in otherwise.items()}
+    notes = chat.json("compare", **ASKED, **given)["page"]["notes"]
+    assert [one["key"] for one in notes] == ([note] if note else [])
+    page = chat.get("compare", **ASKED, **given)
+    for one in notes:
+        assert TEXTS[f"note_{one['key']}"][0].format(**one["values"]) in html.unescape(page.text)
+    assert page.text.count('class="note"') == len(notes)
+
+
+def test_a_weight_that_counts_has_no_note() -> None:
+    with site() as one:
+        append(one, "room", ["the server is down", "again?", "which server?"])
+        reply = {
+            "id": "m9",
+            "author": {"id": "u2"},
+            "parts": [{"text": {"text": "what happened to it?"}}],
+            "sent_at_ms": 1_795_176_009_000,
+            "reply": {"message_id": "m0"},
+        }
+        batch = {"channel": "room", "messages": [reply]}
+        one.history.AppendMessages(
+            json_format.ParseDict(batch, history_pb2.AppendMessagesRequest())
+        )
+        fields = {"channel": "room", "trigger_message_id": "m9", "b.profile": "classic"}
+        assert one.json("compare", **fields)["page"]["notes"] == []
+
+
+def test_wrong_tokens_have_to_wait_and_right_ones_have_not() -> None:
+    with site(tokens={"secret-token": "default"}) as one:
+        origin = {"origin": one.url.removesuffix("/inspector"), "accept-language": "zh"}
+
+        def login(token: str) -> httpx2.Response:
+            return one.http.post(
+                "/login", data={"token": token, "next": "/inspector/trends"}, headers=origin
+            )
+
+        for _ in range(15):
+            assert login("secret-token").status_code == 303
+        one.http.cookies.clear()
+        for at in range(10):
+            assert login(f"wrong {at}").status_code == 401
+        for token in ("wrong", "secret-token"):
+            refused = login(token)
+            assert refused.status_code == 429
+            assert 0 < int(refused.headers["retry-after"]) <= 6
+            assert "TOO_MANY_LOGINS" in refused.text
+            assert TEXTS["why_TOO_MANY_LOGINS"][1] in refused.text
+            assert 'name="next" value="/inspector/trends"' in refused.text
+            assert "set-cookie" not in refused.headers
+        told = {"authorization": "Bearer secret-token"}
+        assert one.http.get("/", headers=told).status_code == 200
+
+
+def test_a_form_that_is_none_of_ours_or_too_long_is_told_of_in_the_readers_language(
+    chat: Site,
+) -> None:
+    chinese = {"accept-language": "zh"}
+    page = chat.http.post("/display", data={"theme": "dark"}, headers=chinese)
+    assert page.status_code == 403
+    assert TEXTS["why_OTHER_SITE"][1] in page.text
+    own = {**chinese, "origin": chat.url.removesuffix("/inspector")}
+    page = chat.http.post("/display", data={"theme": "x" * 20_000}, headers=own)
+    assert page.status_code == 400
+    assert TEXTS["why_TOO_LARGE"][1] in page.text
 
 
 def test_a_copied_test_case_passes_and_fails_when_more_is_expected(chat: Site, tmp_path) -> None:

@@ -8,8 +8,11 @@ import pytest
 
 import backscroll_sidecar.inspector as room
 from backscroll.v1 import context_pb2, experiment_pb2, feedback_pb2
+from backscroll_sidecar.errors import Reason
 from backscroll_sidecar.inspector.explained import FATE_OF, KEPT_BY, SOURCE_OF
 from backscroll_sidecar.inspector.page_texts import PARTS, TEXTS, Texts, language_wanted
+from backscroll_sidecar.inspector.refusals import OWN_REASONS, STATUS
+from backscroll_sidecar.inspector.what_if import NUMBERS
 from backscroll_sidecar.telemetry.catalogue import CATALOGUE
 from backscroll_sidecar.telemetry.panels import PANELS
 from backscroll_sidecar.texts import Language
@@ -39,9 +42,10 @@ def test_every_text_that_a_template_names_is_there() -> None:
 
 def test_every_text_is_on_a_page() -> None:
     others = {"reason_", "title_", "unit_", "error"}
+    labels = {one.label for one in NUMBERS}
     unused = {
         key
-        for key in TEXTS.keys() - USED
+        for key in TEXTS.keys() - USED - labels
         if not any(key.startswith(prefix) for prefix in MADE | others)
         and not re.search(rf"""["']{key}["']""", "\n".join(TEMPLATES.values()))
     }
@@ -71,6 +75,8 @@ def test_what_the_contract_can_say_has_its_text() -> None:
     wanted |= {f"panel_{one.name}" for one in PANELS} | {f"panel_says_{one.name}" for one in PANELS}
     units = {one.unit for one in (*PANELS, *CATALOGUE)} - {"s", "ms", "1", "score"}
     wanted |= {f"unit_{one}" for one in units}
+    wanted |= {f"why_{one}" for one in (*Reason, *OWN_REASONS)}
+    wanted |= {f"error_{code.name}" for code in STATUS}
     tokens = [field.name for field in context_pb2.TokenCounts.DESCRIPTOR.fields]
     wanted |= {
         f"part_{one}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from backscroll.v1 import history_pb2
 from backscroll_sidecar.edge.status import Code, Refused
-from backscroll_sidecar.inspector import cases, compared, explained, payload
-from backscroll_sidecar.inspector.question_fields import both_of, changed, pairs_of
+from backscroll_sidecar.inspector import cases, compared, explained, payload, what_if
+from backscroll_sidecar.inspector.question_fields import BadField, both_of, changed, pairs_of
+from backscroll_sidecar.inspector.refusals import refusal_of, told
 from backscroll_sidecar.inspector.said import WHOLE_TEXT
 from backscroll_sidecar.inspector.shared_calls import (
     built_of,
@@ -56,18 +59,30 @@ async def compare(visit: Visit) -> Page:
     mine, otherwise = both_of(visit.question_pairs)
     request, one = await built_of(visit, mine)
     asked = with_moment(mine, request, one)
-    other_request, other = await built_of(visit, changed(asked, otherwise))
-    view = {
-        "compared": await visit.beside.run(compared.compared, one, other),
+    view: dict[str, Any] = {
         "question": explained.question_of(request, one),
         "pairs": asked,
-        "other_pairs": pairs_of(other_request),
         "otherwise": dict(otherwise),
         "asked_at_ms": one.asked_at_ms,
+        "compared": None,
+        "is_part": visit.is_part,
     }
-    return Page(
-        "_compared.html" if visit.is_part else "compare.html", view, "compare", request.channel
-    )
+    template = "_compared.html" if visit.is_part else "compare.html"
+    page = Page(template, view, "compare", request.channel)
+    try:
+        other_request, other = await built_of(visit, changed(asked, otherwise))
+    except BadField as bad:
+        page.refused = refusal_of(bad)
+    except Refused as refused:
+        if refused.code is Code.UNAUTHENTICATED:
+            raise
+        page.refused = refused
+    else:
+        view["compared"] = await visit.beside.run(compared.compared, one, other)
+        view["other_pairs"] = pairs_of(other_request)
+        view["notes"] = what_if.notes(dict(otherwise), one, other)
+    view["error"] = told(page.refused) if page.refused else None
+    return page
 
 
 async def payload_sent(visit: Visit) -> Page:
