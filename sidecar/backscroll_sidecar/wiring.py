@@ -335,6 +335,7 @@ async def _assemble(
             None if embedding is None else embedding.backlog, usage, feedback, tunings, learning.experiments.numbers,
             damaged_segments=lambda: channels.damaged_segments, period_summaries=periods.made,
             expired_messages=await expire_messages(settings, store, writer, learning, clock, builder, stack),
+            unstored_turns=lambda: chat.unstored_turns,
         ),
         spans, upstream,
     )  # fmt: skip

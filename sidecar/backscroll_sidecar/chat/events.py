@@ -69,6 +69,11 @@ class ChatError:
 
 
 @dataclass(frozen=True, slots=True)
+class NotStored(ChatError):
+    """The answer is whole, and what the store was to keep of the turn is not, or not in time."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatEnd:
     """The last event. `reply_message_id` is empty where nothing was stored."""
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, Protocol
@@ -394,6 +394,11 @@ class ChatService:
         kept_s = min(reserve_s(left_s), MOST_RESERVE_S)
         model_s = asyncio.get_running_loop().time() + max(0.0, left_s - kept_s)
         return TimeLimits(model_s, model_s + max(kept_s / 2, min(COMMIT_S, 0.9 * kept_s)))
+
+    @property
+    def unstored_turns(self) -> Mapping[str, int]:
+        """Turns of which something was not stored, by the reason's word."""
+        return self._turn_writer.failures
 
     @property
     def is_idle(self) -> bool:

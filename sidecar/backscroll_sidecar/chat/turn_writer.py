@@ -1,6 +1,7 @@
 """Stores a turn in tasks that outlive its caller."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import structlog
 from msgspec.structs import replace
 
 from backscroll_sidecar.chat.companion import ALONE, Companion
-from backscroll_sidecar.chat.events import ChatEnd, ChatError, EndReason
+from backscroll_sidecar.chat.events import ChatEnd, EndReason, NotStored
 from backscroll_sidecar.chat.finish_reasons import Ending
 from backscroll_sidecar.chat.turn_events import TurnEvents
 from backscroll_sidecar.chat.turn_store import TurnStore
@@ -58,6 +59,8 @@ class TurnWriter:
         self._clock = clock
         self._turn_lifetime_ms = turn_lifetime_ms
         self._running: set[asyncio.Task[Any]] = set()
+        self.failures = Counter[str]()
+        """Turns of which something was not stored, by the reason's word."""
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run `work` to its end. The task is held until then."""
@@ -80,7 +83,9 @@ class TurnWriter:
 
         A reply that is whole takes the place of the one with the id `replaced`.
         """
-        return self.spawn(self._finish(turn, reply, ending, saving, companion, replaced))
+        finishing = self.spawn(self._finish(turn, reply, ending, saving, companion, replaced))
+        finishing.add_done_callback(lambda _: self._count(turn, finishing))
+        return finishing
 
     async def settle(
         self,
@@ -89,7 +94,7 @@ class TurnWriter:
         ending: Ending,
         finishing: asyncio.Task[WriteOutcome],
         limits: TimeLimits | None,
-    ) -> tuple[ChatEnd, ChatError | None]:
+    ) -> tuple[ChatEnd, NotStored | None]:
         """Wait for the turn's commits; the end, and an error where something was not stored.
 
         A store that hangs does not hold up the end; its commits go on.
@@ -114,9 +119,17 @@ class TurnWriter:
         failed = finish.failure
         if failed is None:
             return end, None
-        log.warning("turn not stored", turn_id=turn.id, error=type(failed).__name__)
-        word = failed.reason.value if isinstance(failed, BackscrollError) else Reason.INTERNAL.value
-        return end, ChatError(NOT_STORED if in_time else NOT_STORED_YET, word)
+        if in_time:
+            return end, NotStored(NOT_STORED, _word(failed))
+        log.warning("turn not stored in time", turn_id=turn.id)
+        return end, NotStored(NOT_STORED_YET, _word(failed))
+
+    def _count(self, turn: Turn, finishing: asyncio.Task[WriteOutcome]) -> None:
+        """Take note of what was not stored, also where the caller has left."""
+        failed = None if finishing.cancelled() else _outcome(finishing).failure
+        if failed is not None:
+            self.failures[_word(failed)] += 1
+            log.warning("turn not stored", turn_id=turn.id, error=type(failed).__name__)
 
     @property
     def is_idle(self) -> bool:
@@ -247,6 +260,10 @@ def _outcome(finishing: asyncio.Task[WriteOutcome]) -> WriteOutcome:
         return WriteOutcome(failure=StoreUnavailable("the commit did not end in time"))
     crashed = finishing.exception()
     return finishing.result() if crashed is None else WriteOutcome(failure=crashed)
+
+
+def _word(failed: BaseException) -> str:
+    return failed.reason.value if isinstance(failed, BackscrollError) else Reason.INTERNAL.value
 
 
 def _look_at(task: asyncio.Task[Any]) -> None:

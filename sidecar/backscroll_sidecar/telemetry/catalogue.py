@@ -233,6 +233,12 @@ SHADOW_BUILDS = _counter(
 MISSED_DEADLINES = _counter(
     "missed_deadlines", "calls", "Calls that were not answered in their caller's time.", "method"
 )
+UNSTORED_TURNS = _counter(
+    "unstored_turns",
+    "turns",
+    "Turns of chats whose answer was given, and of which something could not be stored, by reason.",
+    "reason",
+)
 PERIOD_SUMMARIES = _counter(
     "period_summaries", "summaries", "Summaries of past periods that were made, by kind.", "kind"
 )
@@ -251,6 +257,6 @@ CATALOGUE = (
     CACHE_REQUESTS, FEATURE_REQUESTS, FEATURE_HIT_RATE, TOKEN_RATIO, TOKEN_ERROR, TOKEN_FACTOR, MODEL_TOKENS,
     QUEUE_ITEMS, QUEUE_BYTES, DROPPED_EVENTS, PUBLISH_FAILURES, RECORD_QUEUE, RECORDS, DROPPED_RECORDS,
     BACKLOG, EMBEDDED, REFUSED_EMBEDDINGS, EXPERIMENT_BUILDS, SAMPLE_RATIO, SHADOW_BUILDS, MISSED_DEADLINES,
-    PERIOD_SUMMARIES, DAMAGED_SEGMENTS, EXPIRED_MESSAGES,
+    UNSTORED_TURNS, PERIOD_SUMMARIES, DAMAGED_SEGMENTS, EXPIRED_MESSAGES,
 )  # fmt: skip
 """In the order in which they are told."""

@@ -112,6 +112,7 @@ class Numbers:
     period_summaries : how many summaries of periods were made, by kind.
     damaged_segments : loads of a channel that met a damaged segment; asked at each scrape.
     expired_messages : messages that retention erased; asked at each scrape.
+    unstored_turns : turns of chats of which something was not stored, by reason; asked at each scrape.
     """
 
     builds: BuildNumbers
@@ -127,6 +128,7 @@ class Numbers:
     damaged_segments: Callable[[], int] = int
     period_summaries: Mapping[str, int] = field(default_factory=dict)
     expired_messages: Callable[[], int] = int
+    unstored_turns: Callable[[], Mapping[str, int]] = dict
 
 
 class Sample(NamedTuple):
@@ -213,6 +215,8 @@ class Metrics:
         yield all_metrics.TUNINGS, [Sample(n, (reason,)) for reason, n in reasons]
         missed = sorted(dict(self._missed_deadlines()).items())
         yield all_metrics.MISSED_DEADLINES, [Sample(n, (method,)) for method, n in missed]
+        unstored = sorted(dict(self._numbers.unstored_turns()).items())
+        yield all_metrics.UNSTORED_TURNS, [Sample(n, (reason,)) for reason, n in unstored]
         made = sorted(dict(self._numbers.period_summaries).items())
         yield all_metrics.PERIOD_SUMMARIES, [Sample(n, (kind,)) for kind, n in made]
         yield all_metrics.DAMAGED_SEGMENTS, [Sample(self._numbers.damaged_segments())]

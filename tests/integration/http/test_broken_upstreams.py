@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from backscroll_sidecar.edge.http.answer_pieces import MOST_HELD_BYTES
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import AppendChange
 from tests.integration.http.test_completions import HEADERS, world
@@ -39,8 +40,13 @@ async def test_a_stream_that_breaks_inside_a_line_ends_with_an_event_that_can_be
 async def test_half_an_answer_is_never_taken_for_a_whole_one(headers: dict[str, str]) -> None:
     json_type = {"content-type": "application/json"}
     async with world(
-        answer=lambda _: Said([b'{"id": "x", "cho'], headers=json_type, breaks=True)
+        answer=lambda _: Said([b'{"id": "x", "cho', *more], headers=json_type, breaks=True)
     ) as one:
+        more: list[bytes] = []
+        for _ in range(2):
+            answer = await one.http.post(PATH, json=asked(), headers=headers)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (502, "connection")
+        more.append(b"x" * (MOST_HELD_BYTES + 1))  # then its head has gone
         for _ in range(2):
             with pytest.raises(httpx2.RemoteProtocolError):
                 await one.http.post(PATH, json=asked(), headers=headers)
@@ -170,7 +176,8 @@ async def test_an_answer_stays_where_the_next_one_cannot_be_stored(
             return await apply(changes)
 
         monkeypatch.setattr(store, "apply", fails)
-        await one.http.post(PATH, json=body, headers=HEADERS)
+        answer = await one.http.post(PATH, json=body, headers=HEADERS)
+        assert answer.headers["x-backscroll-stored"] == "none; reason=store_unavailable"
         monkeypatch.undo()
         assert [text for _, text in await one.rows()][3:] == ["At nine."]
 

@@ -10,6 +10,7 @@ from typing import Any
 import openai
 import pytest
 
+from backscroll_sidecar.telemetry.catalogue import Metric
 from tests.kit.fake_vendor import FakeVendor, Said, chunk, fake_vendor, of_json, streamed, whole
 from tests.kit.over_http import OverHttp, over_http
 
@@ -32,6 +33,11 @@ class World:
         answer = await self._served.call(name, body, authorization=f"Bearer {self._token}")
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+    def metric(self, metric: Metric) -> list[tuple[tuple[str, ...], float]]:
+        """Its samples, by their labels."""
+        found = dict(self._served.server.metrics.read())
+        return [(one.labels, one.value) for one in found[metric]]
 
     async def fill(self, *texts: str, channel: str = CHANNEL) -> None:
         """Let Ann and Ben say these in turn."""

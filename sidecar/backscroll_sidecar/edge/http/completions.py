@@ -8,28 +8,33 @@ no channel is found the request goes on untouched.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any, Protocol
 
-from backscroll_sidecar.chat.events import ChatEnd, ChatError, ChatEvent, ContextBuilt, EndReason
+from backscroll_sidecar.chat.events import (
+    ChatEnd,
+    ChatError,
+    ChatEvent,
+    ContextBuilt,
+    EndReason,
+    NotStored,
+)
 from backscroll_sidecar.chat.turns import ChatRequest
 from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
 from backscroll_sidecar.domain import Author
 from backscroll_sidecar.edge.call_pipeline import Call, Method
 from backscroll_sidecar.edge.http.addressing import without_address
 from backscroll_sidecar.edge.http.answer_pieces import (
-    broken,
+    Answer,
     failed,
-    head_of,
     told_of,
     told_of_none,
 )
 from backscroll_sidecar.edge.http.asked_questions import AskedQuestion, AskedQuestions
 from backscroll_sidecar.edge.http.json_messages import json_object
 from backscroll_sidecar.edge.http.merging import merged
-from backscroll_sidecar.edge.http.passing import PassedOn
 from backscroll_sidecar.edge.keys import Right
 from backscroll_sidecar.edge.rights import Need
 from backscroll_sidecar.errors import BudgetTooSmall, FailedPrecondition
@@ -114,18 +119,20 @@ class Completions:
         """The vendor's own answer to a request as it is."""
         if self._upstream is None:
             raise FailedPrecondition(NO_UPSTREAM)
-        answer: PassedOn | None = None
+        answer: Answer | None = None
         try:
             async with self._upstream.relay(path, body) as (head, pieces):
-                answer = PassedOn(head)
-                yield head_of(head, told)
+                answer = Answer(head, told)
+                for piece in answer.begin():
+                    yield piece
                 async for read in pieces:
-                    if piece := answer.feed(read):
+                    for piece in answer.feed(read):
                         yield piece
-            yield answer.end()
+            for piece in answer.end():
+                yield piece
         except ModelError as wrong:
             error = ChatError(wrong.safe_reason, wrong.fault.value, answer=wrong.answer)
-            for piece in failed(error, told) if answer is None else broken(error, answer):
+            for piece in failed(error, told) if answer is None else answer.broken(error):
                 yield piece
 
     async def _answered(self, asked: AskedQuestion, call: Call) -> AsyncGenerator[bytes]:
@@ -145,35 +152,54 @@ class Completions:
     async def _run(
         self, asked: AskedQuestion, call: Call, budget: int | None
     ) -> AsyncGenerator[bytes]:
-        told: dict[str, str] = {}
-        error: ChatError | None = None
-        answer: PassedOn | None = None
+        answer = _TurnAnswer(is_new=asked.is_new)
         async with aclosing(self._chat.run(_chat_request(asked, call, budget))) as events:
             async for event in events:
-                match event:
-                    case ContextBuilt(built):
-                        told = told_of(built, is_new=asked.is_new)
-                    case VendorAnswer():
-                        answer = PassedOn(event)
-                        yield head_of(event, told)
-                    case Relayed(read) if answer is not None:
-                        if piece := answer.feed(read):
-                            yield piece
-                    case ChatError():
-                        error = event
-                    case ChatEnd(reason) if reason in _BROKEN:
-                        wrong = error or _TIMED_OUT
-                        pieces = failed(wrong, told) if answer is None else broken(wrong, answer)
-                        for piece in pieces:
-                            yield piece
-                        return
-                    case _:
-                        pass
-        if answer is not None:
-            yield answer.end()
+                for piece in answer.hear(event):
+                    yield piece
+        for piece in answer.end():
+            yield piece
 
 
-_BROKEN = (EndReason.UPSTREAM_ERROR, EndReason.DEADLINE)
+class _TurnAnswer:
+    """The answer of a turn, event by event."""
+
+    def __init__(self, *, is_new: bool) -> None:
+        self._is_new = is_new
+        self._told: dict[str, str] = {}
+        self._error: ChatError | None = None
+        self._unstored: NotStored | None = None
+        self._answer: Answer | None = None
+
+    def hear(self, event: ChatEvent) -> Iterable[bytes]:
+        """What goes to the client now."""
+        match event:
+            case ContextBuilt(built):
+                self._told = told_of(built, is_new=self._is_new)
+            case VendorAnswer():
+                self._answer = Answer(event, self._told)
+                return self._answer.begin()
+            case Relayed(read) if self._answer is not None:
+                return self._answer.feed(read)
+            case NotStored():
+                self._unstored = event
+            case ChatError():
+                self._error = event
+            case ChatEnd(EndReason.DEADLINE):
+                self._error = _TIMED_OUT
+            case _:
+                pass
+        return ()
+
+    def end(self) -> Iterable[bytes]:
+        """What goes at the end, once all is stored that can be. Raises `Refused` as `Answer.broken` does."""
+        if self._error is not None:
+            if self._answer is None:
+                return failed(self._error, self._told)
+            return self._answer.broken(self._error)
+        return () if self._answer is None else self._answer.end(self._unstored)
+
+
 _TIMED_OUT = ChatError("the caller's time is up", "timeout")
 
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
 
 from backscroll_sidecar.ports import VendorAnswer
 
 EVENTS = "text/event-stream"
 MOST_HELD_BYTES = 64 * 1024
 """Longer lines are passed on in pieces."""
+_EVERY_CHUNK = ("id", "object", "created", "model")
+_SILENT: Mapping[str, Any] = {"index": 0, "delta": {}, "finish_reason": None}
+"""Clients look at the first choice of a chunk, whether or not there is one."""
 _DONE = re.compile(rb"(?:\A|(?<=[\r\n]))data:[ \t]*\[DONE\]")
 
 
@@ -27,6 +34,7 @@ class PassedOn:
         self.has_events = head.headers.get("content-type", "").lower().startswith(EVENTS)
         self._line = b""
         self._last = b""
+        self._before = b""
 
     def feed(self, read: bytes) -> bytes:
         """What of it can be passed on now."""
@@ -40,15 +48,32 @@ class PassedOn:
         lines, self._line = found[:end], found[end:]
         if len(self._line) > MOST_HELD_BYTES:
             lines, self._line = found, b""
-        if (done := _DONE.search(lines)) is None:
-            return lines
-        at = done.start()
-        self._last, self._line = lines[at:] + self._line, b""
-        return lines[:at]
+        if (done := _DONE.search(lines)) is not None:
+            at = done.start()
+            self._last, self._line = lines[at:] + self._line, b""
+            lines = lines[:at]
+        if b"data:" in lines:
+            self._before = lines
+        return lines
 
-    def end(self) -> bytes:
-        """What was held, of an answer that is whole."""
-        return self._last + self._line
+    def end(self, more: Mapping[str, Any] | None = None) -> bytes:
+        """What was held, of an answer that is whole; before its last event a chunk that says nothing but `more`."""
+        if not more:
+            return self._last + self._line
+        chunk = {**self._told(), "choices": [_SILENT], **more}
+        # The empty line ends an event whose own is missing.
+        return self._line + b"\n\ndata: " + orjson.dumps(chunk) + b"\n\n" + self._last
+
+    def _told(self) -> dict[str, Any]:
+        """What every chunk of this answer says of it, by the last one."""
+        for line in reversed(self._before.splitlines()):
+            try:
+                said = orjson.loads(line.removeprefix(b"data:"))
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(said, dict) and said.get("id"):
+                return {name: said[name] for name in _EVERY_CHUNK if name in said}
+        return {"object": "chat.completion.chunk"}
 
     def broken(self, error: bytes) -> bytes:
         """How one ends that broke off: neither half a line nor a last event is a part of it."""
