@@ -6,12 +6,15 @@ import re
 import shlex
 import subprocess
 import sys
+import threading
 
 import httpx2
 import pytest
 from google.protobuf import json_format
 
 from backscroll.v1 import admin_pb2, context_pb2, experiment_pb2, history_pb2
+from backscroll_sidecar.context.model import BuiltContext
+from backscroll_sidecar.edge.convert.built import encode_built
 from backscroll_sidecar.edge.http.app import http_app
 from backscroll_sidecar.inspector.addresses import PAGES
 from backscroll_sidecar.inspector.app import Inspector
@@ -645,6 +648,24 @@ def test_lines_of_a_channel_that_shares_have_their_own_text_and_page() -> None:
             "compared"
         ]
         assert "the museum opens at nine" in {pair["said"]["text"] for pair in compared["pairs"]}
+
+
+def test_many_candidates_are_written_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[tuple[int, str]] = []
+
+    def noted(built: BuiltContext, *given: object) -> bytes:
+        threads.append((len(built.explanation.message_ids), threading.current_thread().name))
+        return encode_built(built, *given)
+
+    monkeypatch.setattr("backscroll_sidecar.edge.services.context.encode_built", noted)
+    with site() as one:
+        append(one, "crowd", [f"apple {at}" for at in range(800)])
+        fields = {"channel": "crowd", "question": "apple?", "asker.id": "u1"}
+        few = one.json("question", **fields, **{"overrides.recent_limit": "5"})["page"]["page"]
+        many = one.json("question", **fields, **{"catch_up.since_message_id": "m0"})["page"]["page"]
+    assert few["candidate_count"] < 120 < 700 < many["candidate_count"]
+    assert [count for count, _ in threads] == [few["candidate_count"], many["candidate_count"]]
+    assert threads[0][1] == "site" != threads[1][1]
 
 
 def test_lines_together_larger_than_an_answer_are_all_there() -> None:

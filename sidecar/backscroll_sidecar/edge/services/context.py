@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import ClassVar, Protocol
 
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat.events import ChatEvent
 from backscroll_sidecar.chat.turns import ChatRequest
+from backscroll_sidecar.concurrency.offload import run
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.edge.call_pipeline import Call
@@ -63,6 +65,10 @@ class Periods(Protocol):
         """Empty one; whether there was one."""
 
 
+CANDIDATE_US = 2.5
+"""What it takes to write one candidate of an explanation."""
+
+
 class ContextServicer:
     """Answers ContextService. Safe for any number of calls at once on one event loop."""
 
@@ -91,7 +97,10 @@ class ContextServicer:
         if call.only_looks:
             request = replace(request, only_looks=True)
         parse_us = (time.perf_counter_ns() - began_ns) // 1_000
-        return encode_built(await self._builder.build(request), self._server_version, parse_us)
+        built = await self._builder.build(request)
+        explained = len(built.explanation.message_ids) if built.explanation else 0
+        encode = partial(encode_built, built, self._server_version, parse_us)
+        return await run(explained * CANDIDATE_US, encode)
 
     async def stream_chat(
         self, request: pb.StreamChatRequest, call: Call
