@@ -82,12 +82,16 @@ class TurnStore:
             Another message has its id.
         InvalidRequest
             It cannot be stored.
+        Gone
+            It was recalled or erased.
         """
         (result,) = await self._history.append(key, [question])
         if result.outcome is AppendOutcome.CONFLICT and not await self._is_stored(key, question):
             raise Conflict(
                 "question_message_id is taken by another message", field="question_message_id"
             )
+        if result.outcome is AppendOutcome.GONE:
+            raise Gone("the question was recalled or erased", field="question_message_id")
         if result.outcome is AppendOutcome.REFUSED:
             raise InvalidRequest(
                 f"the question cannot be stored: {result.refusal}", field=f"context.{result.field}"

@@ -176,6 +176,11 @@ class HistoryService(HistoryReads):
         applied = await self._writer.submit(change, deadline_s)
         return merge_results(checked, applied.append_results)
 
+    async def redacted(self, key: ChannelKey, message: Message) -> Message:
+        """The message as it would be stored."""
+        (found,) = await self._redaction.of(key, [message])
+        return found
+
     async def edit(
         self,
         key: ChannelKey,

@@ -6,11 +6,23 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from backscroll_sidecar.allowed_channels import is_allowed
-from backscroll_sidecar.domain import MAX_BATCH_ITEMS, MAX_TEXT_BYTES, ChannelKey, StoredMessage
+from backscroll_sidecar.analyze import is_same_question
+from backscroll_sidecar.domain import (
+    MAX_BATCH_ITEMS,
+    MAX_TEXT_BYTES,
+    Author,
+    ChannelKey,
+    Message,
+    MessageState,
+    StoredMessage,
+    TextPart,
+)
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.fields import check_text
-from backscroll_sidecar.edge.http.addressing import Address, address_of
+from backscroll_sidecar.edge.http.addressing import DEFAULT_ASKER, Address, address_of
 from backscroll_sidecar.edge.http.client_history import id_behind, messages_before
 from backscroll_sidecar.edge.http.merging import Conversation, Merge, conversation_of
 from backscroll_sidecar.errors import InvalidRequest, NotAllowed, NotFound
@@ -18,6 +30,7 @@ from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.ports import Clock, ListQuery
 
 MERGE = "x-backscroll-merge"
+MESSAGE_ID = "x-backscroll-message-id"
 RETRY = "x-stainless-retry-count"
 """OpenAI's clients tell here how often they have sent the request before."""
 LATEST = 20
@@ -27,7 +40,15 @@ TASK = "### Task:"
 
 
 class AskedQuestion(NamedTuple):
-    """A question of a known channel. `is_new`: the channel begins with it."""
+    """A question of a known channel.
+
+    Attributes
+    ----------
+    question_id : under which it is stored, or will be.
+    merge : what becomes of the client's history.
+    is_new : the channel begins with it.
+    stored : the message that is this question, where the client named one that is there.
+    """
 
     key: ChannelKey
     address: Address
@@ -36,6 +57,21 @@ class AskedQuestion(NamedTuple):
     question_id: str
     merge: Merge
     is_new: bool
+    stored: Message | None = None
+
+    @property
+    def text(self) -> str:
+        """Its words; of a stored one those that were stored, if the client merely left out whom they call."""
+        if self.stored is not None and _is_same(self.stored, self.client):
+            return self.stored.text
+        return self.client.question_text
+
+    @property
+    def asker(self) -> Author:
+        """Who asks."""
+        if self.stored is not None:
+            return self.stored.author
+        return Author(self.address.asker_id, self.address.asker_name)
 
 
 class AskedQuestions:
@@ -78,11 +114,14 @@ class AskedQuestions:
             return "no_messages"
         if reason := _not_ours(client.question_text, headers):
             return reason
+        stored = None
+        if is_known and address.message_id:
+            stored = await self._stored(key, address, client)
         is_again = headers.get(RETRY, "0") != "0"
         question_id = address.message_id or await self._question_id(key, address, client, is_again)
         if not is_known and client.history:
             await self._take_over(key, address, client)
-        return AskedQuestion(key, address, client, body, question_id, merge, not is_known)
+        return AskedQuestion(key, address, client, body, question_id, merge, not is_known, stored)
 
     async def _is_known(self, key: ChannelKey) -> bool:
         try:
@@ -90,6 +129,36 @@ class AskedQuestions:
         except NotFound:
             return False
         return True
+
+    async def _stored(
+        self, key: ChannelKey, address: Address, client: Conversation
+    ) -> Message | None:
+        """The message that the client names as its question; None: there is none yet.
+
+        Raises
+        ------
+        InvalidRequest
+            It is another one: by other words, by somebody else, or recalled.
+        """
+        try:
+            found = await self._history.get_message(key, address.message_id)
+        except NotFound:
+            return None
+        message = found.message
+        if found.state is MessageState.RECALLED:
+            raise InvalidRequest("names a message that was recalled", field=MESSAGE_ID)
+        if address.asker_id not in (DEFAULT_ASKER, message.author.id):
+            raise InvalidRequest(
+                "names a message of somebody else than the asker", field=MESSAGE_ID
+            )
+        if not _is_same(message, client):
+            asked = replace(message, parts=(TextPart(client.question_text),))
+            if (await self._history.redacted(key, asked)).text != message.text:
+                raise InvalidRequest(
+                    "names a stored message with other words: edit that message first, or ask under another id",
+                    field=MESSAGE_ID,
+                )
+        return message
 
     async def _question_id(
         self, key: ChannelKey, address: Address, client: Conversation, is_again: bool
@@ -126,6 +195,15 @@ class AskedQuestions:
         )
         for at in range(0, len(rows), MAX_BATCH_ITEMS):
             await self._history.append(key, rows[at : at + MAX_BATCH_ITEMS])
+
+
+def _is_same(stored: Message, client: Conversation) -> bool:
+    """Whether the client asks in the words of a stored message, or in those without whom it calls."""
+    names = [one.name for one in stored.mentions]
+    texts = "\n".join(part.text for part in stored.parts if isinstance(part, TextPart))
+    return is_same_question(stored.text, client.question_text, names) or is_same_question(
+        texts, client.question_words, names
+    )
 
 
 def _merge_of(headers: Mapping[str, str]) -> Merge:

@@ -23,7 +23,6 @@ from backscroll_sidecar.chat.events import (
 )
 from backscroll_sidecar.chat.turns import ChatRequest
 from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
-from backscroll_sidecar.domain import Author
 from backscroll_sidecar.edge.call_pipeline import Call, Method
 from backscroll_sidecar.edge.http.addressing import without_address
 from backscroll_sidecar.edge.http.answer_pieces import (
@@ -219,8 +218,9 @@ def _chat_request(asked: AskedQuestion, call: Call, budget: int | None) -> ChatR
     model = asked.body.get("model")
     context = BuildRequest(
         asked.key,
-        client.question_text,
-        Author(address.asker_id, address.asker_name),
+        asked.text,
+        asked.asker,
+        trigger_message_id="" if asked.stored is None else asked.stored.id,
         session_id=address.session,
         self_ids=(address.bot,) if address.bot else (),
         # The client's own stand before the context, and leave no room for the server's.

@@ -51,6 +51,11 @@ class Conversation(NamedTuple):
         """The question's text; words stand for what is none."""
         return "" if self.question is None else text_of(self.question)
 
+    @property
+    def question_words(self) -> str:
+        """The same without words for what is none."""
+        return "" if self.question is None else words_of(self.question)
+
 
 def conversation_of(messages: Sequence[Sent]) -> Conversation:
     """Tell a request's messages apart."""
@@ -65,6 +70,14 @@ def conversation_of(messages: Sequence[Sent]) -> Conversation:
         messages[asked],
         messages[asked + 1 :],
     )
+
+
+def words_of(message: Sent) -> str:
+    """A message's text without words for what is none."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return text_of(message)
+    return "\n".join(str(part["text"]) for part in content if _is_text(part))
 
 
 def text_of(message: Sent) -> str:
