@@ -66,6 +66,7 @@ class Templates:
             numbers=what_if.NUMBERS,
             weights=what_if.WEIGHT_NUMBERS,
             offered=what_if.OFFERED,
+            bounds={one.name: one for one in (*what_if.NUMBERS, *what_if.WEIGHT_NUMBERS)},
         )
 
     def draw(self, page: Page, look: Look, commands: Sequence[Command]) -> str:

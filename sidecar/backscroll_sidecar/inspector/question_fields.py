@@ -30,11 +30,18 @@ _TRUE, _FALSE = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", 
 
 
 class BadField(ValueError):
-    """A field of an address is none of a question's, or its value is none of that field's."""
+    """A value of an address is none of its field's."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"{name}: {why}")
         self.name = name
+
+
+class UnknownField(BadField):
+    """A field of an address is none of a question's."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "a question has no such field")
 
 
 def question_of(given: Iterable[tuple[str, str]]) -> pb.BuildContextRequest:
@@ -81,11 +88,11 @@ def _set(request: Message, path: str, value: str) -> None:
     for parent in parents:
         field = holder.DESCRIPTOR.fields_by_name.get(parent)
         if field is None or field.message_type is None or field.is_repeated:
-            raise BadField(path, "a question has no such field")
+            raise UnknownField(path)
         holder = getattr(holder, parent)
     field = holder.DESCRIPTOR.fields_by_name.get(name)
     if field is None or field.message_type is not None or (not parents and name in LEFT_OUT):
-        raise BadField(path, "a question has no such field")
+        raise UnknownField(path)
     try:
         if field.is_repeated:
             words = value.replace(",", " ").split() if field.enum_type or parents else [value]

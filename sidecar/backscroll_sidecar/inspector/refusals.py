@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from backscroll_sidecar.edge.status import Code, Refused
-from backscroll_sidecar.inspector.question_fields import BadField
+from backscroll_sidecar.inspector.question_fields import BadField, UnknownField
 
 STATUS: Mapping[Code, HTTPStatus] = {
     Code.INVALID_ARGUMENT: HTTPStatus.BAD_REQUEST,
@@ -21,7 +21,7 @@ STATUS: Mapping[Code, HTTPStatus] = {
     Code.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
     Code.DEADLINE_EXCEEDED: HTTPStatus.GATEWAY_TIMEOUT,
 }
-OWN_REASONS = ("PAGE_NOT_FOUND", "OTHER_SITE", "TOO_MANY_LOGINS")
+OWN_REASONS = ("PAGE_NOT_FOUND", "OTHER_SITE", "TOO_MANY_LOGINS", "UNKNOWN_FIELD")
 """Reasons of pages alone, which no call has."""
 
 
@@ -42,4 +42,5 @@ def told(refused: Refused) -> dict[str, Any]:
 
 def refusal_of(bad: BadField) -> Refused:
     """A field of an address as a refusal, as the server would tell it."""
-    return Refused(Code.INVALID_ARGUMENT, str(bad), "INVALID_FIELD", {"field": bad.name})
+    reason = "UNKNOWN_FIELD" if isinstance(bad, UnknownField) else "INVALID_FIELD"
+    return Refused(Code.INVALID_ARGUMENT, str(bad), reason, {"field": bad.name})

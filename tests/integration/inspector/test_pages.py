@@ -433,15 +433,37 @@ def test_on_a_chinese_page_english_is_but_the_detail(
 @pytest.mark.parametrize(
     ("field", "value", "why"),
     [
-        ("overrides.weights.reply_chain", "7", "why_INVALID_FIELD"),
-        ("token_budget", "1", "why_BUDGET_TOO_SMALL"),
-        ("token_budget", "many", "why_INVALID_FIELD"),
-        ("overrides.max_context", "100000", "why_INVALID_FIELD"),
-        ("profile", "none", "why_UNKNOWN_PROFILE"),
+        (
+            "overrides.weights.reply_chain",
+            "7",
+            ("This value is not permitted. From 0 to 1.", "不允许这个值。 应在 0 到 1 之间。"),
+        ),
+        (
+            "overrides.time_window_hours",
+            "many",
+            (
+                "This value is not permitted. From 1 to 87,600.",
+                "不允许这个值。 应在 1 到 87,600 之间。",
+            ),
+        ),
+        (
+            "token_budget",
+            "-5",
+            ("This value is not permitted. At least 1.", "不允许这个值。 至少为 1。"),
+        ),
+        (
+            "token_budget",
+            "1",
+            (
+                "The token budget is too small for the question and the fixed parts. At least LEAST.",
+                "token 预算太小，放不下提问和固定部分。 至少为 LEAST。",
+            ),
+        ),
+        ("profile", "none", ("There is no profile of this name.", "没有这个名称的 profile。")),
     ],
 )
 def test_a_refused_what_if_keeps_its_form_and_says_why_at_the_field(
-    chat: Site, field: str, value: str, why: str
+    chat: Site, field: str, value: str, why: tuple[str, str]
 ) -> None:
     given = {"b.question": "who has a <b> network?", f"b.{field}": value}
     page = chat.get("compare", **ASKED, **given)
@@ -455,9 +477,13 @@ def test_a_refused_what_if_keeps_its_form_and_says_why_at_the_field(
         re.findall(r'<span class="fault" id="fault-([^"]*)"[^>]*>([^<]*)</span>', page.text)
     )
     assert {name for name, words in faults.items() if words} == {field}
-    assert html.unescape(faults[field]) == TEXTS[why][0]
     told = chat.get("compare", **ASKED, **given, format="json")
-    assert (told.status_code, told.json()["error"]["metadata"]["field"]) == (400, field)
+    metadata = told.json()["error"]["metadata"]
+    assert (told.status_code, metadata["field"]) == (400, field)
+    english, chinese = (one.replace("LEAST", metadata.get("least_tokens", "")) for one in why)
+    assert html.unescape(faults[field]) == english
+    page = chat.http.get("/compare", params={**ASKED, **given}, headers={"accept-language": "zh"})
+    assert f">{chinese}</span>" in page.text
     part = chat.http.get("/compare", params={**ASKED, **given}, headers={"hx-request": "true"})
     assert part.status_code == 400
     assert "<form" not in part.text

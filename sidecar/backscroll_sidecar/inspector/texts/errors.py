@@ -26,10 +26,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "why_PAGE_NOT_FOUND": ("There is no such page.", "没有这个页面。"),
     "why_OTHER_SITE": ("The form was sent by a page of another site.", "表单来自其他网站的页面。"),
     "why_TOO_MANY_LOGINS": ("Too many wrong tokens were tried from here.", "从这里尝试的错误令牌过多。"),
-    "why_INVALID_FIELD": (
-        "There is no such field, or it cannot have this value.",
-        "没有这个字段，或者它不能取这个值。",
-    ),
+    "why_UNKNOWN_FIELD": ("A question has no such field.", "提问没有这个字段。"),
+    "why_INVALID_FIELD": ("This value is not permitted.", "不允许这个值。"),
+    "from_to": ("From {least} to {most}.", "应在 {least} 到 {most} 之间。"),
+    "at_least": ("At least {least}.", "至少为 {least}。"),
     "why_MISSING_FIELD": ("A field is missing.", "缺少一个字段。"),
     "why_QUESTION_MISSING": ("Nothing is asked: no question and no message.", "没有提问：既无文字也无消息。"),
     "why_BUDGET_TOO_SMALL": (

@@ -6,6 +6,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "question": ("Question", "提问"),
     "nobody": ("Somebody", "某人"),
     "profile": ("Profile", "profile"),
+    "taken_count": ("Taken", "入选"),
     "taken": ("taken", "入选"),
     "of": ("of", "/"),
     "time": ("Time", "用时"),

@@ -90,6 +90,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "unit_bytes": ("bytes", "字节"),
     "unit_tunings": ("tunings", "次调优"),
     "unit_commits": ("commits", "次提交"),
+    "unit_turns": ("turns", "个轮次"),
     "all_well": ("Nothing needs attention.", "一切正常。"),
     "look_here": ("Something needs attention.", "有需要留意的地方。"),
     "well": ("well", "正常"),
