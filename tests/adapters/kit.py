@@ -180,6 +180,7 @@ def _line(stored) -> dict[str, object]:
         "mentions": list(stored.mentioned_user_ids),
         "is_own": message.role == message_pb2.ROLE_ASSISTANT,
         "thread": message.thread_id,
+        "aliases": list(stored.alias_ids),
         "revision": stored.revision,
         "recalled": stored.recalled,
     }

@@ -1,6 +1,8 @@
 """What a bridge makes of events, against the real server."""
 
 import asyncio
+import json
+import subprocess
 
 import pytest
 
@@ -8,6 +10,7 @@ from backscroll import AsyncClient, Author, Client, Message, text_of
 from backscroll.adapters import AsyncBridge, Bridge, Edited, Members, Recalled, Said
 from backscroll.testing import serve
 from backscroll.values import Member
+from tests.adapters.kit import NODE, node_with
 
 ROOM, CAT, NOON = "test:1", Author("cat", "Cat", "bot"), 1_795_176_000_000
 
@@ -109,3 +112,29 @@ def test_with_an_event_loop(bridge, server):
             assert (await waiting.chat(asked)).text == "At nine."
 
     asyncio.run(talk())
+
+
+@pytest.mark.proof
+def test_in_node():
+    """The same of the bridge for Node, with what a platform should not tell; it speaks Telegram."""
+    node = node_with("grammy")
+    with serve(replies=["At nine."]) as server:
+        command = [node, "bridge.mjs", server.address]
+        done = subprocess.run(command, cwd=NODE, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        *taken, (context_id, is_shown) = map(json.loads, done.stdout.splitlines())
+        assert ["The answer failed: the test gave no reply for this call", False] in taken
+        asked = [what for what, is_asked in taken if is_asked]
+        assert asked == ["a question", "another question", "the next question"]
+        stored = server.client.list_messages("telegram:B1:1", include_recalled=True)
+        found = {one.message.id: (text_of(one.message), list(one.alias_ids)) for one in stored}
+        record = server.client.get_usage_record(context_id)
+    assert is_shown
+    assert record.reply_message_id == "10"
+    answers = [one for id, one in found.items() if not id.isdigit()]
+    assert answers == [("At nine.", [])]
+    assert {id: text for id, (text, _) in found.items() if id.isdigit()} == {
+        "1": "when is dinner?", "2": "at ten?", "3": "", "8": "", "9": "and now?", "10": "At ten.", "11": "when?",
+    }  # fmt: skip
+    assert done.stderr.count("was not stored") == 8
+    assert done.stderr.count("could not be read") == 1

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from backscroll.adapters import lark, onebot, slack, telegram
-from tests.adapters.kit import NODE, node_with
+from tests.adapters.kit import NODE, ROOT, node_with, python_with
 from tests.adapters.plain import TABLES, cases, plain
 
 CAT = SimpleNamespace(id=900, username="catbot", first_name="Cat")
@@ -22,14 +22,44 @@ def test_telegram(case):
     assert plain(telegram.event_of(case["given"], CAT)) == case["event"]
 
 
+IN_NODE = {"telegram": "grammy", "discord": "discord.js", "koishi": "koishi"}
+"""Adapters and what they are for. Telegram's and Discord's tables are those of Python, so that both store the same."""
+
+
+def in_node(adapter, *more):
+    node, table = node_with(IN_NODE[adapter]), TABLES / f"{adapter}.json"
+    command = [node, "tables.mjs", adapter, str(table), *more]
+    done = subprocess.run(command, cwd=NODE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 @pytest.mark.proof
-def test_telegram_in_node():
-    """The same table, so that both languages store the same."""
-    node, table = node_with("grammy"), TABLES / "telegram.json"
-    command = [node, "tables.mjs", "telegram", str(table), json.dumps(vars(CAT))]
-    said = subprocess.run(command, cwd=NODE, capture_output=True, text=True, check=True).stdout
-    events = [case["event"] for case in cases("telegram")]
-    assert json.loads(said) == events
+@pytest.mark.parametrize("adapter", IN_NODE)
+def test_in_node(adapter):
+    rows = cases(adapter)
+    found = dict(zip((one["what"] for one in rows), in_node(adapter), strict=True))
+    assert found == {one["what"]: one["event"] for one in rows}
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("adapter", IN_NODE)
+def test_no_event_throws_in_node_whatever_is_in_it(adapter):
+    assert in_node(adapter, "--spoilt") > len(cases(adapter))
+
+
+@pytest.mark.proof
+def test_discord_with_discord_py():
+    """Packets of the gateway, which the framework itself makes messages of."""
+    command = [python_with("discord"), "-m", "tests.adapters.discord_packets"]
+    path = f"{ROOT}:{ROOT / 'clients/python'}"
+    done = subprocess.run(
+        command, cwd=ROOT, env={"PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    rows = cases("discord")
+    found = dict(zip((one["what"] for one in rows), json.loads(done.stdout), strict=True))
+    assert found == {one["what"]: one["event"] for one in rows}
 
 
 @pytest.mark.parametrize("case", by_what("slack"))

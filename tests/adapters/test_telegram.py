@@ -9,7 +9,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from tests.adapters.kit import example, node_with, program, python_with, staged, web
+from backscroll import AsyncClient, ToolCall
+from backscroll.testing import serve
+from tests.adapters.kit import Model, Stage, example, node_with, program, python_with, staged, web
 
 CAT = {"id": 900, "is_bot": True, "first_name": "Cat", "username": "catbot"}
 ANN = {"id": 1, "is_bot": False, "first_name": "Ann", "last_name": "Lee", "username": "ann_l"}
@@ -98,6 +100,31 @@ async def test_grammy(tmp_path):
         return example("grammY", "js").replace("TELEGRAM_TOKEN", at)
 
     await play(source, [node_with("grammy")], tmp_path)
+
+
+@pytest.mark.proof
+async def test_grammy_when_the_server_calls_the_model(tmp_path):
+    """A tool is called in the bot, and the stored answer gets the id that Telegram gave it."""
+    node, platform = node_with("grammy"), Telegram()
+    call = ToolCall("c1", "menu", '{"day":"friday"}')
+    at = 'TELEGRAM_TOKEN, {{ client: {{ apiRoot: "http://{}" }} }}'
+    with serve(replies=[call, "Fish, says the menu."]) as server:
+        async with web(platform.app) as address, AsyncClient(server.address) as client:
+            environment = {"SERVER": server.address, "TELEGRAM_TOKEN": "900:AA"}
+            stage = Stage(client, Model(), environment)
+            source = example("Node, when the server calls the model", "js")
+            source = source.replace("TELEGRAM_TOKEN", at.format(address))
+            async with program(stage, source, [node], tmp_path):
+                mention = [{"type": "mention", "offset": 0, "length": 7}]
+                platform.deliver(
+                    message=message(1, ANN, "@catbot what is there?", entities=mention)
+                )
+                lines = await stage.until(CHANNEL, lambda lines: "aliases" in (lines or [{}])[-1])
+    shown = [(one["author"], one["text"], one.get("aliases", [])) for one in lines if "text" in one]
+    assert shown == [("1", "@catbot what is there?", []), ("900", "Fish, says the menu.", ["501"])]
+    assert [one["text"] for one in platform.sent] == ["Fish, says the menu."]
+    _, after_the_tool, *_ = server.calls_of("model")
+    assert "fish on friday" in str(after_the_tool)
 
 
 async def play(source_at, command, tmp_path):

@@ -21,7 +21,7 @@ export const eventOf = neverThrows("koishi", (session) => {
     channel,
     selfId: session.selfId,
     id: idOf(messageId),
-    author: { id: userId, name: nameOf(session), isBot: userId === session.selfId || Boolean(session.event.user?.isBot) },
+    author: { id: userId || session.platform, name: nameOf(session), isBot: userId === session.selfId || Boolean(session.event.user?.isBot) },
     text: found.text,
     media: found.media,
     sentAtMs: timestamp,

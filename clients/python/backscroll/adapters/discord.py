@@ -49,6 +49,7 @@ def _message(message: Any, me: Any, *, is_edit: bool) -> Event | None:  # noqa: 
     author, text = _author(message), _text(message)
     known = {str(one.id): one for one in message.mentions}
     role = getattr(message.guild, "self_role", None)
+    aliases = list(filter(None, [message.author.name]))
     return message_event(
         f"discord:{message.channel.id}",
         Message(
@@ -66,7 +67,7 @@ def _message(message: Any, me: Any, *, is_edit: bool) -> Event | None:  # noqa: 
         ),
         str(me.id),
         is_for_bot=message.guild is None or (role is not None and role in message.role_mentions),
-        members=(Member(author.id, author.name, aliases=[message.author.name], kind=author.kind),),
+        members=(Member(author.id, author.name, aliases, author.kind),),
         is_edit=is_edit,
         edited_at=message.edited_at,
     )
