@@ -3,6 +3,7 @@
 import copy
 import itertools
 import logging
+import re
 
 import pytest
 
@@ -159,6 +160,8 @@ def paths(given, so_far=()):
         yield from paths(value, (*so_far, name))
 
 
+NAME = re.compile(r"[a-z]+(:(?!None|True)[^:\[{]+){1,3}")
+"""A channel's: of no part that is missing or no id."""
 READ = {table: PLATFORMS[table].read for table in ("lark", "onebot", "slack", "telegram")}
 
 
@@ -167,7 +170,8 @@ def test_no_event_raises_whatever_is_in_it(table, caplog):
     caplog.set_level(logging.CRITICAL, "backscroll")
     for case in cases(table):
         for told in spoilt(case["given"]):
-            READ[table](told)
+            event = READ[table](told)
+            assert event is None or NAME.fullmatch(event.channel), event
     for told in (*STRANGE, "hi", 7, [{}]):
         READ[table](told)
 

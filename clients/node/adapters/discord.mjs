@@ -1,5 +1,5 @@
 // Discord: messages of discord.js.
-import { codePoints, idOf, member, messageEvent, neverThrows } from "./events.mjs";
+import { channelName, codePoints, idOf, member, messageEvent, neverThrows } from "./events.mjs";
 
 const SPOKEN = new Set([0, 19, 20, 23]); // said, reply, slash command, menu command: all others are lines of the platform
 const REPLY = 19;
@@ -23,7 +23,7 @@ export const eventOf = neverThrows("discord", (told, me, { isEdit = false } = {}
   const answered = told.mentions.repliedUser?.id ?? "";
   const role = told.guild?.roles.botRoleFor?.(me);
   return messageEvent({
-    channel: `discord:${told.channelId}`,
+    channel: channelName("discord", told.channelId),
     selfId: me.id,
     id: told.id,
     author: { id: author.id, name, isBot: author.bot },
@@ -43,7 +43,7 @@ export const eventOf = neverThrows("discord", (told, me, { isEdit = false } = {}
 export const deletionOf = neverThrows("discord", (told) => {
   const messages = typeof told.values === "function" ? [...told.values()] : [told];
   if (!messages.length) return null;
-  return { kind: "recalled", channel: `discord:${messages[0].channelId}`, messageIds: messages.map((one) => idOf(one.id)) };
+  return { kind: "recalled", channel: channelName("discord", messages[0].channelId), messageIds: messages.map((one) => idOf(one.id)) };
 });
 
 function mediaOf(told) {

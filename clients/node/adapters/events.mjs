@@ -62,6 +62,9 @@ export function idOf(value) {
   return String(value);
 }
 
+/** The name of a chat, by ids; the platform's name first. */
+export const channelName = (...parts) => parts.map(idOf).join(":");
+
 /** Offset in code points of one in UTF-16 units, as JavaScript counts. */
 export const codePoints = (text, offset) => [...text.slice(0, offset)].length;
 

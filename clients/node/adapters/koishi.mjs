@@ -1,11 +1,12 @@
 // Koishi: sessions, of whatever platform its adapters speak.
-import { codePoints, idOf, member, messageEvent, neverThrows } from "./events.mjs";
+import { channelName, codePoints, idOf, member, messageEvent, neverThrows } from "./events.mjs";
 
 const MEDIA = { img: "image", image: "image", audio: "audio", video: "video", file: "file", face: "face", sticker: "sticker" };
 const SAID = new Set(["message", "message-created"]);
 
 /** Reads a session. */
 export const eventOf = neverThrows("koishi", (session) => {
+  if (!session.channelId) return null; // of a whole server
   const channel = channelOf(session);
   const { type, userId, messageId, timestamp } = session;
   const moved = (when) => ({ kind: "members", channel, members: [member(userId, nameOf(session), "", false, when)] });
@@ -47,7 +48,7 @@ export const sentOf = neverThrows("koishi", (session, id, text, sentAtMs = Date.
 );
 
 /** Names a chat: not every platform has ids of messages that are the same for all accounts. */
-export const channelOf = ({ platform, selfId, channelId }) => `koishi:${platform}:${selfId}:${channelId}`;
+export const channelOf = ({ platform, selfId, channelId }) => channelName("koishi", platform, selfId, channelId);
 
 const nameOf = ({ event }) => event.member?.nick || event.user?.nick || event.user?.name || "";
 

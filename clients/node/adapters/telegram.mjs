@@ -1,5 +1,5 @@
 // Telegram: updates of the Bot API, as grammY or any other library hands them over.
-import { codePoints, idOf, member, messageEvent, neverThrows } from "./events.mjs";
+import { channelName, codePoints, idOf, member, messageEvent, neverThrows } from "./events.mjs";
 
 const NEW = ["message", "channel_post", "business_message"];
 const EDITED = ["edited_message", "edited_channel_post", "edited_business_message"];
@@ -25,8 +25,9 @@ export const eventOf = neverThrows("telegram", (update, bot) => {
 
 /** Names a chat. Ids of messages are the chat's own in supergroups and channels, elsewhere the account's. */
 export function channelOf({ chat, business_connection_id: business }, bot) {
-  if (business) return `telegram:${business}:${chat.id}`;
-  return ["supergroup", "channel"].includes(chat.type) ? `telegram:${chat.id}` : `telegram:${bot.id}:${chat.id}`;
+  if (business) return channelName("telegram", business, chat.id);
+  const isShared = ["supergroup", "channel"].includes(chat.type);
+  return channelName("telegram", ...(isShared ? [] : [bot.id]), chat.id);
 }
 
 function read(told, bot, isEdit) {
@@ -51,7 +52,7 @@ function read(told, bot, isEdit) {
     sentAtMs: told.date * 1000,
     reply: replyOf(told),
     mentions,
-    threadId: told.is_topic_message ? String(told.message_thread_id) : undefined,
+    threadId: told.is_topic_message ? idOf(told.message_thread_id) : undefined,
     isForBot: isPrivate || isBotCalled,
     members: members.filter((one) => one.aliases.length),
     isEdit,

@@ -13,7 +13,7 @@ const rows = JSON.parse(readFileSync(table, "utf8"));
 if (spoil) {
   console.warn = () => {};
   let count = 0;
-  for (const { given } of rows) for (const told of spoilt(given)) if (read(told)) count += 1;
+  for (const { given } of rows) for (const told of spoilt(given)) count += check(read(told));
   console.log(count);
 } else console.log(JSON.stringify(rows.map(({ given }) => plain(read(given)))));
 process.exit(0); // the frameworks have timers
@@ -80,6 +80,11 @@ function koishi() {
     }
     return sent ? sentOf(session, sent.id, sent.text, sent.at) : eventOf(session);
   };
+}
+
+function check(event) {
+  if (event && /undefined|null|object|NaN/.test(event.channel)) throw new Error(`a channel is called ${event.channel}`);
+  return event ? 1 : 0;
 }
 
 // A case once for each of its fields without it, and once for each strange value in its place.

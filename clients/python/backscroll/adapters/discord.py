@@ -9,6 +9,7 @@ from typing import Any
 from backscroll.adapters.events import (
     Event,
     Recalled,
+    channel_name,
     file_part,
     message_event,
     never_raises,
@@ -34,12 +35,13 @@ def event_of(given: Any, me: Any) -> Event | None:  # noqa: ANN401 - objects of 
     """
     if hasattr(given, "message_ids"):
         return Recalled(
-            f"discord:{given.channel_id}", tuple(map(read_id, sorted(given.message_ids)))
+            channel_name("discord", given.channel_id),
+            tuple(map(read_id, sorted(given.message_ids))),
         )
     if hasattr(given, "data"):
         return _message(given.message, me, is_edit=True)
     if hasattr(given, "message_id"):
-        return Recalled(f"discord:{given.channel_id}", (read_id(given.message_id),))
+        return Recalled(channel_name("discord", given.channel_id), (read_id(given.message_id),))
     return _message(given, me, is_edit=False)
 
 
@@ -51,7 +53,7 @@ def _message(message: Any, me: Any, *, is_edit: bool) -> Event | None:  # noqa: 
     role = getattr(message.guild, "self_role", None)
     aliases = list(filter(None, [message.author.name]))
     return message_event(
-        f"discord:{message.channel.id}",
+        channel_name("discord", message.channel.id),
         Message(
             read_id(message.id),
             author,

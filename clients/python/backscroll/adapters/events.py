@@ -165,6 +165,11 @@ def read_id(value: object) -> str:
     return str(value)
 
 
+def channel_name(*parts: object) -> str:
+    """Name a chat by ids, the platform's name first."""
+    return ":".join(map(read_id, parts))
+
+
 def code_points(text: str, utf16_offset: int) -> int:
     """Offset in code points of one in UTF-16 units, as JavaScript and Telegram count."""
     return len(

@@ -13,6 +13,7 @@ from backscroll.adapters.events import (
     Members,
     Recalled,
     Words,
+    channel_name,
     message_event,
     never_raises,
     read_id,
@@ -28,6 +29,13 @@ _FILES = {
     "sticker": "file_key",
 }
 """Kinds of media, and the field that names the file."""
+_TOLD = {
+    "im.message.receive_v1",
+    "im.message.recalled_v1",
+    "im.chat.member.user.added_v1",
+    "im.chat.member.user.deleted_v1",
+    "im.chat.member.user.withdrawn_v1",
+}
 _SPOKEN = {"text", "post", "interactive", *_FILES}
 
 
@@ -49,10 +57,12 @@ def event_of(given: Any, bot_open_id: str, name: str = "") -> Event | None:  # n
     if "header" not in told:
         author, app = Author(bot_open_id, name, "bot"), read_json(told, "sender", "id")
         message = {**told, "content": read_json(told, "body", "content")}
-        return _message(message, f"lark:{app}:{told['chat_id']}", author, bot_open_id)
+        return _message(message, channel_name("lark", app, told["chat_id"]), author, bot_open_id)
     header, event = told["header"], told["event"]
+    if header["event_type"] not in _TOLD:
+        return None
     message = event.get("message") or event
-    channel = f"lark:{header['app_id']}:{message.get('chat_id')}"
+    channel = channel_name("lark", header["app_id"], message["chat_id"])
     match header["event_type"]:
         case "im.message.receive_v1":
             sender = event["sender"]
@@ -63,9 +73,8 @@ def event_of(given: Any, bot_open_id: str, name: str = "") -> Event | None:  # n
             return Recalled(channel, (read_id(event["message_id"]),))
         case "im.chat.member.user.added_v1":
             return Members(channel, tuple(_users(event, joined_at=int(header["create_time"]))))
-        case "im.chat.member.user.deleted_v1" | "im.chat.member.user.withdrawn_v1":
+        case _:
             return Members(channel, tuple(_users(event, left_at=int(header["create_time"]))))
-    return None
 
 
 def _message(message: Json, channel: str, author: Author, bot: str) -> Event | None:

@@ -13,6 +13,7 @@ from backscroll.adapters.events import (
     Members,
     Recalled,
     Words,
+    channel_name,
     message_event,
     never_raises,
     read_id,
@@ -85,8 +86,9 @@ def _json(given: Any) -> Json:  # noqa: ANN401
 def _channel(told: Json) -> str:
     """Name a chat: ids of messages are those of the program that holds the account."""
     if group := told.get("group_id"):
-        return f"onebot:{told['self_id']}:group:{group}"
-    return f"onebot:{told['self_id']}:private:{told.get('target_id') or told.get('user_id')}"
+        return channel_name("onebot", told["self_id"], "group", group)
+    other = told.get("target_id") or told.get("user_id")
+    return channel_name("onebot", told["self_id"], "private", other)
 
 
 def _message(told: Json, bot_name: str) -> Event | None:

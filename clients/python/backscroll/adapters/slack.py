@@ -12,6 +12,7 @@ from backscroll.adapters.events import (
     Members,
     Recalled,
     Words,
+    channel_name,
     file_part,
     message_event,
     never_raises,
@@ -23,6 +24,7 @@ _NO_MESSAGE = re.compile(
     r"channel_|group_|bot_add|bot_remove|message_replied|pinned_|unpinned_|reminder_"
 )
 """Subtypes that are lines of the platform."""
+_TOLD = {"message", "app_mention", "member_joined_channel", "member_left_channel"}
 _MENTION = re.compile(r"<@([A-Z0-9]+)(?:\|[^>]*)?>")
 
 
@@ -47,15 +49,15 @@ def event_of(
     event = given.get("event")
     if event is None:
         message = given["message"] | {"ts": given["ts"]}
-        channel = f"slack:{message.get('team') or ''}:{given['channel']}"
+        channel = channel_name("slack", message["team"], given["channel"])
         return _message(message, channel, bot, user)
-    channel = f"slack:{given['team_id']}:{event.get('channel')}"
+    if event["type"] not in _TOLD:
+        return None
+    channel = channel_name("slack", given["team_id"], event["channel"])
     if event["type"] == "member_joined_channel":
         return Members(channel, (Member(event["user"], joined_at=_ms(event["event_ts"])),))
     if event["type"] == "member_left_channel":
         return Members(channel, (Member(event["user"], left_at=_ms(event["event_ts"])),))
-    if event["type"] not in {"message", "app_mention"}:
-        return None
     subtype = event.get("subtype") or ""
     if subtype == "message_deleted":
         return Recalled(channel, (read_id(event["deleted_ts"]),))

@@ -10,6 +10,7 @@ from backscroll.adapters.events import (
     Json,
     Members,
     Recalled,
+    channel_name,
     code_points,
     message_event,
     never_raises,
@@ -65,9 +66,9 @@ def channel_of(message: Json, bot: Any) -> str:  # noqa: ANN401
     """Name a chat. Ids of messages are the chat's own in supergroups and channels, elsewhere the account's."""
     chat = message["chat"]
     if business := message.get("business_connection_id"):
-        return f"telegram:{business}:{chat['id']}"
+        return channel_name("telegram", business, chat["id"])
     is_shared = chat["type"] in {"supergroup", "channel"}
-    return f"telegram:{chat['id']}" if is_shared else f"telegram:{bot.id}:{chat['id']}"
+    return channel_name("telegram", *([] if is_shared else [bot.id]), chat["id"])
 
 
 def _message(message: Json, bot: Any, *, is_edit: bool) -> Event | None:  # noqa: ANN401
@@ -92,7 +93,7 @@ def _message(message: Json, bot: Any, *, is_edit: bool) -> Event | None:  # noqa
             parts=tuple(_media(message)),
             reply_to=_reply(message),
             mentions=mentions,
-            thread_id=str(message["message_thread_id"])
+            thread_id=read_id(message["message_thread_id"])
             if message.get("is_topic_message")
             else None,
         ),
