@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from backscroll.v1 import history_pb2
-from backscroll_sidecar.edge.http.requests import body_of
+from backscroll_sidecar.edge.http.bodies import Bodies
 from backscroll_sidecar.edge.status import Code, Refused
 from backscroll_sidecar.inspector import demo, security
 from backscroll_sidecar.inspector.addresses import PAGES
@@ -55,6 +55,7 @@ class Inspector:
 
     def __init__(self, calls: Calls, facts: Facts, root: str = ROOT) -> None:
         self._calls, self._facts, self._root = calls, facts, root
+        self._bodies = Bodies()
         self._templates = Templates(HERE / "templates", root, facts.profiles, version("backscroll"))
         self._headers = security.headers(root)
         self._beside = Beside()
@@ -114,7 +115,7 @@ class Inspector:
                 refused = Refused(Code.PERMISSION_DENIED, reason="OTHER_SITE")
                 return self._turned_away(request, refused)
             try:
-                body = await body_of(request, security.MAX_POST_BYTES)
+                body = await self._bodies.read(request, security.MAX_POST_BYTES)
             except Refused as refused:
                 return self._turned_away(request, refused)
             fields = parse_qsl(body.decode(errors="replace"))
@@ -320,7 +321,7 @@ class Inspector:
 
     async def _report(self, request: Request) -> Response:
         """Count that a browser kept a page from something. What it says is not kept: it may hold a chat."""
-        await body_of(request, security.MAX_POST_BYTES)
+        await self._bodies.read(request, security.MAX_POST_BYTES)
         self._told("inspector.blocked")
         return Response(status_code=HTTPStatus.NO_CONTENT)
 

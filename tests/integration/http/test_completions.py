@@ -26,17 +26,17 @@ class World:
 
     def __init__(self, served: OverHttp, vendor: FakeVendor, ai: Any, token: str) -> None:
         self.http, self.vendor, self.ai, self.app = served.http, vendor, ai, served.app
-        self._served, self._token = served, token
+        self.served, self._token = served, token
 
     async def call(self, name: str, **body: Any) -> dict[str, Any]:
         """A call of the contract as JSON."""
-        answer = await self._served.call(name, body, authorization=f"Bearer {self._token}")
+        answer = await self.served.call(name, body, authorization=f"Bearer {self._token}")
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def metric(self, metric: Metric) -> list[tuple[tuple[str, ...], float]]:
         """Its samples, by their labels."""
-        found = dict(self._served.server.metrics.read())
+        found = dict(self.served.server.metrics.read())
         return [(one.labels, one.value) for one in found[metric]]
 
     async def fill(self, *texts: str, channel: str = CHANNEL) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from backscroll_sidecar.edge.http import requests, server
+from backscroll_sidecar.edge.http import bodies, server
 from tests.kit.fake_model import FakeModel, Wait
 from tests.kit.over_http import OverHttp, over_http
 
@@ -59,7 +59,7 @@ async def test_a_second_head_that_never_ends(monkeypatch: pytest.MonkeyPatch) ->
 
 
 async def test_a_body_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "SLOW_S", 0.1)
+    monkeypatch.setattr(bodies, "SLOW_S", 0.1)
     monkeypatch.setattr(server, "HEAD_S", 0.1)
     async with over_http() as served:
         for path in ("/v1/context", "/v1/chat/completions", "/api/chat"):

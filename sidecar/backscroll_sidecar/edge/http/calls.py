@@ -14,6 +14,7 @@ from google.protobuf import message_factory
 from google.protobuf.message import Message
 
 from backscroll_sidecar.edge.call_pipeline import Caller, Endpoint
+from backscroll_sidecar.edge.http.bodies import Bodies
 from backscroll_sidecar.edge.services import Servicer
 from backscroll_sidecar.edge.status import Code, Refused, refusal_for
 from backscroll_sidecar.edge.tenants import Metadata, Tenants
@@ -71,6 +72,8 @@ class Calls:
             for taken_and_given in ((method.input_type, method.output_type),)
         }
         self._tenants = tenants
+        self.bodies = Bodies()
+        """Reads those of requests."""
 
     async def call(
         self, name: str, request: Message | AsyncIterator[Message], caller: Caller

@@ -9,8 +9,10 @@ from typing import Any
 from google.rpc import error_details_pb2  # type: ignore[import-untyped]
 
 from backscroll_sidecar.edge.status import Code, Refused
+from backscroll_sidecar.errors import Reason
 
 DOMAIN = "backscroll.v1"
+RETRY_AFTER_S = "1"
 STATUSES: Mapping[Code, int] = {
     Code.CANCELLED: 499,
     Code.UNKNOWN: 500,
@@ -32,6 +34,15 @@ STATUSES: Mapping[Code, int] = {
 NAMES: Mapping[Code, str] = {code: code.name.lower() for code in STATUSES} | {
     Code.CANCELLED: "canceled"
 }
+
+
+def headers_of(refused: Refused) -> dict[str, str]:
+    """What is told beside the body."""
+    if refused.code is Code.UNAUTHENTICATED:
+        return {"www-authenticate": "Bearer"}
+    if refused.reason == Reason.OVERLOADED:
+        return {"retry-after": RETRY_AFTER_S}
+    return {}
 
 
 def connect_error(refused: Refused) -> dict[str, Any]:

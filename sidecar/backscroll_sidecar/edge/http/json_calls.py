@@ -17,11 +17,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from backscroll_sidecar.edge.http.calls import Calls, HttpCaller, Kind
-from backscroll_sidecar.edge.http.errors import STATUSES, connect_error
+from backscroll_sidecar.edge.http.errors import STATUSES, connect_error, headers_of
 from backscroll_sidecar.edge.http.json_messages import json_of, parse_json
 from backscroll_sidecar.edge.http.requests import (
     Streamed,
-    body_of,
     content_type,
     while_connected,
 )
@@ -74,7 +73,7 @@ async def _answer(calls: Calls, name: str, request: Request) -> Response:
             Code.UNIMPLEMENTED, "this call takes a stream: content-type: application/connect+json"
         )
     binary = UNARY[media_type]
-    body = await _read(kind, request, calls.knows(caller), binary=binary)
+    body = await _read(calls, kind, request, calls.knows(caller), binary=binary)
     if kind.endpoint.server_streaming:
         return Streamed(_events(calls.answers(kind.endpoint, body, caller), kind), EVENTS)
     async with while_connected(request.receive):
@@ -83,11 +82,13 @@ async def _answer(calls: Calls, name: str, request: Request) -> Response:
     return Response(told, media_type=media_type)
 
 
-async def _read(kind: Kind, request: Request, is_known: bool, *, binary: bool) -> bytes:
+async def _read(
+    calls: Calls, kind: Kind, request: Request, is_known: bool, *, binary: bool
+) -> bytes:
     """The request's bytes; of who has no credential nothing is read, and the pipeline refuses them."""
     if not is_known:
         return b""
-    body = await body_of(request)
+    body = await calls.bodies.read(request)
     if binary:
         return body
     return (await parse_json(kind.request, body)).SerializeToString()
@@ -113,7 +114,7 @@ async def _enveloped(
     """A stream to or from who speaks Connect. The requests are read whole, then answered."""
     given: list[bytes] = []
     if calls.knows(caller):
-        for one in _messages(await body_of(request)):
+        for one in _messages(await calls.bodies.read(request)):
             made = one if binary else (await parse_json(kind.request, one)).SerializeToString()
             given.append(made)
     answers = _all_answers(calls, kind, given, caller)
@@ -182,9 +183,8 @@ async def _each(given: list[bytes]) -> AsyncIterator[bytes]:
 
 def refusal_response(refused: Refused) -> Response:
     """A refusal as Connect's unary protocol tells it."""
-    headers = {"www-authenticate": "Bearer"} if refused.code is Code.UNAUTHENTICATED else None
     body = orjson.dumps(connect_error(refused))
-    return Response(body, STATUSES[refused.code], headers, media_type=JSON)
+    return Response(body, STATUSES[refused.code], headers_of(refused), media_type=JSON)
 
 
 def _unsupported() -> Response:

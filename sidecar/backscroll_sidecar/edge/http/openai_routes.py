@@ -13,12 +13,12 @@ from backscroll_sidecar.edge.call_pipeline import Endpoint
 from backscroll_sidecar.edge.http.addressing import tells_address
 from backscroll_sidecar.edge.http.calls import Calls, HttpCaller
 from backscroll_sidecar.edge.http.completions import Posted
+from backscroll_sidecar.edge.http.errors import headers_of
 from backscroll_sidecar.edge.http.openai_errors import error_body, refused_body
 from backscroll_sidecar.edge.http.passing import EVENTS
 from backscroll_sidecar.edge.http.requests import (
     BrokenOff,
     Streamed,
-    body_of,
     content_type,
     while_connected,
 )
@@ -58,13 +58,13 @@ def openai_routes(calls: Calls, complete: Endpoint, models: Endpoint) -> list[Ro
 async def _answer(calls: Calls, endpoint: Endpoint, request: Request, most: int) -> Response:
     try:
         caller = HttpCaller.of(request.headers.raw)
-        body = await body_of(request, most) if most and calls.knows(caller) else b""
+        body = await calls.bodies.read(request, most) if most and calls.knows(caller) else b""
         answers = calls.answers(endpoint, Posted.of(body, _headers(caller)), caller)
         async with while_connected(request.receive):
             head = orjson.loads(await anext(answers))
     except Refused as refused:
         status, said = refused_body(refused)
-        return Response(said, status, media_type=JSON)
+        return Response(said, status, headers_of(refused), media_type=JSON)
     told = {**head["headers"], **_INERT}
     media_type = told.pop("content-type", JSON)
     pieces = _broken_off(answers, has_events=media_type.lower().startswith(EVENTS))

@@ -1,4 +1,4 @@
-"""What rooms over HTTP share: bodies of bounded size, callers who leave, streams of events."""
+"""What rooms over HTTP share: callers who leave, answers that are streamed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
-
-from backscroll_sidecar.edge.limits import MAX_RECEIVE_BYTES
-from backscroll_sidecar.edge.status import Code, Refused, refusal_for
-from backscroll_sidecar.errors import InvalidRequest, Reason
 
 GONE = 499
 """The status of an answer that nobody is there to get."""
@@ -20,9 +16,6 @@ GONE = 499
 
 ABORT = "abort"
 """The name in a request's state of what ends its connection at once."""
-LEAST_BYTES_A_SECOND = 32 * 1024
-"""What a body must bring on average, once `SLOW_S` are over."""
-SLOW_S = 30.0
 
 
 class BrokenOff(Exception):
@@ -31,41 +24,6 @@ class BrokenOff(Exception):
 
 class CallerLeft(Exception):
     """Nobody waits for the answer any more."""
-
-
-async def body_of(request: Request, most: int = MAX_RECEIVE_BYTES) -> bytes:
-    """The body.
-
-    Raises
-    ------
-    Refused
-        It is longer than `most` bytes, compressed, or takes too long to come.
-    CallerLeft
-        The caller went before it was whole.
-    """
-    if request.headers.get("content-encoding", "identity") != "identity":
-        raise Refused(Code.UNIMPLEMENTED, "content-encoding: bodies are taken as they are")
-    pieces: list[bytes] = []
-    size = 0
-    loop = asyncio.get_running_loop()
-    began_s = loop.time()
-    try:
-        async with asyncio.timeout(SLOW_S) as limit:
-            async for piece in request.stream():
-                size += len(piece)
-                if size > most:
-                    raise refusal_for(
-                        InvalidRequest(
-                            f"the body is longer than {most:,} bytes", reason=Reason.TOO_LARGE
-                        )
-                    )
-                pieces.append(piece)
-                limit.reschedule(began_s + SLOW_S + size / LEAST_BYTES_A_SECOND)
-    except ClientDisconnect:
-        raise CallerLeft from None
-    except TimeoutError:
-        raise Refused(Code.DEADLINE_EXCEEDED, "the body comes too slowly", "DEADLINE") from None
-    return b"".join(pieces)
 
 
 def content_type(request: Request) -> str:

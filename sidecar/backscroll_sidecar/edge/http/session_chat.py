@@ -20,7 +20,7 @@ from backscroll.v1 import session_pb2 as pb
 from backscroll_sidecar.edge.http.calls import Calls, HttpCaller
 from backscroll_sidecar.edge.http.errors import connect_error
 from backscroll_sidecar.edge.http.json_messages import json_object
-from backscroll_sidecar.edge.http.requests import Streamed, body_of, content_type, while_connected
+from backscroll_sidecar.edge.http.requests import Streamed, content_type, while_connected
 from backscroll_sidecar.edge.status import Code, Refused, refusal_for
 from backscroll_sidecar.errors import InvalidRequest, Reason
 
@@ -75,7 +75,7 @@ async def _asked(calls: Calls, request: Request) -> tuple[HttpCaller, pb.StartRo
     caller = HttpCaller.of(request.headers.raw)
     if not calls.knows(caller):
         return caller, pb.StartRoundRequest()
-    return caller, round_of(json_object(await body_of(request)))
+    return caller, round_of(json_object(await calls.bodies.read(request)))
 
 
 def round_of(body: Mapping[str, Any]) -> pb.StartRoundRequest:
