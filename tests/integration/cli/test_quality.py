@@ -11,6 +11,12 @@ QUICK = ("--groups", "1", "--every", "20", "--profile", "chain_recent")
 START = 1_700_000_000_000
 
 
+def by_words_alone(shell):
+    """A file of settings for what meaning proves nothing of: vectors would be most of the time."""
+    (shell.directory / "words.toml").write_text('embedder = "none"\n')
+    return ("--config", "words.toml")
+
+
 def own_chat(shell):
     rows = [
         {"message_id": "1", "group_id": "g", "user_id": "u1", "name": "Ann", "content": "who has the key?"},
@@ -66,7 +72,8 @@ def test_one_command_judges_what_ships(shell):
 def test_a_run_is_published_with_the_figures_of_the_run(shell):
     """N-21: each figure of the page is one of the run; sets with reply links stand there twice, the others once."""
     done = shell.run(
-        "quality", "--groups", "1", "--every", "40", "--profile", "classic", "--publish", "page.md", "--json"
+        "quality", "--groups", "1", "--every", "40", "--profile", "classic", "--publish", "page.md", "--json",
+        *by_words_alone(shell),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     sets = json.loads(done.stdout)["sets"]
@@ -129,7 +136,7 @@ def test_clock_and_names_can_be_changed(shell):
 def test_two_crowds_can_be_put_into_one_room(shell):
     arguments = (
         "--data", "kdconv", "--groups", "0-1", "--every", "100", "--profile", "room",
-        "--baseline", "recency",
+        "--baseline", "recency", *by_words_alone(shell),
     )  # fmt: skip
     for mix, note in (("same", "next channel mixed in"), ("irc", "irc mixed in")):
         (chats,) = shell.json("quality", *arguments, "--mix", mix)["sets"]
@@ -141,7 +148,9 @@ def test_two_crowds_can_be_put_into_one_room(shell):
 
 def test_questions_can_be_asked_at_the_end_of_their_talk(shell):
     """Every question in a channel of its own; the sets that tell the talk are those judged where none is named."""
-    arguments = ("--every", "40", "--profile", "memory", "--baseline", "recency")
+    arguments = (
+        "--every", "40", "--profile", "memory", "--baseline", "recency", *by_words_alone(shell),
+    )  # fmt: skip
     for option, note in (("--live", "live"), ("--live-shuffled", "live, talk shuffled")):
         found = shell.json("quality", *arguments, option)["sets"]
         assert [(one["data"], one["note"]) for one in found] == [
