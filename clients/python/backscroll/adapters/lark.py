@@ -29,13 +29,6 @@ _FILES = {
     "sticker": "file_key",
 }
 """Kinds of media, and the field that names the file."""
-_TOLD = {
-    "im.message.receive_v1",
-    "im.message.recalled_v1",
-    "im.chat.member.user.added_v1",
-    "im.chat.member.user.deleted_v1",
-    "im.chat.member.user.withdrawn_v1",
-}
 _SPOKEN = {"text", "post", "interactive", *_FILES}
 
 
@@ -57,27 +50,30 @@ def event_of(given: Any, bot_open_id: str, name: str = "") -> Event | None:  # n
     if "header" not in told:
         author, app = Author(bot_open_id, name, "bot"), read_json(told, "sender", "id")
         message = {**told, "content": read_json(told, "body", "content")}
-        return _message(message, channel_name("lark", app, told["chat_id"]), author, bot_open_id)
-    header, event = told["header"], told["event"]
-    if header["event_type"] not in _TOLD:
-        return None
-    message = event.get("message") or event
-    channel = channel_name("lark", header["app_id"], message["chat_id"])
-    match header["event_type"]:
+        return _message(message, app, author, bot_open_id)
+    event, app = told["event"], told["header"]["app_id"]
+    match told["header"]["event_type"]:
         case "im.message.receive_v1":
             sender = event["sender"]
             kind: AuthorKindName = "human" if sender.get("sender_type") == "user" else "bot"
             author = Author(_open_id(sender.get("sender_id")), name, kind)
-            return _message(message, channel, author, bot_open_id)
+            return _message(event["message"], app, author, bot_open_id)
         case "im.message.recalled_v1":
-            return Recalled(channel, (read_id(event["message_id"]),))
+            return Recalled(_channel(app, event), (read_id(event["message_id"]),))
         case "im.chat.member.user.added_v1":
-            return Members(channel, tuple(_users(event, joined_at=int(header["create_time"]))))
-        case _:
-            return Members(channel, tuple(_users(event, left_at=int(header["create_time"]))))
+            when_ms = int(told["header"]["create_time"])
+            return Members(_channel(app, event), tuple(_users(event, joined_at=when_ms)))
+        case "im.chat.member.user.deleted_v1" | "im.chat.member.user.withdrawn_v1":
+            when_ms = int(told["header"]["create_time"])
+            return Members(_channel(app, event), tuple(_users(event, left_at=when_ms)))
+    return None
 
 
-def _message(message: Json, channel: str, author: Author, bot: str) -> Event | None:
+def _channel(app: object, told: Json) -> str:
+    return channel_name("lark", app, told["chat_id"])
+
+
+def _message(message: Json, app: object, author: Author, bot: str) -> Event | None:
     kind = message.get("message_type") or message.get("msg_type")
     if kind not in _SPOKEN:
         return None
@@ -87,7 +83,7 @@ def _message(message: Json, channel: str, author: Author, bot: str) -> Event | N
         message.get("parent_id"),
     )
     return message_event(
-        channel,
+        _channel(app, message),
         Message(
             message["message_id"],
             author,
