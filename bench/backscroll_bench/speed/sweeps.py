@@ -63,7 +63,7 @@ class Reach:
     messages: int = 10_000
 
 
-QUICK = Reach((1_000, 3_000), (1, 4), (1, 4), 1_000)
+QUICK = Reach((300, 1_000), (1, 4), (1, 4), 1_000)
 
 
 def measure_points(
