@@ -210,7 +210,7 @@ def test_half_a_character_becomes_a_mark(chat):
     ("arguments", "code", "says"),
     [
         (["nowhere.jsonl"], 2, "nowhere.jsonl"),
-        ([], 2, "files"),
+        ([], 2, "FILE"),
         (["broken.gz"], 1, "broken.gz cannot be read to its end"),
         ([str(CHAT), "--server", "127.0.0.1:9"], 1, "backscroll serve"),
         ([str(CHAT), "--server", "192.0.2.1:7171", "--token", "t"], 2, "--tls-ca"),
