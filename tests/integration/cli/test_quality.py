@@ -111,25 +111,26 @@ def test_a_run_is_published_with_the_figures_of_the_run(shell):
 def test_an_own_chat_is_judged_by_its_own_replies(shell):
     """S5-53, judging: the link is hidden: the newest message is the answered one in one of two questions."""
     path = own_chat(shell)
-    (chat,) = shell.json("quality", "--own", path, "--profile", "room")["sets"]
+    done = shell.run("quality", "--own", path, "--profile", "room", "--json")
+    assert done.returncode == 0, done.stderr
+    (chat,) = json.loads(done.stdout)["sets"]
     assert (chat["data"], chat["questions"], chat["messages"]) == ("chat", 2, 4)
     recency, _, room = chat["results"]
     assert recency["figures"]["hit@1"]["value"] == 0.5
     assert room["figures"]["hit@5"]["value"] == 1.0
-    table = shell.run("quality", "--own", path, "--profile", "room", "--markdown")
-    assert "**chat: 2 questions, 4 messages, 1 channel**" in table.stdout
-    assert f"{path}:5: not JSON" in table.stderr
-    assert "bad lines: 1" in table.stderr
+    assert f"{path}:5: not JSON" in done.stderr
+    assert "bad lines: 1" in done.stderr
 
 
 def test_clock_and_names_can_be_changed(shell):
     path = own_chat(shell)
-    changes = ("--pause", "10", "--name-share", "0.5")
+    changes = ("--pause", "10", "--name-share", "0.5", "--markdown")
     done = shell.run(
         "quality", "--own", path, "--profile", "room", "--baseline", "recency", *changes
     )
     assert done.returncode == 0, done.stderr
-    assert "chat (pause 10 s, 50% of the names): 2 questions" in done.stdout
+    told = "**chat (pause 10 s, 50% of the names): 2 questions, 4 messages, 1 channel**"
+    assert told in done.stdout
     assert "bm25" not in done.stdout
 
 
