@@ -15,7 +15,7 @@ from tests.kit.fake_vendor import FakeVendor, fake_vendor, whole
 from tests.kit.server_process import ServerProcess
 
 KILLS = int(os.environ.get("TEST_KILLS", "100")) // 4
-CHANNEL = "asked-again"
+CHANNEL, SCHEME = "asked-again", "http://"
 HISTORY = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
 BODY = {"model": "m", "messages": [*HISTORY, {"role": "user", "content": "when is dinner?"}]}
 
@@ -73,8 +73,12 @@ async def test_one_answer_is_there_after_every_kill(tmp_path: Path) -> None:
         for _ in range(KILLS):
             server = await asyncio.to_thread(started, tmp_path, vendor)
             answered = asyncio.Event()
-            asking = asyncio.create_task(ask_until_killed(server.http_address, answered))
-            await answered.wait()
+            asking = asyncio.create_task(
+                ask_until_killed(f"http://{server.http_address.removeprefix(SCHEME)}", answered)
+            )
+            first = asyncio.create_task(answered.wait())
+            await asyncio.wait([first, asking], return_when=asyncio.FIRST_COMPLETED)
+            first.cancel()
             await asyncio.sleep(rng.uniform(0.0, 0.3))
             await asyncio.to_thread(server.kill)
             last = await asking
