@@ -18,8 +18,8 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     TextPart,
 )
+from backscroll_sidecar.store.codec import decode_rows, encode_row
 from backscroll_sidecar.store.facts import MessageRow
-from backscroll_sidecar.store.sqlite.codec import decode_rows, encode_row
 from tests.contract.store.builders import analysis, message
 
 SENT = message(

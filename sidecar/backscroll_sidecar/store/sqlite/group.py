@@ -9,7 +9,15 @@ from typing import TypeVar
 
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt, count_by_store
+from backscroll_sidecar.store.codec import encode_content, encode_place, encode_row
 from backscroll_sidecar.store.decide import decide, needs_of, runs
+from backscroll_sidecar.store.encoding import (
+    Row,
+    decode_person,
+    encode_event,
+    encode_person,
+    encode_revision,
+)
 from backscroll_sidecar.store.facts import (
     Facts,
     Holder,
@@ -25,16 +33,8 @@ from backscroll_sidecar.store.sqlite import alias_statements as alias_sql
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
 from backscroll_sidecar.store.sqlite import lookups, records, usage
 from backscroll_sidecar.store.sqlite import statements as sql
-from backscroll_sidecar.store.sqlite.codec import encode_content, encode_place, encode_row
 from backscroll_sidecar.store.sqlite.connection import transaction
-from backscroll_sidecar.store.sqlite.encoding import (
-    Row,
-    decode_person,
-    encode_event,
-    encode_person,
-    encode_revision,
-    wanted,
-)
+from backscroll_sidecar.store.sqlite.names import wanted
 from backscroll_sidecar.store.sqlite.wiping import note_deletion
 
 N = TypeVar("N", Place, Named)

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
+from backscroll_sidecar.store.codec import decode_rows
+from backscroll_sidecar.store.encoding import Row, decode_revision
 from backscroll_sidecar.store.facts import Facts, MessageRow, Named, Needs, OldRevision
 from backscroll_sidecar.store.sqlite import alias_statements as alias_sql
 from backscroll_sidecar.store.sqlite import statements as sql
-from backscroll_sidecar.store.sqlite.codec import decode_rows
-from backscroll_sidecar.store.sqlite.encoding import Row, decode_revision, wanted
+from backscroll_sidecar.store.sqlite.names import wanted
 from backscroll_sidecar.turn_ids import answer_marks, is_reply, is_said
 
 SLACK_MS = 60_000

@@ -27,13 +27,14 @@ from backscroll_sidecar.ports import (
     UnembeddedPage,
     about_user,
 )
+from backscroll_sidecar.store.codec import decode_placed, decode_rows
+from backscroll_sidecar.store.encoding import Row, decode_event, decode_member
 from backscroll_sidecar.store.sqlite import erase_statements as erase_sql
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
 from backscroll_sidecar.store.sqlite import lookups, records
 from backscroll_sidecar.store.sqlite import statements as sql
-from backscroll_sidecar.store.sqlite.codec import decode_placed, decode_rows
 from backscroll_sidecar.store.sqlite.connection import transaction
-from backscroll_sidecar.store.sqlite.encoding import Row, decode_event, decode_member, wanted
+from backscroll_sidecar.store.sqlite.names import wanted
 
 EXPORT_PAGE_ROWS = 1_000
 _LAST_SEQ = 2**63 - 1

@@ -27,7 +27,7 @@ from backscroll_sidecar.store.facts import (
     scope_of,
 )
 from backscroll_sidecar.store.sqlite import record_statements as sql
-from backscroll_sidecar.store.sqlite.encoding import wanted
+from backscroll_sidecar.store.sqlite.names import wanted
 from backscroll_sidecar.store.sqlite.wiping import note_deletion
 
 # --- writing -------------------------------------------------------------------------------------

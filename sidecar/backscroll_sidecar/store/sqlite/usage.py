@@ -6,53 +6,24 @@ import dataclasses
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
 import orjson
 
 from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
-from backscroll_sidecar.domain import ChannelKey, Degradation, Rung
+from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import (
     ANY_USAGE,
-    NO_TRIAL,
-    AskedWith,
     EraseChange,
-    Exploration,
-    ForeignMessage,
     Signal,
-    SignalChange,
     SignalKind,
     StoredUsage,
-    Trial,
-    UsageChange,
     UsageQuery,
-    UsageRecord,
 )
 from backscroll_sidecar.store.facts import PURGED_AT_ONCE, Named, Plan
 from backscroll_sidecar.store.sqlite import usage_statements as sql
-from backscroll_sidecar.store.sqlite.encoding import Row, wanted
+from backscroll_sidecar.store.sqlite.names import wanted
+from backscroll_sidecar.store.usage_rows import decode_record, encode_record, encode_signals
 
 _LAST_NUMBER = 2**63 - 1
-
-
-class _Details(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What no statement looks for."""
-
-    profile: str
-    policy_id: str
-    asked_at_ms: int
-    rung: int
-    tokens: int
-    token_budget: int
-    build_us: int
-    degradations: tuple[tuple[str, str, str], ...] = ()
-    foreign: tuple[ForeignMessage, ...] = ()
-    exploration: Exploration | None = None
-    is_listed: bool = False
-    knows_parent: bool = True
-    asked_with: AskedWith | None = None
-
-
-_details = msgspec.json.Decoder(_Details)
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -62,7 +33,7 @@ def write(connection: sqlite3.Connection, plan: Plan) -> None:
     """Records, then their answers, then what says how good these were."""
     many = connection.executemany
     if plan.usage:
-        many(sql.PUT_RECORD, map(_encode_record, plan.usage))
+        many(sql.PUT_RECORD, map(encode_record, plan.usage))
         _drop_old(connection, plan)
     for one in plan.answers:
         name = one.context_id or one.trigger_message_id
@@ -71,7 +42,7 @@ def write(connection: sqlite3.Connection, plan: Plan) -> None:
     if plan.signals:
         readings = {(*one.key, one.context_id) for one in plan.signals if one.is_reading}
         many(sql.DROP_READ_SIGNALS, sorted(readings))
-        many(sql.PUT_SIGNAL, [row for change in plan.signals for row in _encode_signals(change)])
+        many(sql.PUT_SIGNAL, [row for change in plan.signals for row in encode_signals(change)])
         about = {(*change.key, change.context_id) for change in plan.signals}
         many(sql.SUM_UP, sorted(about))
     if plan.emptied:
@@ -86,56 +57,6 @@ def _drop_old(connection: sqlite3.Connection, plan: Plan) -> None:
         gone = [(tenant, channel, context_id) for channel, context_id in over]
         connection.executemany(sql.DELETE_SIGNALS, gone)
         connection.executemany(sql.DELETE_USAGE, gone)
-
-
-def _encode_record(change: UsageChange) -> Row:
-    one = change.record
-    details = _Details(
-        one.profile,
-        one.policy_id,
-        one.asked_at_ms,
-        int(one.rung),
-        one.tokens,
-        one.token_budget,
-        one.build_us,
-        tuple((lost.stage, lost.reason, lost.source) for lost in one.degradations),
-        one.foreign,
-        one.exploration,
-        one.trial.is_listed,
-        one.knows_parent,
-        one.asked_with,
-    )
-    elsewhere = sorted({message.channel for message in one.foreign})
-    return (
-        *change.key,
-        one.context_id,
-        one.user_id,
-        one.trigger_message_id,
-        orjson.dumps(one.context).decode(),
-        one.candidates.decode(),
-        msgspec.json.encode(details).decode(),
-        orjson.dumps(elsewhere).decode() if elsewhere else None,
-        one.created_at_ms,
-        one.trial.experiment_id or None,
-        one.trial.arm or None,
-        one.trial.shadow_of or None,
-    )
-
-
-def _encode_signals(change: SignalChange) -> Iterable[Row]:
-    for one in change.signals:
-        yield (
-            *change.key,
-            change.context_id,
-            one.kind.value,
-            one.user_id,
-            one.message_id,
-            one.value,
-            one.confidence,
-            one.rating,
-            one.text,
-            one.at_ms,
-        )
 
 
 def erase(
@@ -213,7 +134,7 @@ def usage_records(
         values["channels"] = _channels(connection, tenant, allowed)
     return [
         one
-        for one in map(_decode, connection.execute(_statement(query), values))
+        for one in map(decode_record, connection.execute(_statement(query), values))
         if query.channel in ("", one.channel) and is_allowed(one.channel, allowed)
     ]
 
@@ -243,38 +164,6 @@ def _statement(query: UsageQuery) -> str:
     else:
         both = (sql.RECORDS_OF_CHANNEL_OLDEST_FIRST, sql.RECORDS_OF_CHANNEL_NEWEST_FIRST)
     return both[query.newest_first]
-
-
-def _decode(row: Row) -> StoredUsage:
-    (
-        number, channel, context_id, user_id, trigger_message_id, context, candidates, encoded, _, created_at_ms,
-        experiment_id, arm, shadow_of, reply_seq, user_feedback, success_indicator,
-    ) = row  # fmt: skip
-    details = _details.decode(encoded)
-    record = UsageRecord(
-        context_id,
-        user_id,
-        trigger_message_id,
-        tuple(orjson.loads(context)),
-        candidates.encode(),
-        details.profile,
-        details.policy_id,
-        created_at_ms,
-        details.asked_at_ms,
-        Rung(details.rung),
-        tuple(Degradation(stage, reason, source) for stage, reason, source in details.degradations),
-        details.tokens,
-        details.token_budget,
-        details.build_us,
-        details.foreign,
-        details.exploration,
-        Trial(experiment_id, arm or "", details.is_listed, shadow_of or "")
-        if experiment_id
-        else NO_TRIAL,
-        details.knows_parent,
-        details.asked_with,
-    )
-    return StoredUsage(number, channel, record, reply_seq, user_feedback, success_indicator)
 
 
 def signals(

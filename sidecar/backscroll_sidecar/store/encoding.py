@@ -17,7 +17,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.known_names import NameTimes
 from backscroll_sidecar.parts_json import decode_parts, encode_parts
-from backscroll_sidecar.store.facts import OldRevision, Person, Place
+from backscroll_sidecar.store.facts import OldRevision, Person
 
 Row = tuple[Any, ...]
 _KINDS = {int(kind): kind for kind in AuthorKind}
@@ -122,11 +122,3 @@ def decode_event(row: Row) -> Event:
     """The inverse of `encode_event`."""
     message_id, id_, parent_id, type_, level, at_ms, payload = row
     return Event(id_, type_, level, at_ms, parent_id, json.loads(payload), message_id)
-
-
-def wanted(named: Iterable[tuple[str, ...]]) -> str:
-    """The parameter of the statements that begin with `wanted`; a place alone has no name."""
-    names: dict[Place, list[str | None]] = {}
-    for tenant, channel, *name in named:
-        names.setdefault((tenant, channel), []).append(name[0] if name else None)
-    return orjson.dumps([(*here, some) for here, some in names.items()]).decode()

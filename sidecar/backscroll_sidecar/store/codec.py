@@ -1,4 +1,4 @@
-"""Rows of SQLite and the domain's values: one place that knows both."""
+"""Rows of a database and the domain's values: one place that knows both, whichever database it is."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from backscroll_sidecar.domain import (
     TextPart,
 )
 from backscroll_sidecar.parts_json import decode_parts, encode_parts
-from backscroll_sidecar.store.facts import MessageRow
-from backscroll_sidecar.store.sqlite.encoding import (
+from backscroll_sidecar.store.encoding import (
     Row,
     decode_mentions,
     encode_mentions,
     encode_words,
 )
+from backscroll_sidecar.store.facts import MessageRow
 
 
 def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
