@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 
 from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.store.migration_files import Migration, migrations_in
 from backscroll_sidecar.store.sqlite.connection import transaction
 
-_FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+__all__ = ["Migration", "applied", "known", "migrate", "pending"]
+
 _TABLE = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
@@ -20,26 +20,9 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One numbered file. Once released, neither its number nor its text changes."""
-
-    number: int
-    name: str
-    sql: str
-
-
 def known(folder: Traversable | None = None) -> tuple[Migration, ...]:
-    """The migrations this program has, by number: 1, 2, … without a gap."""
-    folder = folder or resources.files("backscroll_sidecar.store") / "migrations"
-    found = [
-        Migration(int(match[1]), match[2], file.read_text("utf-8"))
-        for file in folder.iterdir()
-        if (match := _FILE.fullmatch(file.name))
-    ]
-    found.sort(key=lambda migration: migration.number)
-    assert [migration.number for migration in found] == list(range(1, len(found) + 1)), found
-    return tuple(found)
+    """The migrations this program has, by number."""
+    return migrations_in(folder or resources.files("backscroll_sidecar.store") / "migrations")
 
 
 def applied(connection: sqlite3.Connection) -> tuple[int, ...]:

@@ -1,0 +1,93 @@
+"""Connections to the database: one that writes, some that read, one statement after the other on each."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import asyncpg
+
+from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.store.postgres.failures import typed
+
+if TYPE_CHECKING:
+    Connection = asyncpg.pool.PoolConnectionProxy
+else:
+    Connection = object
+
+T = TypeVar("T")
+
+CONNECT_S = 5.0
+STATEMENT_S = 60.0
+IDLE_S = 300.0
+
+
+class Connections:
+    """A pool for pages and one connection for groups. Safe to call from any task of one event loop.
+
+    Parameters
+    ----------
+    url : of the database, ``postgresql://``.
+    readers : how many pages may be read at once.
+    prepares : keep statements prepared on a connection; a proxy that changes connections between transactions needs
+        that they are not.
+    """
+
+    def __init__(self, url: str, readers: int, *, prepares: bool = True) -> None:
+        self._url = url
+        self._readers = readers
+        self._cache = 1_000 if prepares else 0
+        self._pool: asyncpg.Pool | None = None
+        self._writer: asyncpg.Pool | None = None
+
+    async def open(self) -> None:
+        """Connect. Raises `StoreUnavailable`."""
+        with typed():
+            self._writer = await self._made(1)
+            self._pool = await self._made(self._readers)
+
+    async def close(self) -> None:
+        """Finish what runs and disconnect. Idempotent."""
+        pools = [pool for pool in (self._pool, self._writer) if pool is not None]
+        self._pool = self._writer = None
+        for pool in pools:
+            with contextlib.suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+                await pool.close()
+
+    async def read(self, page: Callable[[Connection], Awaitable[T]]) -> T:
+        """What a page found, on a connection of its own. Raises `StoreUnavailable`."""
+        with typed():
+            async with self._of(self._pool).acquire(timeout=STATEMENT_S) as connection:
+                return await page(connection)
+
+    @contextlib.asynccontextmanager
+    async def writing(self) -> AsyncIterator[Connection]:
+        """The connection that writes, in a transaction that is committed at the end. Errors stay the driver's."""
+        async with self._of(self._writer).acquire(timeout=STATEMENT_S) as connection:
+            async with connection.transaction():
+                yield connection
+
+    def _of(self, pool: asyncpg.Pool | None) -> asyncpg.Pool:
+        if pool is None:
+            raise StoreUnavailable("the store is closed")
+        return pool
+
+    async def _made(self, size: int) -> asyncpg.Pool:
+        return await asyncpg.create_pool(
+            self._url,
+            min_size=1,
+            max_size=size,
+            timeout=CONNECT_S,
+            command_timeout=STATEMENT_S,
+            max_inactive_connection_lifetime=IDLE_S,
+            statement_cache_size=self._cache,
+        )
+
+
+@contextlib.asynccontextmanager
+async def snapshot(connection: Connection) -> AsyncIterator[None]:
+    """All that the block reads is as of one moment."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        yield
+

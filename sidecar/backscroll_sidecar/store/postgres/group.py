@@ -1,0 +1,369 @@
+"""One group commit: lock its channels, look up what it names, let `decide` decide, write its plan.
+
+All of a transaction is of one tenant, so that it asks one shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from backscroll_sidecar.domain import MessageState
+from backscroll_sidecar.ports import (
+    Applied,
+    Change,
+    EraseChange,
+    EraseReceipt,
+    EventsChange,
+    SegmentsChange,
+    SignalChange,
+    UsageChange,
+    count_by_store,
+)
+from backscroll_sidecar.store.codec import encode_content, encode_place, encode_row
+from backscroll_sidecar.store.decide import decide, needs_of, runs
+from backscroll_sidecar.store.encoding import (
+    decode_person,
+    encode_event,
+    encode_person,
+    encode_revision,
+)
+from backscroll_sidecar.store.facts import (
+    Facts,
+    Holder,
+    Named,
+    Needs,
+    Person,
+    Plan,
+    dedupe_digest,
+    named_among,
+)
+from backscroll_sidecar.store.postgres import alias_statements as alias_sql
+from backscroll_sidecar.store.postgres import event_statements as event_sql
+from backscroll_sidecar.store.postgres import lookups, records, usage
+from backscroll_sidecar.store.postgres import statements as sql
+from backscroll_sidecar.store.postgres.arrays import changed, columns, wanted
+from backscroll_sidecar.store.postgres.connections import Connection
+
+_UNSEEN = (EventsChange, SegmentsChange, UsageChange, SignalChange)
+"""Changes of nothing that caches hold."""
+
+
+def by_tenant(changes: Sequence[Change]) -> dict[str, list[int]]:
+    """The places in the group of each tenant's changes."""
+    places: dict[str, list[int]] = {}
+    for place, change in enumerate(changes):
+        places.setdefault(change.key.tenant, []).append(place)
+    return places
+
+
+async def apply_changes(
+    connection: Connection, tenant: str, changes: Sequence[Change]
+) -> list[Applied]:
+    """Do what changes of one tenant say, in the transaction of the connection."""
+    last_seqs = await _lock(connection, tenant, changes)
+    applied: list[Applied] = []
+    for run in runs(changes):
+        if isinstance(run[0], EraseChange):
+            applied.append(await _erase_or_try(connection, run[0]))
+            continue
+        needs = needs_of(run)
+        facts = await find_facts(connection, tenant, needs)
+        facts.last_seqs.update(
+            (here, seq) for here in needs.places if (seq := last_seqs.get(here[1])) is not None
+        )
+        plan = decide(run, facts)
+        await write_plan(connection, tenant, plan)
+        last_seqs.update((channel, seq) for (_, channel), seq in plan.last_seqs.items())
+        applied += plan.applied
+    return applied
+
+
+async def _lock(
+    connection: Connection, tenant: str, changes: Sequence[Change]
+) -> dict[str, int | None]:
+    """Hold the channels until the commit, and count what changes them; the last number of each."""
+    seen: dict[str, int] = {}
+    for change in changes:
+        if isinstance(change, EventsChange) and not change.events:
+            continue
+        channel = change.key.channel
+        seen[channel] = seen.get(channel, 0) or int(not isinstance(change, _UNSEEN))
+    if not seen:
+        return {}
+    rows = await connection.fetch(sql.LOCK_CHANNELS, tenant, [*seen], [*seen.values()])
+    return {channel: last_seq for channel, last_seq in rows}
+
+
+# --- looking up ----------------------------------------------------------------------------------
+
+
+async def find_facts(connection: Connection, tenant: str, needs: Needs) -> Facts:
+    """One statement a kind of fact, however large the group; none where nothing is asked."""
+    facts = Facts()
+    taken: list[Named] = []
+    if needs.ids:
+        # Nearly all ids are new, and nobody answers them yet: one statement says so.
+        found = await connection.fetch(sql.FIND_TAKEN, tenant, *wanted(needs.ids))
+        taken = [(tenant, channel, id_) for channel, id_ in found]
+        if taken:
+            facts.rows.update(await lookups.find_rows(connection, tenant, taken))
+            erased = await connection.fetch(sql.FIND_ERASED, tenant, *wanted(taken))
+            facts.erased.update(((tenant, channel, id_), whole) for channel, id_, whole in erased)
+            await lookups.find_aliases(connection, tenant, named_among(taken, facts), facts)
+    if needs.dedupe_keys:
+        facts.holders.update(await _find_holders(connection, tenant, needs.dedupe_keys))
+    if needs.parents:
+        await _find_parents(connection, tenant, needs, facts)
+    if taken:
+        unknown = named_among(taken, facts)
+        await lookups.find_followers(connection, tenant, needs, unknown, facts)
+    await lookups.find_said(connection, tenant, needs, facts)
+    if needs.people:
+        facts.people.update(await _find_people(connection, tenant, needs.people))
+    facts.scopes.update(await records.find_scopes(connection, tenant, needs.scopes))
+    facts.versions.update(await records.find_versions(connection, tenant, needs.versions))
+    return facts
+
+
+async def _find_parents(
+    connection: Connection, tenant: str, needs: Needs, facts: Facts
+) -> None:
+    unknown = await _look_for_parents(connection, tenant, needs.parents, facts)
+    if unknown:
+        aliases = await lookups.find_aliases(connection, tenant, unknown, facts)
+        if aliases:
+            messages = [(*alias[:2], id_) for alias, id_ in aliases.items()]
+            await _look_for_parents(connection, tenant, messages, facts)
+    if not needs.replying:
+        return
+    children = await connection.fetch(sql.FIND_CHILDREN, tenant, *wanted(needs.replying))
+    facts.children.update((tenant, channel, id_) for channel, id_ in children)
+    if facts.children:
+        above = wanted(dict.fromkeys([*needs.parents, *facts.parents]))
+        edges = await connection.fetch(sql.FIND_EDGES, tenant, *above)
+        facts.edges.update({(tenant, channel, id_): up for channel, id_, up in edges})
+
+
+async def _look_for_parents(
+    connection: Connection, tenant: str, parents: Iterable[Named], facts: Facts
+) -> list[Named]:
+    """Find when they are ranked; those that have no row in their channel."""
+    unknown: list[Named] = []
+    for channel, id_, rank_time_ms, elsewhere in await connection.fetch(
+        sql.FIND_PARENTS, tenant, *wanted(parents)
+    ):
+        named = (tenant, channel, id_)
+        if rank_time_ms is not None:
+            facts.parents[named] = rank_time_ms
+            continue
+        unknown.append(named)
+        if elsewhere:
+            facts.strangers.add(named)
+    return unknown
+
+
+async def _find_holders(
+    connection: Connection, tenant: str, keys: Iterable[Named]
+) -> Mapping[Named, Holder]:
+    keys = list(keys)
+    by_digest = {(channel, dedupe_digest(key)): key for _, channel, key in keys}
+    digests = [(tenant, *one) for one in by_digest]
+    holders: dict[Named, Holder] = {}
+    for channel, digest, id_, whole in await connection.fetch(
+        sql.FIND_ERASED_HOLDERS, tenant, *wanted(digests)
+    ):
+        holders[tenant, channel, by_digest[channel, digest]] = Holder(id_, True, whole)
+    for channel, key, id_, state in await connection.fetch(
+        sql.FIND_HOLDERS, tenant, *wanted(keys)
+    ):
+        holders[tenant, channel, key] = Holder(id_, state == MessageState.RECALLED)
+    return holders
+
+
+async def _find_people(
+    connection: Connection, tenant: str, ids: Iterable[Named]
+) -> dict[Named, Person]:
+    people: dict[Named, Person] = {}
+    for channel, *row in await connection.fetch(sql.FIND_PEOPLE, tenant, *wanted(ids)):
+        person = decode_person(tuple(row))
+        people[tenant, channel, person.member.user_id] = person
+    return people
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+async def write_plan(connection: Connection, tenant: str, plan: Plan) -> None:
+    """Rows first, then what refers to them."""
+    run = connection.execute
+    if plan.last_seqs:
+        seqs = [(channel, seq) for (_, channel), seq in plan.last_seqs.items()]
+        await run(sql.PUT_LAST_SEQS, tenant, *columns(seqs))
+    if plan.restored:
+        await run(sql.DROP_TOMBSTONES, tenant, *wanted(plan.restored))
+    if plan.inserted:
+        new = [encode_row(tenant, record)[1:] for record in plan.inserted.values()]
+        await run(sql.INSERT_MESSAGES, tenant, *columns(new))
+    if plan.updated:
+        old = [
+            (
+                *encode_place(record.stored),
+                record.edited_at_ms,
+                *encode_content(record.stored),
+                channel,
+                record.stored.seq,
+            )
+            for (_, channel, _), record in plan.updated.items()
+        ]
+        await run(sql.UPDATE_MESSAGES, tenant, *columns(old))
+    await _write_segments(connection, tenant, plan)
+    if plan.aliases:
+        aliases = [(channel, alias, id_) for (_, channel, alias), id_ in plan.aliases.items()]
+        await run(alias_sql.PUT_ALIASES, tenant, *columns(aliases))
+    if plan.emptied:
+        await run(sql.EMPTY_REVISIONS, tenant, *wanted(plan.emptied))
+        await run(sql.DELETE_VECTORS, tenant, *wanted(plan.emptied))
+    if plan.old_revisions:
+        revisions = [
+            (*named[1:], *encode_revision(one))
+            for named, some in plan.old_revisions.items()
+            for one in some
+        ]
+        await run(sql.INSERT_REVISIONS, tenant, *columns(revisions))
+    await _write_vectors(connection, tenant, plan)
+    if plan.people:
+        people = [(named[1], *encode_person(person)) for named, person in plan.people.items()]
+        await run(sql.PUT_MEMBERS, tenant, *columns(people))
+    await records.write(connection, plan.records)
+    await records.touch(connection, tenant, plan.touched)
+    if plan.emptied:  # retracted: behind the records, which came earlier in the run
+        await records.forget_retracted(connection, tenant, plan.emptied)
+    if plan.old_revisions:
+        await records.forget_edited(connection, tenant, plan.old_revisions)
+    if plan.events:
+        events = [
+            (channel, context_id, *encode_event(event))
+            for (_, channel), context_id, event in plan.events
+        ]
+        await run(event_sql.PUT_EVENTS, tenant, *columns(events))
+    await usage.write(connection, tenant, plan)
+
+
+async def _write_segments(connection: Connection, tenant: str, plan: Plan) -> None:
+    """Keep those that are true of the rows as they now stand; drop those that hold a row that changed."""
+    for change in plan.segments:
+        for one in change.segments:
+            stretch = (*change.key, one.first_seq, one.last_seq)
+            said = (one.row_count, one.revisions, one.recalled)
+            found = await connection.fetchrow(sql.STRETCH, *stretch)
+            if found is not None and tuple(found) == said:
+                await connection.execute(sql.DROP_SEGMENTS, *stretch)
+                kept = (*change.key, change.format, *stretch[2:], *said, one.columns, one.bodies)
+                await connection.execute(sql.PUT_SEGMENT, *kept)
+    rows = [(channel, record.stored.seq) for (_, channel, _), record in plan.updated.items()]
+    if rows:
+        await connection.execute(sql.DROP_SEGMENTS_OF_ROWS, tenant, *columns(rows))
+
+
+async def _write_vectors(connection: Connection, tenant: str, plan: Plan) -> None:
+    """Vectors that came with messages, and those made for them. Of the same name the first stays, or the last size."""
+    for statement, vectors in (
+        (sql.PUT_VECTORS, plan.vectors),
+        (sql.PUT_MADE_VECTORS, plan.embedded),
+    ):
+        for rows in _each_once(
+            (channel, id_, revision, embedder_id, len(values) // 4, values)
+            for (_, channel, id_), some in vectors.items()
+            for revision, embedder_id, values in some
+        ):
+            await connection.execute(statement, tenant, *columns(rows))
+
+
+def _each_once(
+    rows: Iterable[tuple[str, str, int, str, int, bytes]],
+) -> list[list[tuple[str, str, int, str, int, bytes]]]:
+    """The rows in so few lots that none holds two of one name: a statement writes a row once."""
+    lots: list[dict[tuple[str, str, int, str], tuple[str, str, int, str, int, bytes]]] = []
+    for row in rows:
+        lot = next((one for one in lots if row[:4] not in one), None)
+        if lot is None:
+            lots.append(lot := {})
+        lot[row[:4]] = row
+    return [list(lot.values()) for lot in lots]
+
+
+# --- erasing -------------------------------------------------------------------------------------
+
+
+class _Tried(Exception):  # noqa: N818 - takes a dry run back, nobody else sees it
+    """What was erased is taken back."""
+
+
+async def _erase_or_try(connection: Connection, change: EraseChange) -> Applied:
+    if not change.is_dry_run:
+        return await erase(connection, change)
+    counts: Mapping[str, int] = {}
+    try:
+        async with connection.transaction():
+            receipt = (await erase(connection, change)).receipt
+            counts = receipt.counts if receipt else {}
+            raise _Tried
+    except _Tried:
+        return Applied(receipt=EraseReceipt(counts, is_dry_run=True))
+
+
+async def erase(connection: Connection, change: EraseChange) -> Applied:
+    """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand."""
+    here, run = change.key, connection.execute
+    victims = await _victims(connection, change)
+    ids = [id_ for _, id_, _, _ in victims]
+    aliases = await lookups.aliases_of(connection, here, ids)
+    is_whole = change.is_of_channel
+    gone: list[tuple[str, str, int, str, bool]] = []
+    for _, id_, dedupe_key, state in victims:
+        comes_back = is_whole and state != MessageState.RECALLED
+        gone.append((here.channel, id_, change.at_ms, dedupe_digest(dedupe_key), comes_back))
+        gone += [
+            (here.channel, alias, change.at_ms, "", comes_back) for alias in aliases.get(id_, ())
+        ]
+    if gone:
+        await run(sql.INSERT_TOMBSTONES, here.tenant, *columns(gone))
+    if change.message_ids:  # named now: what went with its channel before does not come back either
+        await run(sql.SEAL_TOMBSTONES, *here, change.message_ids)
+    seqs = [seq for seq, *_ in victims]
+    counts = {
+        "revisions": changed(await run(sql.ERASE_REVISIONS, *here, ids)),
+        "aliases": changed(await run(alias_sql.ERASE_ALIASES, *here, ids)),
+        "vectors": changed(await run(sql.ERASE_VECTORS, *here, ids)),
+        "events": changed(await run(event_sql.ERASE_EVENTS, *here, ids)),
+        "messages": changed(await run(sql.ERASE_MESSAGES, *here, seqs)),
+        "segments": 0,
+        "members": 0,
+    }
+    if seqs:
+        rows = columns([(here.channel, seq) for seq in seqs])
+        counts["segments"] = changed(await run(sql.DROP_SEGMENTS_OF_ROWS, here.tenant, *rows))
+    counts |= count_by_store(await records.erase(connection, change, ids))
+    counts["names"] = await records.take_names(connection, change)
+    numbered = [(id_, seq) for seq, id_, *_ in victims]
+    counts |= await usage.erase(connection, change, numbered, [row[1] for row in gone])
+    if is_whole:
+        counts["events"] += changed(await run(event_sql.ERASE_ALL_EVENTS, *here))
+        counts["members"] = changed(await run(sql.ERASE_ALL_MEMBERS, *here))
+    elif not change.message_ids:
+        counts["members"] = changed(await run(sql.ERASE_MEMBER, *here, change.user_id))
+    return Applied(erased_ids=tuple(ids), receipt=EraseReceipt(dict(sorted(counts.items()))))
+
+
+async def _victims(
+    connection: Connection, change: EraseChange
+) -> list[tuple[int, str, str, int]]:
+    here = change.key
+    if change.message_ids:
+        true_ids = await lookups.true_ids(connection, here, change.message_ids)
+        found = await connection.fetch(sql.VICTIMS_BY_ID, *here, [*true_ids.values()])
+    elif change.user_id:
+        found = await connection.fetch(sql.VICTIMS_BY_AUTHOR, *here, change.user_id)
+    else:
+        found = await connection.fetch(sql.VICTIMS_ALL, *here)
+    return [(seq, id_, dedupe_key, state) for seq, id_, dedupe_key, state in found]

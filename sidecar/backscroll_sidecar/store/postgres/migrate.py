@@ -1,0 +1,63 @@
+"""Numbered SQL files bring the database up to date, one server at a time; a change and its record are one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.store.migration_files import Migration, migrations_in
+from backscroll_sidecar.store.postgres.connections import Connection
+
+_LOCK = int.from_bytes(b"BkScroll", "big", signed=True)
+_TABLE = """
+CREATE TABLE IF NOT EXISTS schema_migrations (
+    number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
+)
+"""
+
+
+def known() -> tuple[Migration, ...]:
+    """The migrations this program has, by number."""
+    return migrations_in(resources.files("backscroll_sidecar.store.postgres") / "migrations")
+
+
+async def applied(connection: Connection) -> list[int]:
+    """The numbers of the migrations the database has had. Only reads."""
+    if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
+        return []
+    rows = await connection.fetch("SELECT number FROM schema_migrations ORDER BY number")
+    return [number for (number,) in rows]
+
+
+async def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
+    """Apply what is pending, in the transaction of the connection.
+
+    Raises
+    ------
+    StoreUnavailable
+        The database is newer than this program.
+    """
+    had = await applied(connection)
+    if not (pending := [one for one in migrations if one.number not in had]) and had:
+        _check(had, migrations)
+        return
+    await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+    had = await applied(connection)
+    _check(had, migrations)
+    await connection.execute(_TABLE)
+    for one in pending:
+        if one.number not in had:
+            await connection.execute(one.sql)
+            await connection.execute(
+                "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)", one.number, one.name
+            )
+
+
+def _check(had: Sequence[int], migrations: Sequence[Migration]) -> None:
+    newest = migrations[-1].number
+    if had and had[-1] > newest:
+        raise StoreUnavailable(
+            f"the database has schema {had[-1]}, this program knows schemas up to {newest}: "
+            "start a newer version of Backscroll"
+        )

