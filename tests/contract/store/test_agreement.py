@@ -1,9 +1,8 @@
-"""The two stores agree on any history, and SQLite still knows it after it was closed and opened again (S2-17)."""
+"""The stores agree on any history, and the databases still know it after they were closed and opened again (S2-17)."""
 
 import asyncio
 import itertools
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -39,9 +38,11 @@ from backscroll_sidecar.ports import (
     TurnMark,
 )
 from backscroll_sidecar.store.memory import InMemoryStore
+from backscroll_sidecar.store.postgres import PostgresStore
 from backscroll_sidecar.store.sqlite import SqliteStore
 from tests.contract.store.builders import NOON_MS, analysis, comparable, everything, turn
 from tests.kit.examples import examples
+from tests.kit.postgres import server
 
 IDS = ["m1", "m2", "m3", f"{'a' * 32}:reply", f"{'b' * 32}:calls:1", "m/5'\u202e", "群😀"]
 USERS = ["u-alice", "u-bob"]
@@ -177,12 +178,25 @@ def in_tenants_of(number: int, group: list[Change]) -> list[Change]:
     return [replace(c, key=ChannelKey(f"{c.key.tenant}{number}", c.key.channel)) for c in group]
 
 
-@pytest.fixture(scope="module")
-def loop_and_path(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[asyncio.Runner, Path]]:
+Opening = Callable[[], Awaitable[SqliteStore | PostgresStore]]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def loop_and_opening(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[asyncio.Runner, Opening]]:
+    """How one database is opened again and again."""
+    path, url = tmp_path_factory.mktemp("agreement") / "history.db", ""
+    if request.param == "postgres":
+        url = server().new_database()
+
+    async def opened() -> SqliteStore | PostgresStore:
+        if url:
+            return await PostgresStore.open(url)
+        return await SqliteStore.open(path, durability="normal")
+
     with asyncio.Runner() as runner:
-        yield runner, tmp_path_factory.mktemp("agreement") / "history.db"
+        yield runner, opened
 
 
 numbers = itertools.count()
@@ -196,24 +210,24 @@ numbers = itertools.count()
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_stores_agree_on_any_history(
-    loop_and_path: tuple[asyncio.Runner, Path], groups: list[list[Change]]
+    loop_and_opening: tuple[asyncio.Runner, Opening], groups: list[list[Change]]
 ) -> None:
     """Equal `Applied` for every change, equal answers to every question, before and after a restart."""
-    runner, path = loop_and_path
+    runner, opened = loop_and_opening
     number = next(numbers)
     keys = [ChannelKey(f"{tenant}{number}", channel) for tenant in TENANTS for channel in CHANNELS]
 
     async def play() -> None:
         memory = InMemoryStore()
-        sqlite = await SqliteStore.open(path, durability="normal")
+        store = await opened()
         for group in groups:
             moved = in_tenants_of(number, group)
             plain = [comparable(applied) for applied in await memory.apply(moved)]
-            assert [comparable(applied) for applied in await sqlite.apply(moved)] == plain
+            assert [comparable(applied) for applied in await store.apply(moved)] == plain
         expected = await everything(memory, keys, IDS)
-        assert await everything(sqlite, keys, IDS) == expected
-        await sqlite.close()
-        again = await SqliteStore.open(path, durability="normal")
+        assert await everything(store, keys, IDS) == expected
+        await store.close()
+        again = await opened()
         assert await everything(again, keys, IDS) == expected
         await again.close()
 

@@ -55,10 +55,12 @@ ON CONFLICT DO NOTHING
 
 # Others may be at it, too: what they have in hand is left to them.
 PURGE_EXPIRED = """
-DELETE FROM records WHERE tenant = $1 AND (channel, number) IN (
+WITH over AS MATERIALIZED (
     SELECT channel, number FROM records WHERE tenant = $1 AND expires_at_ms > 0 AND expires_at_ms <= $2
     ORDER BY expires_at_ms, number LIMIT $3 FOR UPDATE SKIP LOCKED
 )
+DELETE FROM records AS old USING over
+WHERE tenant = $1 AND old.channel = over.channel AND old.number = over.number
 """
 
 DELETE_ONE = f"DELETE FROM records WHERE {_SCOPE} AND id = $5"

@@ -67,11 +67,13 @@ FROM wanted WHERE tenant = $1 AND channel = in_channel AND context_id = in_name
 
 # The oldest of a tenant that are over. Others may be at it, too: what they have in hand is left to them.
 DROP_OLD = """
-WITH gone AS (
-    DELETE FROM usage_records WHERE tenant = $1 AND (channel, number) IN (
-        SELECT channel, number FROM usage_records WHERE tenant = $1 AND created_at_ms < $2
-        ORDER BY created_at_ms, number LIMIT $3 FOR UPDATE SKIP LOCKED
-    ) RETURNING channel, context_id
+WITH over AS MATERIALIZED (
+    SELECT channel, number FROM usage_records WHERE tenant = $1 AND created_at_ms < $2
+    ORDER BY created_at_ms, number LIMIT $3 FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM usage_records AS old USING over
+    WHERE tenant = $1 AND old.channel = over.channel AND old.number = over.number
+    RETURNING old.channel, context_id
 )
 DELETE FROM signals USING gone
 WHERE tenant = $1 AND signals.channel = gone.channel AND signals.context_id = gone.context_id
