@@ -83,7 +83,9 @@ class PostgresServer:
             time.sleep(0.02)
 
     def _sql(self, statement: str) -> None:
-        self._run("psql", "-q", "-h", str(self.folder), "-U", "backscroll", "-c", statement, "postgres")
+        self._run(
+            "psql", "-q", "-h", str(self.folder), "-U", "backscroll", "-c", statement, "postgres"
+        )
 
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(

@@ -82,6 +82,11 @@ def _configured(config: Path | None) -> Path:
             "the history is kept in memory only: there is nothing to back up",
             "name a database with --database",
         )
+    if settings.in_postgres:
+        raise CommandError(
+            "the history is in PostgreSQL, which has tools of its own for backups",
+            "use pg_dump or pgBackRest",
+        )
     return settings.database_path
 
 

@@ -90,7 +90,7 @@ def effective(loaded: Loaded) -> Iterator[tuple[str, Any, str]]:
     settings = loaded.settings
     for name in Settings.model_fields:
         if name != "memory":
-            value = settings.database_path if name == "database" else getattr(settings, name)
+            value = settings.database_name if name == "database" else getattr(settings, name)
             yield name, value, loaded.origins[name]
     for name in type(settings.memory).model_fields:
         yield f"memory.{name}", getattr(settings.memory, name), loaded.origins[f"memory.{name}"]

@@ -148,7 +148,7 @@ def serve(
         _import_all(prepare_process(settings))
         _run(_serve(settings, as_json))
     except (StoreUnavailable, StoreReadOnly) as error:
-        path = str(settings.database_path)
+        path = settings.database_name
         said = str(error) if path in str(error) else f"{path}: {error}"
         raise CommandError(said, DOCTOR) from None
     except StartRefused as error:
@@ -246,7 +246,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
         _announce(running, metrics, started_s, as_json)
         log.info(
             "started",
-            extra={"seconds": round(started_s, 3), "database": str(settings.database_path)},
+            extra={"seconds": round(started_s, 3), "database": settings.database_name},
         )
         status = f"serves on {', '.join(running.addresses)}"
         async with (

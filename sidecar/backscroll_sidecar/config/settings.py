@@ -18,10 +18,11 @@ from backscroll_sidecar.config.types import (
     Address,
     BodyFields,
     Core,
-    DatabasePath,
+    Database,
     Durability,
     LogFormat,
     LogLevel,
+    PostgresUrl,
     ProfileName,
     Share,
     SourceName,
@@ -158,10 +159,10 @@ class Settings(_Section):
         default_factory=_state_home,
         description="Directory of the database.",
     )
-    database: DatabasePath | None = Field(
+    database: Database | None = Field(
         default=None,
-        description="The database's file, or its URL: sqlite:///path. `:memory:` forgets everything at the end. Unset: "
-        "backscroll.db in the state directory.",
+        description="The database's file, or its URL: sqlite:///path, postgresql://user:password@host/name. `:memory:` "
+        "forgets everything at the end. Unset: backscroll.db in the state directory.",
     )  # fmt: skip
     durability: Durability = Field(
         default="full", description="full: what was acknowledged survives a power cut. normal: survives a crash of the "
@@ -555,13 +556,27 @@ class Settings(_Section):
 
     @property
     def database_path(self) -> Path:
-        """The database's file."""
-        return self.database or self.state_dir / "backscroll.db"
+        """The database's file; of PostgreSQL a name for what is kept beside it."""
+        return (
+            self.database if isinstance(self.database, Path) else self.state_dir / "backscroll.db"
+        )
+
+    @property
+    def in_postgres(self) -> bool:
+        """Whether the history is in PostgreSQL, which others may share."""
+        return isinstance(self.database, PostgresUrl)
 
     @property
     def store_url(self) -> str:
-        """What `open_store` opens."""
+        """What `open_store` opens. May hold a password: `database_name` is for people."""
+        if isinstance(self.database, PostgresUrl):
+            return self.database.get_secret_value()
         return "memory:" if self.in_memory else f"sqlite:///{self.database_path}"
+
+    @property
+    def database_name(self) -> str:
+        """What people are told of where the history is."""
+        return str(self.database if self.in_postgres else self.database_path)
 
     @property
     def index_path(self) -> Path:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 import orjson
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from backscroll_sidecar.concurrency.threads import CORES
 from backscroll_sidecar.ports import reserved_fields
@@ -117,13 +118,27 @@ def home(value: Path) -> Path:
         raise ValueError("there is no such user's home") from None
 
 
-def database_file(value: object) -> object:
-    """Accept the URL of a store, too: of SQLite's its path."""
+class PostgresUrl(SecretStr):
+    """The address of a PostgreSQL database, which may hold a password: shown without it."""
+
+    def _display(self) -> str:
+        return re.sub(r"(?<=://)([^/@]*?)(:[^/@]*)?@", r"\1@", self.get_secret_value())
+
+
+def database(value: object) -> object:
+    """Accept a file, and the URL of a store: of SQLite's its path."""
+    if not isinstance(value, str):
+        return value
     if value == "memory:":
         return ":memory:"
-    if isinstance(value, str) and "://" in value and not value.startswith("sqlite:///"):
-        raise ValueError(f"{value.partition(':')[0]}:// is not there yet, sqlite:///path is")
-    return value.removeprefix("sqlite:///") if isinstance(value, str) else value
+    if value.startswith(("postgresql://", "postgres://")):
+        return PostgresUrl(value)
+    if "://" in value and not value.startswith("sqlite:///"):
+        kind = value.partition(":")[0]
+        raise ValueError(
+            f"{kind}:// is no kind of database here: sqlite:///path and postgresql:// are"
+        )
+    return value.removeprefix("sqlite:///")
 
 
 def number_or_none(value: object) -> object:
@@ -151,7 +166,7 @@ def body_fields(value: Mapping[str, object]) -> Mapping[str, object]:
 
 
 UserPath = Annotated[Path, AfterValidator(home)]
-DatabasePath = Annotated[UserPath, BeforeValidator(database_file)]
+Database = Annotated[UserPath | PostgresUrl, BeforeValidator(database)]
 Core = Annotated[int, AfterValidator(core)]
 Address = Annotated[str, AfterValidator(address)]
 ProfileName = Annotated[str, AfterValidator(profile_name)]

@@ -1,20 +1,25 @@
-"""A store is opened, and looked at, by its URL: ``sqlite:///path`` or ``memory:``."""
+"""A store is opened, and looked at, by its URL: ``sqlite:///path``, ``postgresql://…`` or ``memory:``."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Finding, HistoryStore
+from backscroll_sidecar.store.durability import Durability
 from backscroll_sidecar.store.memory import InMemoryStore
-from backscroll_sidecar.store.sqlite import Durability, SqliteStore, examine
+from backscroll_sidecar.store.sqlite import SqliteStore, examine
 
 log = logging.getLogger(__name__)
 
 MEMORY = "memory:"
 SQLITE = "sqlite:///"
+POSTGRES = ("postgresql://", "postgres://")
 
 
 async def open_store(url: str, durability: Durability = "full") -> HistoryStore:
@@ -27,6 +32,8 @@ async def open_store(url: str, durability: Durability = "full") -> HistoryStore:
     """
     if url == MEMORY:
         return InMemoryStore()
+    if url.startswith(POSTGRES):
+        return await _postgres().PostgresStore.open(url, durability=durability)
     path = _path(url)
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,11 +45,24 @@ async def open_store(url: str, durability: Durability = "full") -> HistoryStore:
 
 def examine_store(url: str) -> Iterator[Finding]:
     """What can be learnt of a store without opening or changing it. Blocks: not for an event loop."""
+    if url.startswith(POSTGRES):
+        return iter(_postgres().findings(url))
     return examine.findings(Path(":memory:") if url == MEMORY else _path(url))
+
+
+def _postgres() -> ModuleType:
+    """The store's module, whose driver is an extra."""
+    if find_spec("asyncpg") is None:
+        raise StoreUnavailable(
+            'PostgreSQL needs asyncpg, which is missing: pip install "backscroll[postgres]"'
+        )
+    return import_module("backscroll_sidecar.store.postgres")
 
 
 def _path(url: str) -> Path:
     if not url.startswith(SQLITE):
         scheme = url.partition("://")[0]
-        raise StoreUnavailable(f"{scheme}:// is not there yet: use {SQLITE}path or {MEMORY}")
+        raise StoreUnavailable(
+            f"{scheme}:// is no kind of store: use {SQLITE}path, postgresql://… or {MEMORY}"
+        )
     return Path(url.removeprefix(SQLITE))

@@ -30,12 +30,16 @@ class Connections:
     ----------
     url : of the database, ``postgresql://``.
     readers : how many pages may be read at once.
+    waits : for the disk at each commit.
     prepares : keep statements prepared on a connection; a proxy that changes connections between transactions needs
         that they are not.
     """
 
-    def __init__(self, url: str, readers: int, *, prepares: bool = True) -> None:
+    def __init__(
+        self, url: str, readers: int, *, waits: bool = True, prepares: bool = True
+    ) -> None:
         self._url = url
+        self._waits = waits
         self._readers = readers
         self._cache = 1_000 if prepares else 0
         self._pool: asyncpg.Pool | None = None
@@ -64,9 +68,13 @@ class Connections:
     @contextlib.asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
         """The connection that writes, in a transaction that is committed at the end. Errors stay the driver's."""
-        async with self._of(self._writer).acquire(timeout=STATEMENT_S) as connection:
-            async with connection.transaction():
-                yield connection
+        async with (
+            self._of(self._writer).acquire(timeout=STATEMENT_S) as connection,
+            connection.transaction(),
+        ):
+            if not self._waits:
+                await connection.execute("SET LOCAL synchronous_commit = off")
+            yield connection
 
     def _of(self, pool: asyncpg.Pool | None) -> asyncpg.Pool:
         if pool is None:
@@ -90,4 +98,3 @@ async def snapshot(connection: Connection) -> AsyncIterator[None]:
     """All that the block reads is as of one moment."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         yield
-

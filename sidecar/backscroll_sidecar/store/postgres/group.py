@@ -125,9 +125,7 @@ async def find_facts(connection: Connection, tenant: str, needs: Needs) -> Facts
     return facts
 
 
-async def _find_parents(
-    connection: Connection, tenant: str, needs: Needs, facts: Facts
-) -> None:
+async def _find_parents(connection: Connection, tenant: str, needs: Needs, facts: Facts) -> None:
     unknown = await _look_for_parents(connection, tenant, needs.parents, facts)
     if unknown:
         aliases = await lookups.find_aliases(connection, tenant, unknown, facts)
@@ -173,9 +171,7 @@ async def _find_holders(
         sql.FIND_ERASED_HOLDERS, tenant, *wanted(digests)
     ):
         holders[tenant, channel, by_digest[channel, digest]] = Holder(id_, True, whole)
-    for channel, key, id_, state in await connection.fetch(
-        sql.FIND_HOLDERS, tenant, *wanted(keys)
-    ):
+    for channel, key, id_, state in await connection.fetch(sql.FIND_HOLDERS, tenant, *wanted(keys)):
         holders[tenant, channel, key] = Holder(id_, state == MessageState.RECALLED)
     return holders
 
@@ -295,7 +291,7 @@ def _each_once(
 # --- erasing -------------------------------------------------------------------------------------
 
 
-class _Tried(Exception):  # noqa: N818 - takes a dry run back, nobody else sees it
+class _Tried(Exception):
     """What was erased is taken back."""
 
 
@@ -355,9 +351,7 @@ async def erase(connection: Connection, change: EraseChange) -> Applied:
     return Applied(erased_ids=tuple(ids), receipt=EraseReceipt(dict(sorted(counts.items()))))
 
 
-async def _victims(
-    connection: Connection, change: EraseChange
-) -> list[tuple[int, str, str, int]]:
+async def _victims(connection: Connection, change: EraseChange) -> list[tuple[int, str, str, int]]:
     here = change.key
     if change.message_ids:
         true_ids = await lookups.true_ids(connection, here, change.message_ids)

@@ -215,9 +215,7 @@ async def export_page(
     return await lookups.with_aliases(connection, key, decode_rows(rows, key.channel))
 
 
-async def vectors(
-    connection: Connection, key: ChannelKey, embedder_id: str
-) -> list[StoredVector]:
+async def vectors(connection: Connection, key: ChannelKey, embedder_id: str) -> list[StoredVector]:
     """The vectors of current revisions by one embedder, in order of `seq`."""
     rows = await connection.fetch(sql.VECTORS, *key, embedder_id)
     return [StoredVector(*row) for row in rows]
@@ -254,9 +252,7 @@ async def channels(
     return [ChannelKey(*row) for row in await connection.fetch(sql.CHANNELS, *first, max(limit, 0))]
 
 
-async def lately_kept(
-    connection: Connection, segment_format: str, limit: int
-) -> list[ChannelKey]:
+async def lately_kept(connection: Connection, segment_format: str, limit: int) -> list[ChannelKey]:
     """Newest first, each once."""
     rows = await connection.fetch(sql.NEWEST_SEGMENTS, max(limit, 0), segment_format)
     return list(dict.fromkeys(ChannelKey(*row) for row in rows))

@@ -79,9 +79,7 @@ async def write(connection: Connection, changes: Sequence[RecordChange]) -> None
             sql.PUT_RECORD,
             *(*scope, change.id, change.body, change.at_ms, change.expires_at_ms, change.named_ids),
         )
-        await connection.execute(
-            sql.PURGE_EXPIRED, change.key.tenant, change.at_ms, PURGED_AT_ONCE
-        )
+        await connection.execute(sql.PURGE_EXPIRED, change.key.tenant, change.at_ms, PURGED_AT_ONCE)
 
 
 async def forget_retracted(
@@ -107,9 +105,7 @@ async def forget_edited(
     return await _forget(connection, tenant, names)
 
 
-async def erase(
-    connection: Connection, change: EraseChange, victims: Iterable[str]
-) -> list[str]:
+async def erase(connection: Connection, change: EraseChange, victims: Iterable[str]) -> list[str]:
     """Delete what is about what goes: these messages, the user, or all of a channel; the kind of each that went."""
     here = change.key
     if change.is_of_channel:

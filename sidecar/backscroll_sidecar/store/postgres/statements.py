@@ -317,7 +317,9 @@ SELECT channel FROM channels WHERE tenant = $1 AND channel > $2 AND last_seq IS 
 ORDER BY channel
 """
 
-MEMBERS = f"SELECT {_MEMBER_COLUMNS} FROM members WHERE tenant = $1 AND channel = $2 ORDER BY user_id"
+MEMBERS = (
+    f"SELECT {_MEMBER_COLUMNS} FROM members WHERE tenant = $1 AND channel = $2 ORDER BY user_id"
+)
 
 LAST_MESSAGES = f"""
 SELECT DISTINCT ON (author_id) author_id, id, message_type FROM messages

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.ports import Applied, Change
+from backscroll_sidecar.store.durability import Durability
 from backscroll_sidecar.store.postgres import group, lookups, migrate, reads, records, usage
 from backscroll_sidecar.store.postgres.connections import Connection, Connections
 from backscroll_sidecar.store.postgres.failures import TRY_AGAIN, typed
@@ -43,13 +44,17 @@ class PostgresStore:
         self._connections = connections
 
     @classmethod
-    async def open(cls, url: str, *, prepares: bool = True) -> PostgresStore:
+    async def open(
+        cls, url: str, *, durability: Durability = "full", prepares: bool = True
+    ) -> PostgresStore:
         """Connect, and bring the schema up to date.
 
         Parameters
         ----------
         url : str
             ``postgresql://user:password@host:port/database``.
+        durability : {"full", "normal"}
+            ``normal``: a crash of the database may lose the last commits (``synchronous_commit = off``).
         prepares : bool
             Keep statements prepared; not behind a proxy that pools transactions.
 
@@ -58,7 +63,7 @@ class PostgresStore:
         StoreUnavailable
             The database cannot be reached, refuses the user, or was written by a newer version.
         """
-        connections = Connections(url, READERS, prepares=prepares)
+        connections = Connections(url, READERS, waits=durability == "full", prepares=prepares)
         try:
             await connections.open()
             with typed():

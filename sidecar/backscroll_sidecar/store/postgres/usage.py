@@ -83,9 +83,7 @@ async def erase(
     return {"usage_records": records, "signals": signals}
 
 
-async def _erase_signals(
-    connection: Connection, change: EraseChange, names: Sequence[str]
-) -> int:
+async def _erase_signals(connection: Connection, change: EraseChange, names: Sequence[str]) -> int:
     """Delete what was given by the user or read from the messages; the records are summed up without it."""
     here = change.key
     count = await _drop_signals_of(connection, here.tenant, [(*here, id_) for id_ in names])
@@ -97,9 +95,7 @@ async def _erase_signals(
     return count
 
 
-async def _drop_signals_of(
-    connection: Connection, tenant: str, messages: Iterable[Named]
-) -> int:
+async def _drop_signals_of(connection: Connection, tenant: str, messages: Iterable[Named]) -> int:
     """Delete what was read from these messages."""
     gone = await connection.fetch(sql.SIGNALS_OF_MESSAGES, tenant, *wanted(messages))
     named = {(tenant, channel, context_id) for channel, context_id in gone}
@@ -159,9 +155,7 @@ async def signals(
 ) -> Mapping[str, Sequence[Signal]]:
     """By context id, in order of time."""
     found: dict[str, list[Signal]] = {}
-    for context_id, kind, *values in await connection.fetch(
-        sql.SIGNALS, tenant, list(context_ids)
-    ):
+    for context_id, kind, *values in await connection.fetch(sql.SIGNALS, tenant, list(context_ids)):
         found.setdefault(context_id, []).append(Signal(SignalKind(kind), *values))
     return found
 

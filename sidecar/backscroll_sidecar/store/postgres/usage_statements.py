@@ -24,7 +24,9 @@ SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::bigint, $11, $12, $13, (
 ON CONFLICT (tenant, context_id) DO NOTHING
 """
 
-JOIN_ANSWER = "UPDATE usage_records SET reply_seq = $4 WHERE tenant = $1 AND channel = $2 AND context_id = $3"
+JOIN_ANSWER = (
+    "UPDATE usage_records SET reply_seq = $4 WHERE tenant = $1 AND channel = $2 AND context_id = $3"
+)
 JOIN_REPLY = """
 UPDATE usage_records SET reply_seq = $4 WHERE tenant = $1 AND channel = $2 AND reply_seq IS NULL AND number = (
     SELECT max(number) FROM usage_records
@@ -86,7 +88,9 @@ ERASED_BY_USER = f"{_CONTEXTS} AND channel = $2 AND user_id = $3"
 ERASED_BY_CHANNEL = f"{_CONTEXTS} AND channel = $2"
 ERASED_BY_TRIGGER = f"{_CONTEXTS} AND channel = $2 AND trigger_message_id = ANY($3::text[])"
 # Records of other channels that name this one.
-NAMING_CHANNEL = f"{_CONTEXTS} AND other_channels IS NOT NULL AND channel <> $2 AND other_channels::jsonb ? $2"
+NAMING_CHANNEL = (
+    f"{_CONTEXTS} AND other_channels IS NOT NULL AND channel <> $2 AND other_channels::jsonb ? $2"
+)
 DELETE_USAGE = f"""{WANTED}
 DELETE FROM usage_records USING wanted WHERE tenant = $1 AND channel = in_channel AND context_id = in_name
 """
@@ -130,4 +134,6 @@ FROM usage_records JOIN signals USING (tenant, channel, context_id)
 WHERE tenant = $1 AND context_id = ANY($2::text[])
 ORDER BY at_ms, kind, signals.user_id, message_id
 """
-IDS_BY_SEQ = "SELECT seq, id FROM messages WHERE tenant = $1 AND channel = $2 AND seq = ANY($3::bigint[])"
+IDS_BY_SEQ = (
+    "SELECT seq, id FROM messages WHERE tenant = $1 AND channel = $2 AND seq = ANY($3::bigint[])"
+)

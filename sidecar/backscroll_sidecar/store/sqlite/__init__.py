@@ -1,6 +1,6 @@
-"""History in one SQLite file. `SqliteStore.open` opens it, `Durability` names the choice it takes."""
+"""History in one SQLite file. `SqliteStore.open` opens it."""
 
-from backscroll_sidecar.store.sqlite.files import Durability, StoreStats
+from backscroll_sidecar.store.sqlite.files import StoreStats
 from backscroll_sidecar.store.sqlite.store import SqliteStore
 
-__all__ = ["Durability", "SqliteStore", "StoreStats"]
+__all__ = ["SqliteStore", "StoreStats"]

@@ -10,9 +10,10 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.store.durability import Durability
 from backscroll_sidecar.store.sqlite import migrate, statements, wiping
 from backscroll_sidecar.store.sqlite.connection import transaction
 
@@ -23,7 +24,6 @@ OLDEST_SQLITE = (3, 37, 0)
 """STRICT tables."""
 
 C = TypeVar("C", bound=sqlite3.Connection)
-Durability = Literal["full", "normal"]
 
 _BUSY_TIMEOUT_MS = 5_000
 _CACHE_KIB = 32 * 1024

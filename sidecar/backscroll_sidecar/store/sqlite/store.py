@@ -18,6 +18,7 @@ from backscroll_sidecar.concurrency.background import make_room
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.ports import AppendChange, Applied, Change, Maintenance
+from backscroll_sidecar.store.durability import Durability
 from backscroll_sidecar.store.sqlite import (
     files,
     group,
@@ -29,7 +30,7 @@ from backscroll_sidecar.store.sqlite import (
     wiping,
 )
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
-from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
+from backscroll_sidecar.store.sqlite.files import FileLock, StoreStats
 from backscroll_sidecar.store.sqlite.reading import ReadingConnection
 
 SHORT_GROUP = 32
