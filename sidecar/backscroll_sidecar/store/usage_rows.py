@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import orjson
@@ -95,7 +96,7 @@ def encode_signals(change: SignalChange) -> Iterable[Row]:
         )
 
 
-def decode_record(row: Row) -> StoredUsage:
+def decode_record(row: Iterable[Any]) -> StoredUsage:
     """A row of what `usage_statements` reads."""
     (
         number, channel, context_id, user_id, trigger_message_id, context, candidates, encoded, _, created_at_ms,

@@ -13,6 +13,6 @@ from tests.kit.postgres import server
 class TestPostgresStore(HistoryStoreContract):
     @pytest.fixture
     async def store(self) -> AsyncIterator[HistoryStore]:
-        opened = await PostgresStore.open(server().new_database())
+        opened = await PostgresStore.open(await server().emptied())
         yield opened
         await opened.close()

@@ -12,7 +12,9 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.postgres.failures import typed
 
 if TYPE_CHECKING:
-    Connection = asyncpg.pool.PoolConnectionProxy
+    Connection = (
+        asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
+    )
 else:
     Connection = object
 

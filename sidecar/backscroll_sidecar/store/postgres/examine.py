@@ -78,7 +78,7 @@ async def _schema(connection: asyncpg.Connection, had: list[int], waiting: int) 
         return Finding("database", "fail", said, "start a newer version of Backscroll")
     if waiting:
         return Finding("database", "ok", f"{waiting} migrations wait for the next serve")
-    channels, messages, *_ = await connection.fetchrow(statements.COUNT_ROWS)
+    ((channels, messages, *_),) = await connection.fetch(statements.COUNT_ROWS)
     return Finding(
         "database", "ok", f"{messages:,} messages in {channels:,} channels, schema {newest}"
     )

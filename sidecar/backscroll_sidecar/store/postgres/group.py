@@ -91,7 +91,7 @@ async def _lock(
     if not seen:
         return {}
     rows = await connection.fetch(sql.LOCK_CHANNELS, tenant, [*seen], [*seen.values()])
-    return {channel: last_seq for channel, last_seq in rows}
+    return dict(map(tuple, rows))
 
 
 # --- looking up ----------------------------------------------------------------------------------

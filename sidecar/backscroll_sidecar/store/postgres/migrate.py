@@ -1,4 +1,4 @@
-"""Numbered SQL files bring the database up to date, one server at a time; a change and its record are one transaction."""
+"""Numbered SQL files bring the database up to date, one server at a time; a change and its record go together."""
 
 from __future__ import annotations
 

@@ -65,7 +65,8 @@ async def load_channel(
 async def latest(connection: Connection, key: ChannelKey, limit: int) -> list[StoredMessage]:
     """Newest first in the index, oldest first in the answer."""
     rows = await connection.fetch(sql.LATEST, *key, max(limit, 0))
-    return decode_rows(reversed(rows), key.channel)
+    rows.reverse()
+    return decode_rows(rows, key.channel)
 
 
 async def list_messages(
