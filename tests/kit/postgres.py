@@ -58,7 +58,7 @@ class PostgresServer:
         """The URL of an empty database that nobody else has."""
         self._databases += 1
         name = f"test_{self._databases}"
-        self._sql(f"CREATE DATABASE {name}")
+        self.psql(self.url("postgres"), f"CREATE DATABASE {name}")
         return self.url(name)
 
     async def emptied(self) -> str:
@@ -74,6 +74,15 @@ class PostgresServer:
 
     def url(self, database: str) -> str:
         return f"postgresql://backscroll@/{database}?host={self.folder}"
+
+    def psql(self, url: str, statements: str) -> str:
+        """What the server's own client prints of these; its protocol takes what has parameters without values."""
+        told = subprocess.run(
+            [self.bin / "psql", "-qAtX", "-v", "ON_ERROR_STOP=1", url],
+            input=statements, check=False, capture_output=True, text=True,
+        )  # fmt: skip
+        assert told.returncode == 0, told.stderr
+        return told.stdout
 
     def stop(self) -> None:
         """End the server and delete what it kept."""
@@ -97,11 +106,6 @@ class PostgresServer:
             if self.process.poll() is not None or time.monotonic() > ends:
                 raise RuntimeError((self.folder / "log").read_text("utf-8", "replace"))
             time.sleep(0.02)
-
-    def _sql(self, statement: str) -> None:
-        self._run(
-            "psql", "-q", "-h", str(self.folder), "-U", "backscroll", "-c", statement, "postgres"
-        )
 
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(

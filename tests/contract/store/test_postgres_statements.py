@@ -1,0 +1,88 @@
+"""Every statement asks one tenant, thus one shard, and finds its rows by an index (law 6)."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from backscroll_sidecar.store.postgres import (
+    PostgresStore,
+    alias_statements,
+    erase_statements,
+    event_statements,
+    record_statements,
+    statements,
+    usage_statements,
+)
+from tests.kit.postgres import server
+
+MODULES = (
+    statements, alias_statements, erase_statements, event_statements, record_statements, usage_statements,
+)  # fmt: skip
+OF_ALL_TENANTS = {
+    "CHANNELS": "background work over all tenants",
+    "NEWEST_SEGMENTS": "a start loads the channels in use last, whosever they are",
+    "COUNT_ROWS": "doctor counts the rows of whole tables, and returns nothing else",
+}
+PARTS = {"WANTED", "RECURSIVE_WANTED", "COLUMNS"}
+STATEMENTS = {
+    f"{module.__name__.rpartition('.')[2]}.{name}": text
+    for module in MODULES
+    for name, text in vars(module).items()
+    if name.isupper() and name[0] != "_" and isinstance(text, str) and name not in PARTS
+}
+
+
+@pytest.fixture(scope="module")
+def plans() -> dict[str, Any]:
+    """The plan of each that the server makes without looking at values, where an index can be had."""
+
+    url = server().new_database()
+    asyncio.run(_migrated(url))
+    asked = (f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {text};" for text in STATEMENTS.values())
+    told = server().psql(url, "\n".join(["SET enable_seqscan = off;", *asked]))
+    decoder, found, at = json.JSONDecoder(), [], 0
+    while at < len(told):
+        plan, at = decoder.raw_decode(told, at)
+        at += len(told[at:]) - len(told[at:].lstrip())
+        found.append(plan)
+    return dict(zip(STATEMENTS, found, strict=True))
+
+
+async def _migrated(url: str) -> None:
+    await (await PostgresStore.open(url)).close()
+
+
+def test_there_are_statements() -> None:
+    assert len(STATEMENTS) > 100
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_is_of_one_tenant(name: str, plans: dict[str, Any]) -> None:
+    """Citus sends to one shard what compares the tenant of each table with one value."""
+    if name.rpartition(".")[2] in OF_ALL_TENANTS:
+        return
+    for scan in _scans(plans[name]):
+        said = " ".join(str(scan.get(one, "")) for one in ("Index Cond", "Recheck Cond", "Filter"))
+        assert "tenant = $1" in said or "(tenant = " in said, scan
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_reads_no_whole_table(name: str, plans: dict[str, Any]) -> None:
+    if name.rpartition(".")[2] != "COUNT_ROWS":
+        assert not [scan for scan in _scans(plans[name]) if scan["Node Type"] == "Seq Scan"]
+
+
+def _scans(plan: Any) -> Iterator[dict[str, Any]]:
+    """The parts of a plan that read a table."""
+    if isinstance(plan, list):
+        for one in plan:
+            yield from _scans(one)
+    elif isinstance(plan, dict):
+        inner = plan.get("Node Type") == "Bitmap Index Scan"
+        if "Relation Name" in plan and plan["Node Type"] != "ModifyTable" and not inner:
+            yield plan
+        for one in ("Plan", "Plans"):
+            yield from _scans(plan.get(one, []))
