@@ -41,7 +41,7 @@ async def keep_files(
     segment_writer = SegmentWriter(channels, writer.submit)
     await segment_writer.start()
     stack.push_async_callback(segment_writer.close)
-    publishers.add(secure_delete, segment_writer)
+    publishers.add(workers=[secure_delete, segment_writer])
     return secure_delete
 
 

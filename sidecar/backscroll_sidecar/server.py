@@ -223,7 +223,12 @@ async def start_server(
     addresses = exposure(listen)
     http_addresses = exposure(http_listen, setting=extra.SETTING) if http_listen else []
     tenants: Tenants = OneTenant() if tokens is None else TokenTenants(tokens)
-    pipeline = CallPipeline(tenants, observe, begun=None if app.spans is None else app.spans.called)
+    pipeline = CallPipeline(
+        tenants,
+        observe,
+        begun=None if app.spans is None else app.spans.called,
+        catch_up=None if app.replicas is None else app.replicas.catch_up,
+    )
     metrics = Metrics(app.numbers, lambda: pipeline.missed_deadlines)
     servicers: tuple[Servicer, ...] = (
         ContextServicer(app.builder, app.chat, app.summaries, app.periods, version("backscroll")),

@@ -49,6 +49,7 @@ from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.history.redaction_policy import Redaction
+from backscroll_sidecar.history.replicas import Replicas
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.service import HistoryService
@@ -141,6 +142,8 @@ class App:
     numbers: Numbers
     spans: Spans | None
     upstream: Upstream | None = None
+    replicas: Replicas | None = None
+    """None where the store is this server's alone."""
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
@@ -245,7 +248,7 @@ async def _assemble(
     publishers = FanOut(channels, rosters)
     writer = Writer(store, publishers)
     preferences, remembered = _preferences(settings, store, writer, clock)
-    publishers.add(remembered)
+    publishers.add(tenant_caches=[remembered])
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
@@ -259,7 +262,7 @@ async def _assemble(
     if (embedder := embedder or configured_embedder(settings)) is not None:
         embedding = SemanticParts.over(embedder, store, writer, executor, settings)
         embedding.close_with(stack)
-        publishers.add(embedding.vectors, embedding.backlog)
+        publishers.add(embedding.vectors, workers=[embedding.backlog])
     dims_of = any_dims if embedding is None else embedding.dims_of
     events: EventSink = writer if settings.memory.enable_async_data_collection else NoEvents()
     usage, feedback, tunings = UsageNumbers(), FeedbackNumbers(), TuningNumbers()
@@ -274,7 +277,9 @@ async def _assemble(
     model = model or chat_model(settings, pacer)
     upstream, model = upstream_of(model, settings), recorder.model(model) if recorder else model
     stack.push_async_callback(model.close)
-    publishers.add(await extract_preferences(settings, store, preferences, learning, model, stack))
+    publishers.add(
+        workers=[await extract_preferences(settings, store, preferences, learning, model, stack)]
+    )
     summaries = _summaries(settings, store, writer, events, clock, model, stack)
     periods = await summarise_periods(
         settings, channels, store, writer, clock, learning, model, stack
@@ -283,12 +288,11 @@ async def _assemble(
     publishers.add(
         summaries,
         periods,
-        learning.channel_settings,
-        learning.follow_ups,
-        learning.consent,
-        learning.experiments,
-        directory,
-    )
+        tenant_caches=[
+            learning.channel_settings, learning.consent, learning.experiments, directory,
+        ],
+        workers=[learning.follow_ups],
+    )  # fmt: skip
     opening = Opening(
         channels, store, analyzer, building, clock, remembered, summaries, directory,
         learning.channel_settings, learning.experiments, periods,
@@ -337,8 +341,17 @@ async def _assemble(
             expired_messages=await expire_messages(settings, store, writer, learning, clock, builder, stack),
             unstored_turns=lambda: chat.unstored_turns,
         ),
-        spans, upstream,
+        spans, upstream, _following(store, publishers),
     )  # fmt: skip
+
+
+def _following(store: HistoryStore, publishers: FanOut) -> Replicas | None:
+    """What brings caches up to what other servers wrote; None where the store is this server's alone."""
+    if store.shared is None:
+        return None
+    replicas = Replicas(store.shared, publishers)
+    publishers.add(workers=[replicas])
+    return replicas
 
 
 def _learning(

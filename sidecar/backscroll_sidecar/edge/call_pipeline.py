@@ -38,6 +38,9 @@ _is_logged = logging.getLogger("backscroll.rpc").isEnabledFor
 
 Incoming = bytes | AsyncIterator[bytes]
 
+CatchUp = Callable[[str, Iterable[str]], Awaitable[None]]
+"""Given a tenant and channels; raises `BackscrollError`."""
+
 _NO_STREAM = nullcontext()
 DEADLINE_TOLERANCE_S = 0.001
 """An answer ready this late does not reach the caller in time any more."""
@@ -165,6 +168,8 @@ class CallPipeline:
         Told of every call once it is over.
     begun
         Told what came beside the request of every call before it is answered; None: nobody is.
+    catch_up
+        Awaited with the tenant and the channels of every request before it is answered; None: nothing need be.
     limits
         Bounds by method name, those of `default_limits` for the rest. A method has one room, however often it is bound.
 
@@ -183,8 +188,10 @@ class CallPipeline:
         limits: Mapping[str, AdmissionLimits] = ADMISSIONS,
         default_limits: AdmissionLimits | None = None,
         begun: Callable[[Metadata], None] | None = None,
+        catch_up: CatchUp | None = None,
     ) -> None:
         self._tenants = tenants
+        self._catch_up = catch_up
         self.observe = observe
         self._begun = begun
         self._limits = limits
@@ -211,6 +218,7 @@ class CallPipeline:
         self, method: Method, admission: Admission
     ) -> Callable[[Incoming, Caller], Awaitable[bytes]]:
         read, need = _reader(method, admission), _need(method)
+        follow = self._following(method)
 
         async def answer(request: Incoming, caller: Caller) -> bytes:
             watch = _Watch(self, method, request)
@@ -220,7 +228,10 @@ class CallPipeline:
                     if not admission.enter_at_once(watch.request_bytes):
                         await admission.enter(watch.request_bytes, call.deadline_s)
                     try:
-                        body = _serialised(await method.answer(read(request, key), call))
+                        told = read(request, key)
+                        if follow is not None:
+                            told = await follow(call.tenant, request, told)
+                        body = _serialised(await method.answer(told, call))
                     finally:
                         admission.leave(watch.request_bytes)
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - each becomes a status
@@ -234,6 +245,7 @@ class CallPipeline:
         self, method: Method, admission: Admission
     ) -> Callable[[Incoming, Caller], AsyncIterator[bytes]]:
         read, need = _reader(method, admission), _need(method)
+        follow = self._following(method)
 
         async def answer(request: Incoming, caller: Caller) -> AsyncIterator[bytes]:
             watch = _Watch(self, method, request)
@@ -242,7 +254,10 @@ class CallPipeline:
                 with admission.stream(call.tenant):
                     await admission.enter(watch.request_bytes, call.deadline_s)
                     try:
-                        async with aclosing(method.answer(read(request, key), call)) as answers:
+                        told = read(request, key)
+                        if follow is not None:
+                            told = await follow(call.tenant, request, told)
+                        async with aclosing(method.answer(told, call)) as answers:
                             async for one in answers:
                                 body = _serialised(one)
                                 with admission.paused():
@@ -257,6 +272,30 @@ class CallPipeline:
             watch.stop(Code.OK)
 
         return answer
+
+    def _following(self, method: Method) -> Callable[[str, Any, Any], Awaitable[Any]] | None:
+        """What brings caches up to date for a request, or for each of a stream, and gives it back."""
+        need, look, catch_up = _need(method), method.look, self._catch_up
+        if catch_up is None or need is None:
+            return None
+        channels_of = need.channels
+
+        async def follow(tenant: str, raw: Any, request: Any) -> Any:  # noqa: ANN401 - of any method
+            seen = request if look is None else look(raw)
+            await catch_up(tenant, {channel for _, channel in channels_of(seen) if channel})
+            return request
+
+        if not method.client_streaming:
+            return follow
+
+        async def following(tenant: str, raw: Any, requests: Any) -> AsyncIterator[Any]:  # noqa: ANN401, ARG001
+            async for one in requests:
+                yield await follow(tenant, None, one)
+
+        async def begin(tenant: str, raw: Any, requests: Any) -> Any:  # noqa: ANN401 - of any method
+            return following(tenant, raw, requests)
+
+        return begin
 
     def _admit(self, caller: Caller, watch: _Watch, need: Need | None) -> tuple[Call, Key | None]:
         """The call, and the key where its limits must be looked for in the request."""

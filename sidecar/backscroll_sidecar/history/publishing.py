@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.ports import AppendChange, Applied, Change
+from backscroll_sidecar.ports import EVERYWHERE, AppendChange, Applied, Change
 
 PUBLISH_SLICE = 32
 
@@ -26,24 +26,42 @@ class ChannelPublisher(Protocol):
 
 
 class FanOut:
-    """Publishes to several publishers. One that raises does not keep the rows from the others."""
+    """Publishes to several publishers. One that raises does not keep the rows from the others.
 
-    def __init__(self, *publishers: ChannelPublisher) -> None:
-        self._publishers = publishers
+    Of what another server did caches are told alone: by channel what is of the channel, by tenant what is of
+    `EVERYWHERE`. Workers begin something when a message comes; that server's have done so.
+    """
 
-    def add(self, *publishers: ChannelPublisher) -> None:
+    def __init__(self, *caches: ChannelPublisher) -> None:
+        self._caches = caches
+        self._tenant_caches: tuple[ChannelPublisher, ...] = ()
+        self._workers: tuple[ChannelPublisher, ...] = ()
+
+    def add(
+        self,
+        *caches: ChannelPublisher,
+        tenant_caches: Iterable[ChannelPublisher] = (),
+        workers: Iterable[ChannelPublisher] = (),
+    ) -> None:
         """Publish to these, too, from now on."""
-        self._publishers += publishers
+        self._caches += caches
+        self._tenant_caches += tuple(tenant_caches)
+        self._workers += tuple(workers)
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         failures: list[Exception] = []
-        for publisher in self._publishers:
+        for publisher in self._told(key, applied):
             try:
                 publisher.publish(key, applied)
             except Exception as failure:  # noqa: BLE001 - all of them are raised below
                 failures.append(failure)
         if failures:
             raise ExceptionGroup("publishers failed", failures)
+
+    def _told(self, key: ChannelKey, applied: Applied) -> Iterable[ChannelPublisher]:
+        if not applied.is_foreign:
+            return (*self._caches, *self._tenant_caches, *self._workers)
+        return self._caches if key.channel != EVERYWHERE else (*self._caches, *self._tenant_caches)
 
 
 def joined_by_channel(
@@ -76,6 +94,7 @@ def _joined(appended: list[Applied]) -> Applied:
         vectors=tuple(vector for one in appended for vector in one.vectors),
         aliases=tuple(alias for one in appended for alias in one.aliases),
         records=tuple(change for one in appended for change in one.records),
+        version=appended[-1].version,
     )
 
 
@@ -94,18 +113,18 @@ def publish_slices(applied: Applied) -> Iterator[Applied]:
     if count <= PUBLISH_SLICE:
         yield applied
         return
-    first = slice(PUBLISH_SLICE)
-    yield replace(
-        applied,
-        append_results=(),
-        aliases=(),
-        records=(),
-        stored=rows[first],
-        members=members[first],
-        vectors=vectors[first],
-    )
-    for start in range(PUBLISH_SLICE, count, PUBLISH_SLICE):
-        part = slice(start, start + PUBLISH_SLICE)
-        yield Applied(stored=rows[part], members=members[part], vectors=vectors[part])
-    if applied.aliases or applied.records:
-        yield Applied(aliases=applied.aliases, records=applied.records)
+    pieces = [slice(start, start + PUBLISH_SLICE) for start in range(0, count, PUBLISH_SLICE)]
+    for part in pieces:
+        is_first, is_last = part is pieces[0], part is pieces[-1]
+        yield replace(
+            applied,
+            append_results=(),
+            erased_ids=applied.erased_ids if is_first else (),
+            receipt=applied.receipt if is_first else None,
+            stored=rows[part],
+            members=members[part],
+            vectors=vectors[part],
+            aliases=applied.aliases if is_last else (),
+            records=applied.records if is_last else (),
+            version=applied.version if is_last else 0,
+        )

@@ -75,6 +75,7 @@ from backscroll_sidecar.ports.records import (
     EXPERIMENT,
     NAMING_CHANNELS,
     NAMING_PEOPLE,
+    OF_TENANT,
     PIN,
     RECEIPT_STORES,
     SESSION,
@@ -88,6 +89,7 @@ from backscroll_sidecar.ports.records import (
     about_user,
     count_by_store,
 )
+from backscroll_sidecar.ports.replicas import Missed, SharedWrites
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import (
     ChangeWriter,

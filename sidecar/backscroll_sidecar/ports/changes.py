@@ -264,7 +264,8 @@ class Applied(msgspec.Struct, frozen=True):
     and changed ones, in order of `seq`); `erased_ids` the rows that must leave them; `members` the people changed;
     `vectors` what was kept of vectors, whoever made them; `aliases` pairs of a new alias and the id of its message;
     `records` the changes of records that were made, and `deleted_records` how many those deleted; `error` when this
-    change alone was refused (others of the group are not affected).
+    change alone was refused (others of the group are not affected). `version`: which one of its channel this is, in a
+    store that several servers share; 0 in others. `is_foreign`: another server did it, and what follows from it.
     """
 
     append_results: tuple[AppendResult, ...] = ()
@@ -277,6 +278,8 @@ class Applied(msgspec.Struct, frozen=True):
     deleted_records: int = 0
     error: BackscrollError | None = None
     aliases: tuple[tuple[str, str], ...] = ()
+    version: int = 0
+    is_foreign: bool = False
 
     @property
     def is_erasure(self) -> bool:

@@ -12,6 +12,7 @@ from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageType, St
 from backscroll_sidecar.ports.changes import Applied, Change
 from backscroll_sidecar.ports.maintenance import Maintenance
 from backscroll_sidecar.ports.records import StoredRecord
+from backscroll_sidecar.ports.replicas import SharedWrites
 from backscroll_sidecar.ports.segments import ChannelRows
 from backscroll_sidecar.ports.usage import ANY_USAGE, Signal, StoredUsage, UsageQuery
 from backscroll_sidecar.ports.vectors import StoredVector, UnembeddedPage
@@ -273,6 +274,10 @@ class HistoryStore(HistoryReader, Protocol):
     @property
     def maintenance(self) -> Maintenance | None:
         """What its files need done behind the answers; None where it has none."""
+
+    @property
+    def shared(self) -> SharedWrites | None:
+        """What other servers write to it; None where it is this one's alone."""
 
     async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
         """Make a group of changes durable in one transaction and return what each did, in order.

@@ -72,6 +72,15 @@ def about_user(user_id: str) -> str:
     return f"u:{user_id}"
 
 
+OF_TENANT = frozenset(
+    {
+        SESSION, "session_alias", SPACE, "participant", "session_state", "preference", "read_preference",
+        "refused_preference", CHANNEL_SETTINGS, "tuning", EXPERIMENT, "usage_refusal", "salted_usage_refusal",
+        "usage_refusal_salt",
+    }
+)  # fmt: skip
+"""Kinds that caches hold by tenant, whatever channel they are of."""
+
 _STORES_OF_KINDS = {
     TURN: "turns",
     PIN: "pins",

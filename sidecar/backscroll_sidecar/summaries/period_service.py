@@ -153,6 +153,8 @@ class PeriodSummaries:
         if applied.is_erasure or is_other or is_known:
             self._changes += 1
             self._known.pop(key, None)
+        if applied.is_foreign:
+            return
         if key.channel and (applied.stored or applied.records or applied.is_erasure):
             self._due.add(key)
             self._wake.set()

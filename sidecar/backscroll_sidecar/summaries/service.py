@@ -106,15 +106,16 @@ class Summaries:
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Take over a committed change: read anew what it may have deleted, and see whether a compaction is due."""
+        is_due = self._settings.is_automatic and not applied.is_foreign
         is_summary = any(change.kind == SUMMARY for change in applied.records)
         is_other = any(one.state is not MessageState.LIVE or one.revision for one in applied.stored)
         if applied.is_erasure or is_other or is_summary:
             self._reading.pop(key, set()).clear()
             for conversation in [one for one in self._known if one.key == key]:
                 summaries = self._known.pop(conversation)
-                if summaries and self._settings.is_automatic and not self._is_closed:
+                if summaries and is_due and not self._is_closed:
                     self._look_again(conversation, summaries[0])
-        if self._settings.is_automatic and not self._is_closed:
+        if is_due and not self._is_closed:
             by_thread: dict[str, list[StoredMessage]] = {"": list(applied.stored)}
             for one in applied.stored:
                 if one.message.thread_id:

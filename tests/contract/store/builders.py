@@ -158,7 +158,7 @@ def ids(stored: Sequence[StoredMessage]) -> list[str]:
 def comparable(applied: Applied) -> tuple[Any, ...]:
     """An `Applied` with its error as a value."""
     error = applied.error and (type(applied.error), applied.error.reason, applied.error.message)
-    return (msgspec.structs.replace(applied, error=None), error)
+    return (msgspec.structs.replace(applied, error=None, version=0), error)
 
 
 async def everything(store: Any, keys: Sequence[ChannelKey], probe_ids: Sequence[str]) -> list[Any]:

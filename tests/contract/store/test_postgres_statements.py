@@ -10,6 +10,7 @@ import pytest
 from backscroll_sidecar.store.postgres import (
     PostgresStore,
     alias_statements,
+    change_statements,
     erase_statements,
     event_statements,
     record_statements,
@@ -19,14 +20,15 @@ from backscroll_sidecar.store.postgres import (
 from tests.kit.postgres import server
 
 MODULES = (
-    statements, alias_statements, erase_statements, event_statements, record_statements, usage_statements,
+    statements, alias_statements, change_statements, erase_statements, event_statements, record_statements,
+    usage_statements,
 )  # fmt: skip
 OF_ALL_TENANTS = {
     "CHANNELS": "background work over all tenants",
     "NEWEST_SEGMENTS": "a start loads the channels in use last, whosever they are",
     "COUNT_ROWS": "doctor counts the rows of whole tables, and returns nothing else",
 }
-PARTS = {"WANTED", "RECURSIVE_WANTED", "COLUMNS"}
+PARTS = {"WANTED", "RECURSIVE_WANTED", "COLUMNS", "MEMBER_COLUMNS"}
 STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": text
     for module in MODULES

@@ -59,6 +59,7 @@ class InMemoryStore(InMemoryReader):
     """`HistoryStore` in memory."""
 
     maintenance = None
+    shared = None
 
     def __init__(self) -> None:
         super().__init__()

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import (
+    EVERYWHERE,
+    OF_TENANT,
     Applied,
     Change,
     EraseChange,
@@ -39,7 +43,7 @@ from backscroll_sidecar.store.facts import (
 )
 from backscroll_sidecar.store.postgres import alias_statements as alias_sql
 from backscroll_sidecar.store.postgres import event_statements as event_sql
-from backscroll_sidecar.store.postgres import lookups, records, usage
+from backscroll_sidecar.store.postgres import journal, lookups, records, usage
 from backscroll_sidecar.store.postgres import statements as sql
 from backscroll_sidecar.store.postgres.arrays import changed, columns, wanted
 from backscroll_sidecar.store.postgres.connections import Connection
@@ -60,8 +64,9 @@ async def apply_changes(
     connection: Connection, tenant: str, changes: Sequence[Change]
 ) -> list[Applied]:
     """Do what changes of one tenant say, in the transaction of the connection."""
-    last_seqs = await _lock(connection, tenant, changes)
+    last_seqs, versions = await _lock(connection, tenant, changes)
     applied: list[Applied] = []
+    taken: list[str] = []
     for run in runs(changes):
         if isinstance(run[0], EraseChange):
             applied.append(await _erase_or_try(connection, run[0]))
@@ -72,26 +77,44 @@ async def apply_changes(
             (here, seq) for here in needs.places if (seq := last_seqs.get(here[1])) is not None
         )
         plan = decide(run, facts)
-        await write_plan(connection, tenant, plan)
+        taken += await write_plan(connection, tenant, plan)
         last_seqs.update((channel, seq) for (_, channel), seq in plan.last_seqs.items())
         applied += plan.applied
-    return applied
+    if OF_TENANT.intersection(taken) and EVERYWHERE not in versions:
+        versions |= (await _hold(connection, tenant, {EVERYWHERE: 1}))[1]
+    done = list(zip(changes, applied, strict=True))
+    await journal.write(connection, tenant, done, versions, taken)
+    return [replace(one, version=versions.get(change.key.channel, 0)) for change, one in done]
 
 
 async def _lock(
     connection: Connection, tenant: str, changes: Sequence[Change]
-) -> dict[str, int | None]:
-    """Hold the channels until the commit, and count what changes them; the last number of each."""
+) -> tuple[dict[str, int | None], dict[str, int]]:
+    """Hold the channels until the commit; the last number of each, and the version of those that change."""
     seen: dict[str, int] = {}
     for change in changes:
         if isinstance(change, EventsChange) and not change.events:
             continue
         channel = change.key.channel
         seen[channel] = seen.get(channel, 0) or int(not isinstance(change, _UNSEEN))
-    if not seen:
-        return {}
-    rows = await connection.fetch(sql.LOCK_CHANNELS, tenant, [*seen], [*seen.values()])
-    return dict(map(tuple, rows))
+        of_tenant = journal.touches_tenant(change)
+        if of_tenant is not False:  # held first, so that two groups never wait for each other
+            seen[EVERYWHERE] = seen.get(EVERYWHERE, 0) or int(bool(of_tenant))
+    return await _hold(connection, tenant, seen)
+
+
+async def _hold(
+    connection: Connection, tenant: str, changes: Mapping[str, int]
+) -> tuple[dict[str, int | None], dict[str, int]]:
+    last_seqs: dict[str, int | None] = {}
+    versions: dict[str, int] = {}
+    if changes:
+        rows = await connection.fetch(sql.LOCK_CHANNELS, tenant, [*changes], [*changes.values()])
+        for channel, last_seq, version in rows:
+            last_seqs[channel] = last_seq
+            if changes[channel]:
+                versions[channel] = version
+    return last_seqs, versions
 
 
 # --- looking up ----------------------------------------------------------------------------------
@@ -189,8 +212,9 @@ async def _find_people(
 # --- writing -------------------------------------------------------------------------------------
 
 
-async def write_plan(connection: Connection, tenant: str, plan: Plan) -> None:
-    """Rows first, then what refers to them."""
+async def write_plan(connection: Connection, tenant: str, plan: Plan) -> list[str]:
+    """Rows first, then what refers to them; the kind of each record that went with a message's text."""
+    taken: list[str] = []
     run = connection.execute
     if plan.last_seqs:
         seqs = [(channel, seq) for (_, channel), seq in plan.last_seqs.items()]
@@ -233,9 +257,9 @@ async def write_plan(connection: Connection, tenant: str, plan: Plan) -> None:
     await records.write(connection, plan.records)
     await records.touch(connection, tenant, plan.touched)
     if plan.emptied:  # retracted: behind the records, which came earlier in the run
-        await records.forget_retracted(connection, tenant, plan.emptied)
+        taken += await records.forget_retracted(connection, tenant, plan.emptied)
     if plan.old_revisions:
-        await records.forget_edited(connection, tenant, plan.old_revisions)
+        taken += await records.forget_edited(connection, tenant, plan.old_revisions)
     if plan.events:
         events = [
             (channel, context_id, *encode_event(event))
@@ -243,6 +267,7 @@ async def write_plan(connection: Connection, tenant: str, plan: Plan) -> None:
         ]
         await run(event_sql.PUT_EVENTS, tenant, *columns(events))
     await usage.write(connection, tenant, plan)
+    return taken
 
 
 async def _write_segments(connection: Connection, tenant: str, plan: Plan) -> None:

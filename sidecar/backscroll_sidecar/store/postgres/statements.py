@@ -24,7 +24,7 @@ revision, token_count, text, keywords, reply_to, thread_id, session_id, dedupe_k
 """What `codec.decode_rows` reads: small numbers share one column, fetching a column costs more than unpacking it."""
 
 _CONTENT_COLUMNS = "state, revision, message_type, token_count, text, keywords, details"
-_MEMBER_COLUMNS = """
+MEMBER_COLUMNS = """
 user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_names, role, earlier_stays, name_times
 """
 
@@ -35,7 +35,7 @@ LOCK_CHANNELS = """
 INSERT INTO channels AS mine (tenant, channel, last_seq, version)
 SELECT $1, one, NULL, changes FROM unnest($2::text[], $3::bigint[]) AS given (one, changes) ORDER BY one
 ON CONFLICT (tenant, channel) DO UPDATE SET version = mine.version + excluded.version
-RETURNING channel, last_seq
+RETURNING channel, last_seq, version
 """
 
 FIND_TAKEN = f"""{WANTED}
@@ -97,7 +97,7 @@ WHERE reply_to IS NOT NULL
 """
 
 FIND_PEOPLE = f"""{WANTED}
-SELECT channel, {_MEMBER_COLUMNS}
+SELECT channel, {MEMBER_COLUMNS}
 FROM wanted JOIN members ON tenant = $1 AND channel = in_channel AND user_id = in_name
 """
 
@@ -143,7 +143,7 @@ WHERE old.tenant = $1 AND old.channel = new.channel AND old.seq = new.seq
 """
 
 PUT_MEMBERS = f"""
-INSERT INTO members (tenant, channel, {_MEMBER_COLUMNS})
+INSERT INTO members (tenant, channel, {MEMBER_COLUMNS})
 SELECT $1, * FROM unnest(
     $2::text[], $3::text[], $4::text[], $5::int[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::text[],
     $11::text[], $12::text[], $13::text[]
@@ -318,7 +318,7 @@ ORDER BY channel
 """
 
 MEMBERS = (
-    f"SELECT {_MEMBER_COLUMNS} FROM members WHERE tenant = $1 AND channel = $2 ORDER BY user_id"
+    f"SELECT {MEMBER_COLUMNS} FROM members WHERE tenant = $1 AND channel = $2 ORDER BY user_id"
 )
 
 LAST_MESSAGES = f"""

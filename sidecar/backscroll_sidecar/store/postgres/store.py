@@ -10,9 +10,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
-from backscroll_sidecar.ports import Applied, Change
+from backscroll_sidecar.ports import Applied, Change, SharedWrites
 from backscroll_sidecar.store.durability import Durability
-from backscroll_sidecar.store.postgres import group, lookups, migrate, reads, records, usage
+from backscroll_sidecar.store.postgres import (
+    group,
+    journal,
+    lookups,
+    migrate,
+    reads,
+    records,
+    usage,
+)
 from backscroll_sidecar.store.postgres.connections import Connection, Connections
 from backscroll_sidecar.store.postgres.failures import TRY_AGAIN, typed
 
@@ -100,6 +108,15 @@ class PostgresStore:
                 applied = await group.apply_changes(connection, tenant, some)
                 done.update(zip(places, applied, strict=True))
         return [done[place] for place in range(len(changes))]
+
+    # --- what others write -------------------------------------------------------------------
+
+    @property
+    def shared(self) -> SharedWrites:
+        return self
+
+    versions = _page(journal.versions)
+    missed = _page(journal.missed)
 
     # --- reading -----------------------------------------------------------------------------
 

@@ -56,6 +56,8 @@ def _page(
 class SqliteStore:
     """`HistoryStore` on a SQLite file. Open it with `SqliteStore.open`, always close it."""
 
+    shared = None
+
     def __init__(
         self, path: Path, lock: FileLock, writer: OwnedConnection, reader: ReadingConnection
     ) -> None:

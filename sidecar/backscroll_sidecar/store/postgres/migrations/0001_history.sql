@@ -11,6 +11,16 @@ CREATE TABLE channels (
     PRIMARY KEY (tenant, channel)
 );
 
+-- What the last groups changed of a channel, so that the caches of other servers take over just that. Of erasures nothing
+-- stands here: who finds a version missing drops what it has of the channel.
+CREATE TABLE channel_changes (
+    tenant  text COLLATE "C" NOT NULL,
+    channel text COLLATE "C" NOT NULL,
+    version bigint NOT NULL,
+    body    text NOT NULL,                  -- JSON object: numbers and ids of what changed, no texts
+    PRIMARY KEY (tenant, channel, version)
+);
+
 CREATE TABLE messages (
     tenant         text COLLATE "C" NOT NULL,
     channel        text COLLATE "C" NOT NULL,

@@ -1,0 +1,83 @@
+"""Caches of this server take over what other servers wrote, before anything is answered from them.
+
+A commit of this server is published by its writer, one of another by `catch_up`, which asks the store for the versions
+of a channel and its tenant. So what any server acknowledged the next answer of this one knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.history.publishing import ChannelPublisher, publish_slices
+from backscroll_sidecar.ports import EVERYWHERE, Applied, EraseReceipt, SharedWrites
+
+MOST_CHANNELS = 100_000
+"""Whose versions are remembered: some 20 MB."""
+FORGOTTEN = Applied(receipt=EraseReceipt({}), is_foreign=True)
+"""Makes caches drop what they have of a channel."""
+
+
+class Replicas:
+    """Which version of each channel the caches hold. Owned by one event loop.
+
+    Parameters
+    ----------
+    shared : the commits of all servers.
+    caches : what is told of them.
+    """
+
+    def __init__(self, shared: SharedWrites, caches: ChannelPublisher) -> None:
+        self._shared = shared
+        self._caches = caches
+        self._held: OrderedDict[ChannelKey, int] = OrderedDict()
+        self._catching: dict[ChannelKey, asyncio.Task[None]] = {}
+        self.taken_over = 0
+        """Times that caches took over what another server wrote."""
+        self.dropped = 0
+        """Times that they dropped a channel since too much was written, or something was erased."""
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        """Told as the last publisher: of a commit of this server the caches know now."""
+        if applied.version and self._held.get(key) == applied.version - 1:
+            self._held[key] = applied.version
+
+    async def catch_up(self, tenant: str, channels: Iterable[str]) -> None:
+        """Bring the caches up to what is committed of these channels and of their tenant. Raises `StoreUnavailable`."""
+        places = list(dict.fromkeys((*channels, EVERYWHERE)))
+        versions = await self._shared.versions(tenant, places)
+        for channel in places:
+            await self._bring(ChannelKey(tenant, channel), versions.get(channel, 0))
+
+    async def _bring(self, key: ChannelKey, version: int) -> None:
+        while self._held.get(key, -1) < version:
+            task = self._catching.get(key)
+            if task is None:
+                task = self._catching[key] = asyncio.create_task(self._catch_up(key, version))
+            await asyncio.shield(task)
+        if key in self._held:
+            self._held.move_to_end(key)
+
+    async def _catch_up(self, key: ChannelKey, version: int) -> None:
+        try:
+            held = self._held.get(key)
+            missed = None if held is None else await self._shared.missed(key, held)
+            if missed is None:
+                self.dropped += held is not None
+                self._caches.publish(key, FORGOTTEN)
+                self._hold(key, version)
+                return
+            for part in publish_slices(missed.applied):
+                self._caches.publish(key, part)
+            self.taken_over += 1
+            self._hold(key, missed.version)
+        finally:
+            del self._catching[key]
+
+    def _hold(self, key: ChannelKey, version: int) -> None:
+        self._held[key] = max(version, self._held.get(key, 0))
+        self._held.move_to_end(key)
+        if len(self._held) > MOST_CHANNELS:
+            self._held.popitem(last=False)

@@ -1,0 +1,33 @@
+"""What other servers wrote to a store that several share, so that caches here are never wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports.changes import Applied
+
+
+class Missed(NamedTuple):
+    """What was committed to a channel since a version, by whomever, and which version it is of now."""
+
+    version: int
+    applied: Applied
+
+
+class SharedWrites(Protocol):
+    """The commits of all servers that share a store. Both raise `StoreUnavailable`.
+
+    A channel's version grows with each commit that changes what caches may hold of it. That of `EVERYWHERE` grows with
+    each that changes what they hold of a whole tenant: records of `OF_TENANT`, erasures.
+    """
+
+    async def versions(self, tenant: str, channels: Sequence[str]) -> Mapping[str, int]:
+        """Those of these channels that ever held anything, as committed now."""
+
+    async def missed(self, key: ChannelKey, version: int) -> Missed | None:
+        """What came after this version, as caches take it; None: too much, or something was erased.
+
+        Records come without their bodies.
+        """

@@ -1,0 +1,40 @@
+"""Every statement on what changed of channels, by the rules of `statements`."""
+
+# ruff: noqa: S608 -- the only things put into these texts are the constants of this module
+
+from __future__ import annotations
+
+from backscroll_sidecar.store.postgres.statements import COLUMNS, MEMBER_COLUMNS
+
+VERSIONS = "SELECT channel, version FROM channels WHERE tenant = $1 AND channel = ANY($2::text[])"
+
+# $5: so many versions of a channel are kept.
+PUT_CHANGES = """
+WITH new (in_channel, in_version, in_body) AS (
+    SELECT one COLLATE "C", two, three FROM unnest($2::text[], $3::bigint[], $4::text[]) AS given (one, two, three)
+), dropped AS (
+    DELETE FROM channel_changes USING new
+    WHERE tenant = $1 AND channel = in_channel AND version <= in_version - $5::bigint
+)
+INSERT INTO channel_changes (tenant, channel, version, body) SELECT $1, in_channel, in_version, in_body FROM new
+"""
+
+FORGET_CHANGES = "DELETE FROM channel_changes WHERE tenant = $1 AND channel = ANY($2::text[])"
+
+CHANGES_SINCE = """
+SELECT version, body FROM channel_changes WHERE tenant = $1 AND channel = $2 AND version > $3 ORDER BY version
+"""
+
+ROWS_BY_SEQ = f"""
+SELECT {COLUMNS} FROM messages WHERE tenant = $1 AND channel = $2 AND seq = ANY($3::bigint[]) ORDER BY seq
+"""
+
+MEMBERS_BY_ID = f"""
+SELECT {MEMBER_COLUMNS}
+FROM members WHERE tenant = $1 AND channel = $2 AND user_id = ANY($3::text[]) ORDER BY user_id
+"""
+
+VECTORS_BY_SEQ = """
+SELECT embedder_id, seq, id, vector FROM messages JOIN vectors USING (tenant, channel, revision)
+WHERE tenant = $1 AND channel = $2 AND seq = ANY($3::bigint[]) AND message_id = id ORDER BY seq, embedder_id
+"""

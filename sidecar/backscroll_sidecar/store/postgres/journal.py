@@ -1,0 +1,163 @@
+"""What each commit changed of a channel, so that other servers take over just that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports import (
+    EVERYWHERE,
+    OF_TENANT,
+    AppendChange,
+    Applied,
+    Change,
+    EditChange,
+    EraseChange,
+    KeptVector,
+    Missed,
+    RecordChange,
+    RetractChange,
+    StoredVector,
+)
+from backscroll_sidecar.store.codec import decode_rows
+from backscroll_sidecar.store.encoding import decode_member
+from backscroll_sidecar.store.postgres import change_statements as sql
+from backscroll_sidecar.store.postgres import lookups
+from backscroll_sidecar.store.postgres.arrays import columns
+from backscroll_sidecar.store.postgres.connections import Connection, snapshot
+
+KEPT_VERSIONS = 256
+"""Of a channel: who is further behind loads it anew."""
+MOST_ROWS = 2_000
+"""That are taken over one by one; to load the channel anew costs less than more of them."""
+
+
+class _Entry(msgspec.Struct, omit_defaults=True):
+    """What a commit changed of a channel: numbers and ids."""
+
+    rows: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    """Stretches of arrival numbers, both ends included."""
+    vectors: list[int] = msgspec.field(default_factory=list)
+    members: list[str] = msgspec.field(default_factory=list)
+    aliases: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    records: list[tuple[str, str, str, bool]] = msgspec.field(default_factory=list)
+    """Kind, owner, id, and whether it is there."""
+
+
+_decoder = msgspec.json.Decoder(_Entry)
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def touches_tenant(change: Change) -> bool | None:
+    """Whether a change is of something that caches hold of the whole tenant; None: that is known behind it."""
+    match change:
+        case EraseChange():
+            return not change.is_dry_run
+        case RecordChange():
+            return change.kind in OF_TENANT
+        case AppendChange():
+            return any(one.kind in OF_TENANT for one in change.records)
+        case EditChange() | RetractChange():
+            return None
+    return False
+
+
+async def write(
+    connection: Connection,
+    tenant: str,
+    done: Sequence[tuple[Change, Applied]],
+    versions: Mapping[str, int],
+    taken: Iterable[str],
+) -> None:
+    """Note what was done. `versions`: of the channels now; `taken`: kinds of records that went with a text."""
+    entries: dict[str, _Entry] = {}
+    erased: set[str] = set()
+    for change, applied in done:
+        channel = change.key.channel
+        if applied.is_erasure:
+            erased |= {channel, EVERYWHERE}
+        _add(entries.setdefault(channel, _Entry()), applied)
+        of_tenant = tuple(one for one in applied.records if one.kind in OF_TENANT)
+        if of_tenant and channel != EVERYWHERE:
+            _add(entries.setdefault(EVERYWHERE, _Entry()), Applied(records=of_tenant))
+    if OF_TENANT.intersection(taken):
+        erased.add(EVERYWHERE)
+    if erased:
+        await connection.execute(sql.FORGET_CHANGES, tenant, sorted(erased))
+    rows = [
+        (channel, versions[channel], msgspec.json.encode(entry).decode())
+        for channel, entry in entries.items()
+        if channel in versions and channel not in erased
+    ]
+    if rows:
+        await connection.execute(sql.PUT_CHANGES, tenant, *columns(rows), KEPT_VERSIONS)
+
+
+def _add(entry: _Entry, applied: Applied) -> None:
+    for row in applied.stored:
+        if entry.rows and entry.rows[-1][1] + 1 == row.seq:
+            entry.rows[-1] = (entry.rows[-1][0], row.seq)
+        else:
+            entry.rows.append((row.seq, row.seq))
+    entry.vectors += [one.vector.seq for one in applied.vectors]
+    entry.members += [one.user_id for one in applied.members]
+    entry.aliases += applied.aliases
+    entry.records += [
+        (one.kind, one.owner, one.id, one.body is not None) for one in applied.records
+    ]
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+async def versions(connection: Connection, tenant: str, channels: Sequence[str]) -> dict[str, int]:
+    """Of the channels that ever held anything."""
+    return dict(map(tuple, await connection.fetch(sql.VERSIONS, tenant, list(channels))))
+
+
+async def missed(connection: Connection, key: ChannelKey, version: int) -> Missed | None:
+    """What came after a version, as of one moment."""
+    async with snapshot(connection):
+        now = (await versions(connection, key.tenant, [key.channel])).get(key.channel, 0)
+        found = await connection.fetch(sql.CHANGES_SINCE, *key, version)
+        if [number for number, _ in found] != list(range(version + 1, now + 1)):
+            return None
+        entries = [_decoder.decode(body) for _, body in found]
+        seqs = {
+            seq for one in entries for first, last in one.rows for seq in range(first, last + 1)
+        }
+        embedded = {seq for one in entries for seq in one.vectors}
+        if len(seqs) + len(embedded) > MOST_ROWS:
+            return None
+        return Missed(now, await _applied(connection, key, entries, seqs, embedded))
+
+
+async def _applied(
+    connection: Connection,
+    key: ChannelKey,
+    entries: Sequence[_Entry],
+    seqs: set[int],
+    embedded: set[int],
+) -> Applied:
+    stored = decode_rows(
+        await connection.fetch(sql.ROWS_BY_SEQ, *key, sorted(seqs)) if seqs else (), key.channel
+    )
+    users = sorted({user_id for one in entries for user_id in one.members})
+    people = await connection.fetch(sql.MEMBERS_BY_ID, *key, users) if users else ()
+    vectors = await connection.fetch(sql.VECTORS_BY_SEQ, *key, sorted(embedded)) if embedded else ()
+    return Applied(
+        stored=tuple(await lookups.with_aliases(connection, key, stored)),
+        members=tuple(decode_member(tuple(row)) for row in people),
+        vectors=tuple(KeptVector(embedder, StoredVector(*row)) for embedder, *row in vectors),
+        aliases=tuple(alias for one in entries for alias in one.aliases),
+        records=tuple(
+            RecordChange(key, kind, id_, b"" if is_kept else None, owner=owner)
+            for one in entries
+            for kind, owner, id_, is_kept in one.records
+        ),
+        is_foreign=True,
+    )
