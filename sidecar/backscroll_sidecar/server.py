@@ -40,6 +40,7 @@ from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.services.sessions import SessionServicer
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
 from backscroll_sidecar.errors import StartRefused
+from backscroll_sidecar.history.replicas import Replicas
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.inspector.facts import Facts
 from backscroll_sidecar.learning.learning import Learning
@@ -110,6 +111,10 @@ class App(Protocol):
     @property
     def upstream(self) -> Upstream | None:
         """The model's own API, where it is of OpenAI's shape."""
+
+    @property
+    def replicas(self) -> Replicas | None:
+        """Brings caches up to what other servers wrote; None where the store is this one's alone."""
 
     @property
     def clock(self) -> Clock:

@@ -118,3 +118,19 @@ class PostgresServer:
 def server() -> PostgresServer:
     """The one of this process."""
     return PostgresServer()
+
+
+IN_POSTGRES = os.environ.get("TEST_STORE") == "postgres"
+"""Whether servers of the tests keep their history in PostgreSQL, whatever database a test names."""
+_databases: dict[str, str] = {}
+
+
+def database_url(database: Path | str) -> str:
+    """What a test names, or the database of PostgreSQL that stands for it: for each path one."""
+    if not IN_POSTGRES or str(database).startswith("postgresql:"):
+        return str(database)
+    if str(database) == ":memory:":
+        return server().new_database()
+    if str(database) not in _databases:
+        _databases[str(database)] = server().new_database()
+    return _databases[str(database)]

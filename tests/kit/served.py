@@ -12,6 +12,7 @@ from backscroll_sidecar.ports import ChatModel, Clock, Embedder
 from backscroll_sidecar.server import RunningServer, start_server
 from backscroll_sidecar.telemetry.spans import Spans
 from backscroll_sidecar.wiring import App, open_app
+from tests.kit.postgres import database_url
 
 
 @asynccontextmanager
@@ -30,7 +31,7 @@ async def running(
     """
     named = embedder if isinstance(embedder, str) else "none"
     given = None if isinstance(embedder, str) else embedder
-    configured = Settings(database=str(database), embedder=named, **settings)
+    configured = Settings(database=database_url(database), embedder=named, **settings)
     async with open_app(configured, clock, model, given, spans=spans) as app:
         server = await start_server(app, listen=["127.0.0.1:0"])
         try:
