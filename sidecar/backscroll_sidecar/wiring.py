@@ -341,15 +341,15 @@ async def _assemble(
             expired_messages=await expire_messages(settings, store, writer, learning, clock, builder, stack),
             unstored_turns=lambda: chat.unstored_turns,
         ),
-        spans, upstream, _following(store, publishers),
+        spans, upstream, _following(store, publishers, writer),
     )  # fmt: skip
 
 
-def _following(store: HistoryStore, publishers: FanOut) -> Replicas | None:
+def _following(store: HistoryStore, publishers: FanOut, writer: Writer) -> Replicas | None:
     """What brings caches up to what other servers wrote; None where the store is this server's alone."""
     if store.shared is None:
         return None
-    replicas = Replicas(store.shared, publishers)
+    replicas = Replicas(store.shared, publishers, writer.note_losses)
     publishers.add(workers=[replicas])
     return replicas
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.history.publishing import ChannelPublisher, publish_slices
-from backscroll_sidecar.ports import EVERYWHERE, Applied, EraseReceipt, SharedWrites
+from backscroll_sidecar.ports import EVERYWHERE, Applied, EraseReceipt, Loss, SharedWrites
 
 MOST_CHANNELS = 100_000
 """Whose versions are remembered: some 20 MB."""
@@ -27,11 +27,18 @@ class Replicas:
     ----------
     shared : the commits of all servers.
     caches : what is told of them.
+    note_losses : told what others took away, once the caches know it.
     """
 
-    def __init__(self, shared: SharedWrites, caches: ChannelPublisher) -> None:
+    def __init__(
+        self,
+        shared: SharedWrites,
+        caches: ChannelPublisher,
+        note_losses: Callable[[Sequence[Loss]], None],
+    ) -> None:
         self._shared = shared
         self._caches = caches
+        self._note_losses = note_losses
         self._held: OrderedDict[ChannelKey, int] = OrderedDict()
         self._catching: dict[ChannelKey, asyncio.Task[None]] = {}
         self.taken_over = 0
@@ -47,9 +54,11 @@ class Replicas:
     async def catch_up(self, tenant: str, channels: Iterable[str]) -> None:
         """Bring the caches up to what is committed of these channels and of their tenant. Raises `StoreUnavailable`."""
         places = list(dict.fromkeys((*channels, EVERYWHERE)))
-        versions = await self._shared.versions(tenant, places)
+        now = await self._shared.versions(tenant, places)
         for channel in places:
-            await self._bring(ChannelKey(tenant, channel), versions.get(channel, 0))
+            await self._bring(ChannelKey(tenant, channel), now.by_channel.get(channel, 0))
+        if losses := await self._shared.new_losses(tenant, now.loss_count):
+            self._note_losses(losses)
 
     async def _bring(self, key: ChannelKey, version: int) -> None:
         while self._held.get(key, -1) < version:

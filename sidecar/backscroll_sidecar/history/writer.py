@@ -14,7 +14,7 @@ import asyncio
 import copy
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 
 from backscroll_sidecar.domain import ChannelKey, Event
@@ -32,6 +32,7 @@ from backscroll_sidecar.ports import (
     Change,
     EventsChange,
     HistoryStore,
+    Loss,
     TurnMark,
     UsageChange,
 )
@@ -157,6 +158,10 @@ class Writer:
     async def settled(self) -> None:
         """Return once everything that is queued by now is committed, or has failed. Raises as `submit`."""
         await self.submit(EventsChange(_NOWHERE, "", ()))
+
+    def note_losses(self, losses: Iterable[Loss]) -> None:
+        """Refuse what turns write that would bring back what other servers took away. The caches know it by now."""
+        self._guard.note(losses)
 
     def holding_turns(self, tenant: str) -> AbstractContextManager[None]:
         """Refuse what turns of a tenant write, until the block ends; see `ErasureGuard.holding`."""

@@ -45,6 +45,7 @@ from backscroll_sidecar.ports.history import (
     OverdueQuery,
     RecordedEvent,
 )
+from backscroll_sidecar.ports.losses import Loss, kept_by_turns, loss_of
 from backscroll_sidecar.ports.maintenance import Finding, Maintenance, Status
 from backscroll_sidecar.ports.models import (
     RESERVED_BODY_FIELDS,
@@ -89,7 +90,7 @@ from backscroll_sidecar.ports.records import (
     about_user,
     count_by_store,
 )
-from backscroll_sidecar.ports.replicas import Missed, SharedWrites
+from backscroll_sidecar.ports.replicas import Missed, SharedWrites, Versions
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import (
     ChangeWriter,

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports.changes import Applied
+from backscroll_sidecar.ports.losses import Loss
 
 
 class Missed(NamedTuple):
@@ -16,15 +17,28 @@ class Missed(NamedTuple):
     applied: Applied
 
 
+class Versions(NamedTuple):
+    """Of channels that ever held anything, and how many losses their tenant has had."""
+
+    by_channel: Mapping[str, int]
+    loss_count: int
+
+
 class SharedWrites(Protocol):
-    """The commits of all servers that share a store. Both raise `StoreUnavailable`.
+    """The commits of all servers that share a store. All raise `StoreUnavailable`.
 
     A channel's version grows with each commit that changes what caches may hold of it. That of `EVERYWHERE` grows with
     each that changes what they hold of a whole tenant: records of `OF_TENANT`, erasures.
     """
 
-    async def versions(self, tenant: str, channels: Sequence[str]) -> Mapping[str, int]:
-        """Those of these channels that ever held anything, as committed now."""
+    async def versions(self, tenant: str, channels: Sequence[str]) -> Versions:
+        """Those of these channels, as committed now."""
+
+    async def new_losses(self, tenant: str, loss_count: int) -> Sequence[Loss]:
+        """What other servers took away of a tenant since this was asked last, up to that count; the first time nothing.
+
+        `apply` refuses with `Gone` what a turn writes that one of them undoes which this has not told yet.
+        """
 
     async def missed(self, key: ChannelKey, version: int) -> Missed | None:
         """What came after this version, as caches take it; None: too much, or something was erased.

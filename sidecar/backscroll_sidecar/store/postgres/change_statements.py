@@ -6,7 +6,12 @@ from __future__ import annotations
 
 from backscroll_sidecar.store.postgres.statements import COLUMNS, MEMBER_COLUMNS
 
-VERSIONS = "SELECT channel, version FROM channels WHERE tenant = $1 AND channel = ANY($2::text[])"
+# With the number of losses, under no name.
+VERSIONS = """
+SELECT channel, version FROM channels WHERE tenant = $1 AND channel = ANY($2::text[])
+UNION ALL
+SELECT NULL, coalesce(max(number), 0) FROM losses WHERE tenant = $1
+"""
 
 # $5: so many versions of a channel are kept.
 PUT_CHANGES = """

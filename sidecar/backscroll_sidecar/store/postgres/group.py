@@ -22,6 +22,8 @@ from backscroll_sidecar.ports import (
     SignalChange,
     UsageChange,
     count_by_store,
+    kept_by_turns,
+    loss_of,
 )
 from backscroll_sidecar.store.codec import encode_content, encode_place, encode_row
 from backscroll_sidecar.store.decide import decide, needs_of, runs
@@ -43,13 +45,17 @@ from backscroll_sidecar.store.facts import (
 )
 from backscroll_sidecar.store.postgres import alias_statements as alias_sql
 from backscroll_sidecar.store.postgres import event_statements as event_sql
-from backscroll_sidecar.store.postgres import journal, lookups, records, usage
+from backscroll_sidecar.store.postgres import journal, lookups, losses, records, usage
 from backscroll_sidecar.store.postgres import statements as sql
 from backscroll_sidecar.store.postgres.arrays import changed, columns, wanted
 from backscroll_sidecar.store.postgres.connections import Connection
+from backscroll_sidecar.store.postgres.losses import Numbered
 
 _UNSEEN = (EventsChange, SegmentsChange, UsageChange, SignalChange)
 """Changes of nothing that caches hold."""
+
+
+NewLosses = tuple[list[Numbered], int]
 
 
 def by_tenant(changes: Sequence[Change]) -> dict[str, list[int]]:
@@ -61,13 +67,26 @@ def by_tenant(changes: Sequence[Change]) -> dict[str, list[int]]:
 
 
 async def apply_changes(
-    connection: Connection, tenant: str, changes: Sequence[Change]
-) -> list[Applied]:
-    """Do what changes of one tenant say, in the transaction of the connection."""
+    connection: Connection, tenant: str, changes: Sequence[Change], known: int | None
+) -> tuple[list[Applied], NewLosses | None]:
+    """Do what changes of one tenant say, in the transaction of the connection.
+
+    `known`: how many of the tenant's losses this server knows; None: it has seen nothing of the tenant. Also returns
+    what others took away that it does not know, where that was asked.
+    """
+    await losses.hold(connection, tenant, changes)
     last_seqs, versions = await _lock(connection, tenant, changes)
+    new = await _new_losses(connection, tenant, changes, known)
+    foreign, last_loss = new or ([], None)
+    refused = {
+        place: answer
+        for place, change in enumerate(changes)
+        if foreign and (answer := losses.undone(change, foreign)) is not None
+    }
+    admitted = [change for place, change in enumerate(changes) if place not in refused]
     applied: list[Applied] = []
     taken: list[str] = []
-    for run in runs(changes):
+    for run in runs(admitted):
         if isinstance(run[0], EraseChange):
             applied.append(await _erase_or_try(connection, run[0]))
             continue
@@ -82,9 +101,27 @@ async def apply_changes(
         applied += plan.applied
     if OF_TENANT.intersection(taken) and EVERYWHERE not in versions:
         versions |= (await _hold(connection, tenant, {EVERYWHERE: 1}))[1]
-    done = list(zip(changes, applied, strict=True))
+    done = list(zip(admitted, applied, strict=True))
     await journal.write(connection, tenant, done, versions, taken)
-    return [replace(one, version=versions.get(change.key.channel, 0)) for change, one in done]
+    if last_loss is not None:
+        new = foreign, await losses.write(connection, tenant, admitted, last_loss)
+    answers = iter(applied)
+    told = [
+        refused.get(place) or replace(next(answers), version=versions.get(change.key.channel, 0))
+        for place, change in enumerate(changes)
+    ]
+    return told, new
+
+
+async def _new_losses(
+    connection: Connection, tenant: str, changes: Sequence[Change], known: int | None
+) -> NewLosses | None:
+    """Others' losses that this server does not know, and how many there are; None: it matters to no change."""
+    if not any(loss_of(one) or any(True for _ in kept_by_turns(one)) for one in changes):
+        return None
+    if known is None:
+        return [], await losses.count(connection, tenant)
+    return await losses.since(connection, tenant, known)
 
 
 async def _lock(

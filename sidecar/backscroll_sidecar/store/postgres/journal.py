@@ -20,6 +20,7 @@ from backscroll_sidecar.ports import (
     RecordChange,
     RetractChange,
     StoredVector,
+    Versions,
 )
 from backscroll_sidecar.store.codec import decode_rows
 from backscroll_sidecar.store.encoding import decode_member
@@ -60,7 +61,9 @@ def touches_tenant(change: Change) -> bool | None:
         case RecordChange():
             return change.kind in OF_TENANT
         case AppendChange():
-            return any(one.kind in OF_TENANT for one in change.records)
+            if any(one.kind in OF_TENANT for one in change.records):
+                return True
+            return None if change.replaces else False
         case EditChange() | RetractChange():
             return None
     return False
@@ -114,15 +117,17 @@ def _add(entry: _Entry, applied: Applied) -> None:
 # --- reading -------------------------------------------------------------------------------------
 
 
-async def versions(connection: Connection, tenant: str, channels: Sequence[str]) -> dict[str, int]:
-    """Of the channels that ever held anything."""
-    return dict(map(tuple, await connection.fetch(sql.VERSIONS, tenant, list(channels))))
+async def versions(connection: Connection, tenant: str, channels: Sequence[str]) -> Versions:
+    """Of the channels that ever held anything, and the number of losses."""
+    found = dict(map(tuple, await connection.fetch(sql.VERSIONS, tenant, list(channels))))
+    return Versions(found, found.pop(None))
 
 
 async def missed(connection: Connection, key: ChannelKey, version: int) -> Missed | None:
     """What came after a version, as of one moment."""
     async with snapshot(connection):
-        now = (await versions(connection, key.tenant, [key.channel])).get(key.channel, 0)
+        found_now = await versions(connection, key.tenant, [key.channel])
+        now = found_now.by_channel.get(key.channel, 0)
         found = await connection.fetch(sql.CHANGES_SINCE, *key, version)
         if [number for number, _ in found] != list(range(version + 1, now + 1)):
             return None

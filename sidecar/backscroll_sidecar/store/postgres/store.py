@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
-from backscroll_sidecar.ports import Applied, Change, SharedWrites
+from backscroll_sidecar.ports import Applied, Change, Loss, SharedWrites
 from backscroll_sidecar.store.durability import Durability
 from backscroll_sidecar.store.postgres import (
     group,
     journal,
     lookups,
+    losses,
     migrate,
     reads,
     records,
@@ -23,6 +24,7 @@ from backscroll_sidecar.store.postgres import (
 )
 from backscroll_sidecar.store.postgres.connections import Connection, Connections
 from backscroll_sidecar.store.postgres.failures import TRY_AGAIN, typed
+from backscroll_sidecar.store.postgres.losses import Seen
 
 READERS = 8
 TRIES = 5
@@ -50,6 +52,7 @@ class PostgresStore:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self._seen = Seen()
 
     @classmethod
     async def open(
@@ -102,11 +105,17 @@ class PostgresStore:
 
     async def _applied(self, changes: Sequence[Change]) -> list[Applied]:
         done: dict[int, Applied] = {}
+        losses_found: dict[str, group.NewLosses] = {}
         async with self._connections.writing() as connection:
             for tenant, places in sorted(group.by_tenant(changes).items()):
                 some = [changes[place] for place in places]
-                applied = await group.apply_changes(connection, tenant, some)
+                known = self._seen.counts.get(tenant)
+                applied, new = await group.apply_changes(connection, tenant, some, known)
                 done.update(zip(places, applied, strict=True))
+                if new is not None:
+                    losses_found[tenant] = new
+        for tenant, (found, count) in losses_found.items():
+            self._seen.take(tenant, found, count)
         return [done[place] for place in range(len(changes))]
 
     # --- what others write -------------------------------------------------------------------
@@ -117,6 +126,15 @@ class PostgresStore:
 
     versions = _page(journal.versions)
     missed = _page(journal.missed)
+    _losses_since = _page(losses.since)
+
+    async def new_losses(self, tenant: str, loss_count: int) -> Sequence[Loss]:
+        known = self._seen.counts.get(tenant)
+        if known is None:
+            self._seen.counts[tenant] = loss_count
+        elif loss_count > known:
+            self._seen.take(tenant, *await self._losses_since(tenant, known))
+        return self._seen.told(tenant)
 
     # --- reading -----------------------------------------------------------------------------
 

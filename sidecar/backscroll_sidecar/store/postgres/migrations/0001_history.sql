@@ -21,6 +21,16 @@ CREATE TABLE channel_changes (
     PRIMARY KEY (tenant, channel, version)
 );
 
+-- What went of a tenant's channels lately, so that no turn of any server brings it back: of messages their ids, which stay
+-- taken anyhow.
+CREATE TABLE losses (
+    tenant  text COLLATE "C" NOT NULL,
+    number  bigint NOT NULL,                -- in the order of commits: the row of the channel '' is locked meanwhile
+    channel text COLLATE "C" NOT NULL,
+    names   text NOT NULL,                  -- JSON array, as in record_names; empty: whatever is of the channel
+    PRIMARY KEY (tenant, number)
+);
+
 CREATE TABLE messages (
     tenant         text COLLATE "C" NOT NULL,
     channel        text COLLATE "C" NOT NULL,
