@@ -18,6 +18,7 @@ from backscroll_sidecar.ports import (
     EraseChange,
     EraseReceipt,
     EventsChange,
+    Loss,
     SegmentsChange,
     SignalChange,
     UsageChange,
@@ -49,13 +50,10 @@ from backscroll_sidecar.store.postgres import journal, lookups, losses, records,
 from backscroll_sidecar.store.postgres import statements as sql
 from backscroll_sidecar.store.postgres.arrays import changed, columns, wanted
 from backscroll_sidecar.store.postgres.connections import Connection
-from backscroll_sidecar.store.postgres.losses import Numbered
+from backscroll_sidecar.store.postgres.losses import Told
 
 _UNSEEN = (EventsChange, SegmentsChange, UsageChange, SignalChange)
 """Changes of nothing that caches hold."""
-
-
-NewLosses = tuple[list[Numbered], int]
 
 
 def by_tenant(changes: Sequence[Change]) -> dict[str, list[int]]:
@@ -67,17 +65,15 @@ def by_tenant(changes: Sequence[Change]) -> dict[str, list[int]]:
 
 
 async def apply_changes(
-    connection: Connection, tenant: str, changes: Sequence[Change], known: int | None
-) -> tuple[list[Applied], NewLosses | None]:
+    connection: Connection, tenant: str, changes: Sequence[Change], told: Told
+) -> tuple[list[Applied], range]:
     """Do what changes of one tenant say, in the transaction of the connection.
 
-    `known`: how many of the tenant's losses this server knows; None: it has seen nothing of the tenant. Also returns
-    what others took away that it does not know, where that was asked.
+    Also returns the numbers of the losses that they are.
     """
     await losses.hold(connection, tenant, changes)
     last_seqs, versions = await _lock(connection, tenant, changes)
-    new = await _new_losses(connection, tenant, changes, known)
-    foreign, last_loss = new or ([], None)
+    foreign, last_loss = await _new_losses(connection, tenant, changes, told)
     refused = {
         place: answer
         for place, change in enumerate(changes)
@@ -103,25 +99,25 @@ async def apply_changes(
         versions |= (await _hold(connection, tenant, {EVERYWHERE: 1}))[1]
     done = list(zip(admitted, applied, strict=True))
     await journal.write(connection, tenant, done, versions, taken)
-    if last_loss is not None:
-        new = foreign, await losses.write(connection, tenant, admitted, last_loss)
+    own = await losses.write(connection, tenant, admitted, last_loss)
     answers = iter(applied)
-    told = [
+    return [
         refused.get(place) or replace(next(answers), version=versions.get(change.key.channel, 0))
         for place, change in enumerate(changes)
-    ]
-    return told, new
+    ], own
 
 
 async def _new_losses(
-    connection: Connection, tenant: str, changes: Sequence[Change], known: int | None
-) -> NewLosses | None:
-    """Others' losses that this server does not know, and how many there are; None: it matters to no change."""
+    connection: Connection, tenant: str, changes: Sequence[Change], told: Told
+) -> tuple[list[Loss], int]:
+    """Losses of others that this server was not told of, and how many there are; nothing where no change asks."""
     if not any(loss_of(one) or any(True for _ in kept_by_turns(one)) for one in changes):
-        return None
+        return [], 0
+    known = told.counts.get(tenant)
     if known is None:
         return [], await losses.count(connection, tenant)
-    return await losses.since(connection, tenant, known)
+    found, last = await losses.since(connection, tenant, known)
+    return told.foreign(tenant, found), last
 
 
 async def _lock(

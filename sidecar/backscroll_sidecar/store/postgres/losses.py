@@ -19,24 +19,31 @@ KEPT = 2_048
 Numbered = tuple[int, Loss]
 
 
-class Seen:
-    """Up to which loss of each tenant this server knows them, and those of others that nobody was told of yet."""
+class Told:
+    """Up to which loss of each tenant this server was told of others', and which later ones are its own."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
-        self._untold: dict[str, list[Loss]] = {}
+        self._own: dict[str, set[int]] = {}
 
-    def take(self, tenant: str, found: Iterable[Numbered], count: int) -> None:
-        """Learn of others' losses, and of how many there are with this server's."""
-        known = self.counts.get(tenant)
-        if known is not None:
-            new = [loss for number, loss in found if number > known]
-            self._untold.setdefault(tenant, []).extend(new)
-        self.counts[tenant] = max(count, known or 0)
+    def note_own(self, tenant: str, numbers: Iterable[int]) -> None:
+        """Take note of those that this server wrote."""
+        if tenant in self.counts:
+            self._own.setdefault(tenant, set()).update(numbers)
 
-    def told(self, tenant: str) -> list[Loss]:
-        """Those of others, once."""
-        return self._untold.pop(tenant, [])
+    def foreign(self, tenant: str, found: Iterable[Numbered]) -> list[Loss]:
+        """Those of them that others wrote."""
+        own = self._own.get(tenant, ())
+        return [loss for number, loss in found if number not in own]
+
+    def tell(self, tenant: str, found: Sequence[Numbered], count: int) -> list[Loss]:
+        """Those of others up to this number, once."""
+        told = [one for one in found if one[0] > self.counts.get(tenant, count)]
+        losses = self.foreign(tenant, told)
+        self.counts[tenant] = max(count, self.counts.get(tenant, 0))
+        own = self._own.get(tenant, set())
+        own -= {number for number in own if number <= count}
+        return losses
 
 
 async def hold(connection: Connection, tenant: str, changes: Sequence[Change]) -> None:
@@ -67,19 +74,19 @@ async def since(connection: Connection, tenant: str, number: int) -> tuple[list[
     return found, rows[-1][0]
 
 
-async def write(connection: Connection, tenant: str, changes: Iterable[Change], last: int) -> int:
-    """Note what these take away, behind the last; the number of the last one then."""
+async def write(connection: Connection, tenant: str, changes: Iterable[Change], last: int) -> range:
+    """Note what these take away, behind the last; the numbers they have now."""
     taken = [loss for change in changes if (loss := loss_of(change)) is not None]
     if taken:
         channels = [loss.key.channel for loss in taken]
         names = [orjson.dumps(sorted(loss.names)).decode() for loss in taken]
         await connection.execute(sql.PUT_LOSSES, tenant, last, channels, names, KEPT)
-    return last + len(taken)
+    return range(last + 1, last + 1 + len(taken))
 
 
-def undone(change: Change, losses: Sequence[Numbered]) -> Applied | None:
+def undone(change: Change, losses: Sequence[Loss]) -> Applied | None:
     """What a change of a turn is answered that would bring back what others took away; None: it would not."""
     for _, names in kept_by_turns(change):
-        if any(loss.hits(change.key, names) for _, loss in losses):
+        if any(loss.hits(change.key, names) for loss in losses):
             return Applied(error=Gone("what the turn was about was erased or recalled"))
     return None

@@ -24,7 +24,7 @@ from backscroll_sidecar.store.postgres import (
 )
 from backscroll_sidecar.store.postgres.connections import Connection, Connections
 from backscroll_sidecar.store.postgres.failures import TRY_AGAIN, typed
-from backscroll_sidecar.store.postgres.losses import Seen
+from backscroll_sidecar.store.postgres.losses import Told
 
 READERS = 8
 TRIES = 5
@@ -52,7 +52,7 @@ class PostgresStore:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._seen = Seen()
+        self._told = Told()
 
     @classmethod
     async def open(
@@ -105,17 +105,16 @@ class PostgresStore:
 
     async def _applied(self, changes: Sequence[Change]) -> list[Applied]:
         done: dict[int, Applied] = {}
-        losses_found: dict[str, group.NewLosses] = {}
+        own: dict[str, range] = {}
         async with self._connections.writing() as connection:
             for tenant, places in sorted(group.by_tenant(changes).items()):
                 some = [changes[place] for place in places]
-                known = self._seen.counts.get(tenant)
-                applied, new = await group.apply_changes(connection, tenant, some, known)
+                applied, own[tenant] = await group.apply_changes(
+                    connection, tenant, some, self._told
+                )
                 done.update(zip(places, applied, strict=True))
-                if new is not None:
-                    losses_found[tenant] = new
-        for tenant, (found, count) in losses_found.items():
-            self._seen.take(tenant, found, count)
+            for tenant, numbers in own.items():  # before anybody can read them
+                self._told.note_own(tenant, numbers)
         return [done[place] for place in range(len(changes))]
 
     # --- what others write -------------------------------------------------------------------
@@ -129,12 +128,11 @@ class PostgresStore:
     _losses_since = _page(losses.since)
 
     async def new_losses(self, tenant: str, loss_count: int) -> Sequence[Loss]:
-        known = self._seen.counts.get(tenant)
-        if known is None:
-            self._seen.counts[tenant] = loss_count
-        elif loss_count > known:
-            self._seen.take(tenant, *await self._losses_since(tenant, known))
-        return self._seen.told(tenant)
+        known = self._told.counts.get(tenant, loss_count)
+        found: Sequence[losses.Numbered] = ()
+        if loss_count > known:
+            found, loss_count = await self._losses_since(tenant, known)
+        return self._told.tell(tenant, found, loss_count)
 
     # --- reading -----------------------------------------------------------------------------
 
