@@ -26,6 +26,7 @@ from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.chat.service import ChatService
 from backscroll_sidecar.chat.turn_store import TurnStore
 from backscroll_sidecar.concurrency.background import make_room
+from backscroll_sidecar.concurrency.locks import Locks
 from backscroll_sidecar.concurrency.threads import pool
 from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.config.derived import (
@@ -241,13 +242,13 @@ async def _assemble(
     spans: Spans | None = None,
 ) -> App:
     """The parts, each given what it needs. What is opened is closed by `stack`, the store last."""
-    stack.push_async_callback(store.close)
+    locks = _locks(store, stack)
     executor = stack.enter_context(pool("backscroll", 2))
     channels = Channels(store, WireCodec(), max_bytes=settings.hot_channel_bytes)
     rosters = Rosters(store)
     publishers = FanOut(channels, rosters)
     writer = Writer(store, publishers)
-    preferences, remembered = _preferences(settings, store, writer, clock)
+    preferences, remembered = _preferences(settings, store, writer, clock, locks)
     publishers.add(tenant_caches=[remembered])
     await writer.start()
     stack.push_async_callback(writer.close)
@@ -270,7 +271,7 @@ async def _assemble(
     own = own_strategies(settings)
     building = context_settings(settings, tuple(own), stages)
     learning = await stack.enter_async_context(
-        _learning(settings, store, writer, clock, building.profiles, feedback, tunings)
+        _learning(settings, store, writer, clock, building.profiles, feedback, tunings, locks)
     )
     sources = _sources(own, stages, embedding, recorder)
     pacer = Pacer()
@@ -280,7 +281,7 @@ async def _assemble(
     publishers.add(
         workers=[await extract_preferences(settings, store, preferences, learning, model, stack)]
     )
-    summaries = _summaries(settings, store, writer, events, clock, model, stack)
+    summaries = _summaries(settings, store, writer, events, clock, model, stack, locks)
     periods = await summarise_periods(
         settings, channels, store, writer, clock, learning, model, stack
     )
@@ -311,7 +312,7 @@ async def _assemble(
     history.secure_delete = secure_delete
     chat = ChatService(
         builder, TurnStore(history, writer, store, clock, settings.wordings()), model, chat_settings(settings),
-        clock, pacer, events, summaries, usage, spans,
+        clock, pacer, events, summaries, usage, spans, locks,
     )  # fmt: skip
     stack.push_async_callback(chat.drain)
     rooms = Rooms.over(
@@ -325,6 +326,7 @@ async def _assemble(
         chat,
         model,
         summaries,
+        locks,
     )
     return App(
         settings, clock, store, channels, precompute, writer, history, preferences, remembered, builder, chat,
@@ -345,6 +347,14 @@ async def _assemble(
     )  # fmt: skip
 
 
+def _locks(store: HistoryStore, stack: AsyncExitStack) -> Locks:
+    """What one task at a time does, of all servers that share the store, which is closed behind them."""
+    stack.push_async_callback(store.close)
+    locks = Locks(store.leases)
+    stack.push_async_callback(locks.close)
+    return locks
+
+
 def _following(store: HistoryStore, publishers: FanOut, writer: Writer) -> Replicas | None:
     """What brings caches up to what other servers wrote; None where the store is this server's alone."""
     if store.shared is None:
@@ -362,6 +372,7 @@ def _learning(
     profiles: Mapping[str, Profile],
     feedback: FeedbackNumbers,
     tunings: TuningNumbers,
+    locks: Locks,
 ) -> AbstractAsyncContextManager[Learning]:
     """What records builds and learns from them, for as long as the block lasts."""
     return Learning.open(
@@ -374,6 +385,7 @@ def _learning(
         collects=settings.memory.enable_async_data_collection,
         keep_ms=settings.usage_days * DAY_MS,
         resolver=own_resolver(settings),
+        locks=locks,
         check_hours=settings.tuning_check_hours,
         tune_hours=settings.tune_hours,
     )
@@ -432,10 +444,13 @@ def _summaries(
     clock: Clock,
     model: ChatModel,
     stack: AsyncExitStack,
+    locks: Locks,
 ) -> Summaries:
     """What summarises conversations, by a model where one is configured."""
     compaction = compaction_settings(settings)
-    compactor = Compactor(store, writer, events, clock, compaction, summariser_of(settings, model))
+    compactor = Compactor(
+        store, writer, events, clock, compaction, summariser_of(settings, model), locks
+    )
     summaries = Summaries(compactor, compaction)
     stack.push_async_callback(summaries.close)
     return summaries
@@ -457,11 +472,11 @@ def _sources(
 
 
 def _preferences(
-    settings: Settings, store: HistoryStore, writer: Writer, clock: Clock
+    settings: Settings, store: HistoryStore, writer: Writer, clock: Clock, locks: Locks
 ) -> tuple[PreferenceService, RememberedPreferences]:
     """What is known of people, and what builds are told of it."""
     topics = Topics(own_topics(settings))
     return (
-        PreferenceService(store, writer, clock, topics),
+        PreferenceService(store, writer, clock, topics, locks),
         RememberedPreferences(store, clock, topics, settings.preferences_shown),
     )

@@ -28,6 +28,7 @@ from backscroll_sidecar.chat.turn_writer import TimeLimits, TurnWriter
 from backscroll_sidecar.chat.turns import ChatRequest, ChatSettings, Turn
 from backscroll_sidecar.chat.usage import Usage
 from backscroll_sidecar.concurrency.deadline import reserve_s
+from backscroll_sidecar.concurrency.locks import Locks
 from backscroll_sidecar.concurrency.time_slicing import Pacer
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
@@ -86,7 +87,9 @@ class ChatService:
         summaries: Compacting,
         usage: UsageNumbers,
         spans: Spans | None = None,
+        locks: Locks | None = None,
     ) -> None:
+        self._locks = locks or Locks()
         self._pacer = pacer
         self._builder = builder
         self._summaries = summaries
@@ -271,10 +274,12 @@ class ChatService:
         if name in self._held:
             if request.allowed is not None:  # that it is held is no news to who may not see it
                 await self._turn_store.find(request.tenant, request.turn_id, request.allowed)
-            raise Conflict("another call continues this turn now", field="turn_id")
+            raise _continued_elsewhere()
         release = self._hold(name)
         limits = self._limits(request)
         try:
+            if not await self._locks.try_to_take(request.tenant, *name):
+                raise _continued_elsewhere()
             turn = await self._turn_store.find(request.tenant, request.turn_id, request.allowed)
             if turn.ended is not None:
                 release()
@@ -360,9 +365,15 @@ class ChatService:
             async with asyncio.timeout_at(limits and limits.model_s):
                 while name in self._held:
                     await self._held[name].wait()
+                release = self._hold(name)
+                try:
+                    await self._locks.take(context.key.tenant, *name)
+                except BaseException:
+                    release()
+                    raise
         except TimeoutError:
             raise DeadlineExceeded("another call answered this question all the while") from None
-        return self._hold(name)
+        return release
 
     async def settled(self, key: ChannelKey, new_turn_id: str, self_id: str) -> None:
         """Wait until what a turn stores is stored, for at most `SETTLE_S`; its caller has left."""
@@ -376,13 +387,14 @@ class ChatService:
                     await asyncio.wait_for(held.wait(), SETTLE_S)
 
     def _hold(self, name: tuple[str, ...]) -> Callable[[], None]:
-        """Hold `name`. The result lets go of this hold, once."""
+        """Hold `name`, whose second part is the tenant, in this server. The result lets go of this hold, once."""
         mine = self._held[name] = asyncio.Event()
 
         def release() -> None:
             if self._held.get(name) is mine:
                 del self._held[name]
                 mine.set()
+                self._locks.give_back(name[1], *name)
 
         return release
 
@@ -408,6 +420,10 @@ class ChatService:
     async def drain(self) -> None:
         """Wait for what turns still have to store."""
         await self._turn_writer.drain()
+
+
+def _continued_elsewhere() -> Conflict:
+    return Conflict("another call continues this turn now", field="turn_id")
 
 
 def _question_name(key: ChannelKey, asked: str, self_id: str) -> tuple[str, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Sequence
 from hashlib import blake2b
 
 import structlog
 
+from backscroll_sidecar.concurrency.locks import Locks
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import (
@@ -52,13 +52,19 @@ class UsageConsent:
     A no is kept under a salted digest of the person's id, so that it outlasts their erasure and does not name them.
     """
 
-    def __init__(self, reader: HistoryReader, writer: ChangeWriter, clock: Clock) -> None:
+    def __init__(
+        self,
+        reader: HistoryReader,
+        writer: ChangeWriter,
+        clock: Clock,
+        locks: Locks | None = None,
+    ) -> None:
         self._reader = reader
         self._writer = writer
         self._clock = clock
         self._known: dict[str, Refusals] = {}
         self._changes = 0
-        self._writing = asyncio.Lock()
+        self._locks = locks or Locks()
 
     async def refusals(self, tenant: str) -> Refusals:
         """Who said no. Raises `StoreUnavailable`."""
@@ -67,7 +73,7 @@ class UsageConsent:
         changes = self._changes
         salt = await self._kept_salt(tenant) or secrets.token_bytes(SALT_BYTES)
         if unsalted := await self._owners(tenant, UNSALTED):
-            async with self._writing:
+            async with self._locks.hold(tenant, "usage consent"):
                 unsalted = await self._owners(tenant, UNSALTED)
                 salt = await self._with_salt(tenant, unsalted, salt)
         digests = {*await self._owners(tenant, KIND), *(_salted(one, salt) for one in unsalted)}
@@ -80,7 +86,7 @@ class UsageConsent:
         self, tenant: str, user_id: str, *, collects: bool, deadline_s: float | None = None
     ) -> None:
         """Say whether a person may be learnt from."""
-        async with self._writing:
+        async with self._locks.hold(tenant, "usage consent"):
             salt = await self._salt(tenant, secrets.token_bytes(SALT_BYTES), deadline_s)
             digest = _digest(tenant, user_id, salt)
             await self._put(tenant, KIND, digest, None if collects else b"", deadline_s)

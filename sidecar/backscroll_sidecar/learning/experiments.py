@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 import structlog
 
+from backscroll_sidecar.concurrency.locks import Locks
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import FailedPrecondition, InvalidRequest, NotFound, Reason
 from backscroll_sidecar.learning.experiment_numbers import ExperimentNumbers
@@ -86,6 +86,7 @@ class ExperimentService:
         writer: ChangeWriter,
         clock: Clock,
         resolving: Resolving | None = None,
+        locks: Locks | None = None,
     ) -> None:
         self._reader = reader
         self._writer = writer
@@ -93,7 +94,7 @@ class ExperimentService:
         self._resolving = resolving
         self._known: dict[str, _Tenant] = {}
         self._changes = 0
-        self._putting = asyncio.Lock()
+        self._locks = locks or Locks()
         self.numbers = ExperimentNumbers(clock.now_ms)
 
     # --- what builds ask ---------------------------------------------------------------------------
@@ -209,7 +210,9 @@ class ExperimentService:
                 "there is no resolver: the setting experiment_resolver names none",
                 field="experiment.assigned_by",
             )
-        async with self._putting:  # one after the other: no two may run at the same time
+        async with self._locks.hold(
+            tenant, "experiments"
+        ):  # one after the other: no two may run at the same time
             now_ms = self.clock.now_ms()
             found = await self._record(tenant, id)
             before = None if found is None else _readable(found)
@@ -230,7 +233,7 @@ class ExperimentService:
 
     async def stop(self, tenant: str, id: str, deadline_s: float | None = None) -> KeptExperiment:
         """End it now. Raises `NotFound`."""
-        async with self._putting:
+        async with self._locks.hold(tenant, "experiments"):
             kept, now_ms = await self.get(tenant, id), self.clock.now_ms()
             if kept.settings.end_ms > now_ms:
                 body = msgspec.json.encode(kept.settings.stopped_at(now_ms))
@@ -239,7 +242,9 @@ class ExperimentService:
 
     async def delete(self, tenant: str, id: str, deadline_s: float | None = None) -> bool:
         """Forget it; whether there was one."""
-        async with self._putting:  # else a stop that has read it would keep it again
+        async with self._locks.hold(
+            tenant, "experiments"
+        ):  # else a stop that has read it would keep it again
             change = _change(tenant, id, None, self.clock.now_ms())
             return bool((await self._writer.submit(change, deadline_s)).deleted_records)
 

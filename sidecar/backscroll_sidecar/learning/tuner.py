@@ -6,10 +6,10 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from weakref import WeakValueDictionary
 
 import msgspec
 
+from backscroll_sidecar.concurrency.locks import Locks
 from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import ChannelKey, Rung, ScoreWeights
 from backscroll_sidecar.errors import InvalidRequest
@@ -78,6 +78,7 @@ class Tuner:
         *,
         factors: tuple[str, ...],
         shared: Weights,
+        locks: Locks | None = None,
     ) -> None:
         self._reader = reader
         self._flush = flush
@@ -89,7 +90,7 @@ class Tuner:
         self.factors = factors
         self._shared = shared
         self._answering: Callable[[ChannelKey], Awaitable[Answering | None]] | None = None
-        self._locks: WeakValueDictionary[ChannelKey, asyncio.Lock] = WeakValueDictionary()
+        self._locks = locks or Locks()
 
     def look_by(self, answering: Callable[[ChannelKey], Awaitable[Answering | None]]) -> None:
         """Have what lines of a channel answer found by this, once a proposal would be adopted."""
@@ -107,7 +108,7 @@ class Tuner:
 
         Without `proposes` weights on trial are judged, and no new ones looked for.
         """
-        async with self._lock(key):
+        async with self._locks.hold(key.tenant, "tuning", key.channel):
             kept = await self.versions.state(key)
             current = kept.state.weights or self._shared
             profiles: Counter[str] = Counter()
@@ -139,7 +140,7 @@ class Tuner:
         InvalidRequest
             There is no such version, or nothing to take back.
         """
-        async with self._lock(key):
+        async with self._locks.hold(key.tenant, "tuning", key.channel):
             kept = await self.versions.state(key)
             if not kept.state.version:
                 raise InvalidRequest("the channel has no tuned weights", field="channel")
@@ -151,9 +152,6 @@ class Tuner:
             await self.versions.add(key, kept, new)
             self._numbers.add(Reason.ROLLED_BACK)
             return new
-
-    def _lock(self, key: ChannelKey) -> asyncio.Lock:
-        return self._locks.setdefault(key, asyncio.Lock())
 
     async def _weights_of(self, key: ChannelKey, version: int, latest: int) -> Weights:
         if not version:

@@ -45,6 +45,7 @@ from backscroll_sidecar.ports.history import (
     OverdueQuery,
     RecordedEvent,
 )
+from backscroll_sidecar.ports.leases import Leases
 from backscroll_sidecar.ports.losses import Loss, kept_by_turns, loss_of
 from backscroll_sidecar.ports.maintenance import Finding, Maintenance, Status
 from backscroll_sidecar.ports.models import (

@@ -10,6 +10,7 @@ import msgspec
 
 from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageType, StoredMessage
 from backscroll_sidecar.ports.changes import Applied, Change
+from backscroll_sidecar.ports.leases import Leases
 from backscroll_sidecar.ports.maintenance import Maintenance
 from backscroll_sidecar.ports.records import StoredRecord
 from backscroll_sidecar.ports.replicas import SharedWrites
@@ -278,6 +279,10 @@ class HistoryStore(HistoryReader, Protocol):
     @property
     def shared(self) -> SharedWrites | None:
         """What other servers write to it; None where it is this one's alone."""
+
+    @property
+    def leases(self) -> Leases | None:
+        """What one of them at a time does; None where it is this one's alone."""
 
     async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
         """Make a group of changes durable in one transaction and return what each did, in order.

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
-from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec.structs import replace
 
 from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
+from backscroll_sidecar.concurrency.locks import Locks
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import Gone, NotFound
 from backscroll_sidecar.ports import (
@@ -71,13 +70,18 @@ class PreferenceService:
     """
 
     def __init__(
-        self, reader: HistoryReader, writer: ChangeWriter, clock: Clock, topics: Topics = KNOWN
+        self,
+        reader: HistoryReader,
+        writer: ChangeWriter,
+        clock: Clock,
+        topics: Topics = KNOWN,
+        locks: Locks | None = None,
     ) -> None:
         self.topics = topics
         self._reader = reader
         self._writer = writer
         self._clock = clock
-        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._locks = locks or Locks()
         self._moments = 0
         self._cleared: OrderedDict[tuple[str, str, str], int] = OrderedDict()
         """By tenant, user and channel: the moment when all was deleted. What came before is not read any more."""
@@ -102,7 +106,7 @@ class PreferenceService:
             `MAX_PREFERENCES` others are there.
         """
         key, at_ms = ChannelKey(tenant, channel), self._clock.now_ms()
-        async with self._lock(tenant, user_id):
+        async with self._locks.hold(tenant, "preferences", user_id):
             if kept.topic:
                 others = await self._stored(tenant, user_id)
                 id, kept = self._placed(others, channel, kept, id, at_ms)
@@ -168,7 +172,7 @@ class PreferenceService:
 
         What was read from messages is not read from them again.
         """
-        async with self._lock(tenant, user_id):
+        async with self._locks.hold(tenant, "preferences", user_id):
             if not id:
                 self._clear(tenant, user_id, ALL if all_channels else channel)
             reads = channel or all_channels  # what was read from messages is of a channel
@@ -199,7 +203,7 @@ class PreferenceService:
         Raises `BackscrollError` where it cannot be stored now.
         """
         key, user_id = source.key, source.user_id
-        async with self._lock(key.tenant, user_id):
+        async with self._locks.hold(key.tenant, "preferences", user_id):
             if self._is_cleared(source):
                 return
             now_ms = self._clock.now_ms()
@@ -229,9 +233,6 @@ class PreferenceService:
                     await self._writer.submit(change)
 
     # --- within ------------------------------------------------------------------------------------
-
-    def _lock(self, tenant: str, user_id: str) -> asyncio.Lock:
-        return self._locks.setdefault((tenant, user_id), asyncio.Lock())
 
     async def _stored(self, tenant: str, user_id: str) -> Sequence[Preference]:
         """By channel, those that hold everywhere first; in each those that were set before those that were read."""

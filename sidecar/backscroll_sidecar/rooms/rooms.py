@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backscroll_sidecar.chat.service import ChatService
+from backscroll_sidecar.concurrency.locks import Locks
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import Writer
@@ -45,12 +46,15 @@ class Rooms:
         chat: ChatService,
         model: ChatModel,
         summaries: Summaries,
+        locks: Locks,
     ) -> Rooms:
         """Put them together."""
         spaces = SpaceService(reader, writer, directory, modes, clock)
-        sessions = SessionService(reader, writer, history, directory, modes, clock)
+        sessions = SessionService(reader, writer, history, directory, modes, clock, locks)
         preparing = Preparing(reader, builder, modes, clock)
-        rounds = RoundService(sessions, preparing, reader, history, chat, model, summaries, clock)
+        rounds = RoundService(
+            sessions, preparing, reader, history, chat, model, summaries, clock, locks
+        )
         moves = Moves(sessions, preparing, reader, history, builder, clock)
         return cls(
             spaces,

@@ -12,15 +12,15 @@ import hashlib
 import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
-from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
 from msgspec.structs import replace
 
 from backscroll_sidecar.chat.service import ChatService
+from backscroll_sidecar.concurrency.locks import Locks
 from backscroll_sidecar.domain import (
     AppendOutcome,
     AppendResult,
@@ -97,6 +97,7 @@ class RoundService:
         model: ChatModel,
         summaries: Summaries,
         clock: Clock,
+        locks: Locks,
     ) -> None:
         self._sessions = sessions
         self._preparing = preparing
@@ -105,7 +106,7 @@ class RoundService:
         self._runner = RoundRunner(sessions, preparing, reader, chat, summaries, clock)
         self._chooser = Chooser(model)
         self._clock = clock
-        self._locks: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
+        self._locks = locks
         self._bursts = Bursts()
 
     # --- starting and resuming ---------------------------------------------------------------------
@@ -215,16 +216,14 @@ class RoundService:
         name: tuple[str, ...] = (*session.key, session.space, session.id)
         if not mode.traits.is_serial:
             name += (request_id,)
-        lock = self._locks.setdefault(name, asyncio.Lock())
-        try:
-            async with asyncio.timeout(None if ends_s is None else ends_s - time.monotonic()):
-                await lock.acquire()
-        except TimeoutError:
-            raise DeadlineExceeded("another round of the session ran all the while") from None
-        try:
+        held = self._locks.hold(session.key.tenant, "round", *name)
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(None if ends_s is None else ends_s - time.monotonic()):
+                    await stack.enter_async_context(held)
+            except TimeoutError:
+                raise DeadlineExceeded("another round of the session ran all the while") from None
             yield
-        finally:
-            lock.release()
 
     # --- a new round -------------------------------------------------------------------------------
 

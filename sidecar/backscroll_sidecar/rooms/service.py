@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec.structs import replace
 
 from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
+from backscroll_sidecar.concurrency.locks import Locks
 from backscroll_sidecar.domain import AuthorKind, ChannelKey, Member
 from backscroll_sidecar.errors import (
     Conflict,
@@ -76,6 +75,7 @@ class SessionService:
         directory: SessionDirectory,
         modes: Modes,
         clock: Clock,
+        locks: Locks,
     ) -> None:
         self._reader = reader
         self._writer = writer
@@ -84,7 +84,7 @@ class SessionService:
         self.modes = modes
         self._clock = clock
         self._tenants: Callable[[], Iterable[str]] = tuple
-        self._locks: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
+        self._locks = locks
 
     async def get(self, tenant: str, ref: SessionRef) -> Session:
         """The session that a call means, as it stands.
@@ -194,7 +194,7 @@ class SessionService:
         made_of = hashlib.blake2b(msgspec.json.encode(draft), digest_size=12).hexdigest()
         id_ = draft.id or secrets.token_hex(16)
         check_allowed(draft.channel or channel_of(draft.space, id_), allowed, "session.channel")
-        async with self._lock(tenant, id_):
+        async with self._locks.hold(tenant, "session", id_):
             known = await self._directory.of_id(tenant, id_)
             same = await self.own(tenant, id_, draft.space)
             if same is not None:
@@ -400,7 +400,7 @@ class SessionService:
             id_ = (await self._directory.resolve(tenant, session_id, space)).id
         except (NotFound, NotAllowed, InvalidRequest):  # `get` says what is wrong
             id_ = session_id
-        async with self._lock(tenant, id_):
+        async with self._locks.hold(tenant, "session", id_):
             yield
 
     @asynccontextmanager
@@ -409,11 +409,8 @@ class SessionService:
         if not aliases:
             yield
             return
-        async with self._lock(tenant):
+        async with self._locks.hold(tenant, "session aliases"):
             yield
-
-    def _lock(self, *name: str) -> asyncio.Lock:
-        return self._locks.setdefault(name, asyncio.Lock())
 
     async def _check_aliases(self, session: Session, aliases: Sequence[str]) -> None:
         if len(session.aliases) > MAX_ALIASES:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -12,6 +11,7 @@ from typing import NamedTuple, Protocol
 import structlog
 
 from backscroll_sidecar.analyze import token_counter
+from backscroll_sidecar.concurrency.locks import Locks
 from backscroll_sidecar.domain import (
     Event,
     MessageState,
@@ -100,6 +100,7 @@ class Compactor:
         clock: Clock,
         settings: CompactionSettings,
         summariser: Summariser | None = None,
+        locks: Locks | None = None,
     ) -> None:
         self._reader = reader
         self._writer = writer
@@ -107,8 +108,7 @@ class Compactor:
         self._clock = clock
         self._settings = settings
         self._summariser = summariser
-        self._locks: dict[Conversation, asyncio.Lock] = {}
-        self._callers: Counter[Conversation] = Counter()
+        self._locks = locks or Locks()
 
     async def compact(
         self,
@@ -131,25 +131,19 @@ class Compactor:
         StoreUnavailable
             The store cannot answer.
         """
-        lock = self._locks.setdefault(conversation, asyncio.Lock())
-        self._callers[conversation] += 1
-        try:
-            async with lock:
-                compact = partial(
-                    self._compact,
-                    conversation,
-                    focus,
-                    settings or self._settings,
-                    with_model=with_model,
-                )
-                try:
-                    return await compact()
-                except Gone:  # something of it was taken back meanwhile
-                    return await compact()
-        finally:
-            self._callers[conversation] -= 1
-            if not self._callers[conversation]:
-                del self._callers[conversation], self._locks[conversation]
+        key, thread_id, session_id = conversation
+        async with self._locks.hold(key.tenant, "compaction", key.channel, thread_id, session_id):
+            compact = partial(
+                self._compact,
+                conversation,
+                focus,
+                settings or self._settings,
+                with_model=with_model,
+            )
+            try:
+                return await compact()
+            except Gone:  # something of it was taken back meanwhile
+                return await compact()
 
     async def missing(
         self, conversation: Conversation, settings: CompactionSettings | None = None

@@ -13,6 +13,7 @@ from backscroll_sidecar.store.postgres import (
     change_statements,
     erase_statements,
     event_statements,
+    lease_statements,
     loss_statements,
     record_statements,
     statements,
@@ -21,8 +22,8 @@ from backscroll_sidecar.store.postgres import (
 from tests.kit.postgres import server
 
 MODULES = (
-    statements, alias_statements, change_statements, erase_statements, event_statements, loss_statements,
-    record_statements, usage_statements,
+    statements, alias_statements, change_statements, erase_statements, event_statements, lease_statements,
+    loss_statements, record_statements, usage_statements,
 )  # fmt: skip
 OF_ALL_TENANTS = {
     "CHANNELS": "background work over all tenants",

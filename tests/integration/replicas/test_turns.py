@@ -45,3 +45,24 @@ async def test_a_reply_about_what_another_server_erased(act: Act, *, is_kept: bo
     assert (heard.text, heard.reason) == ("your secret: 4711", "COMPLETE")
     assert bool(said) == is_kept
     assert [one.reason for one in heard.errors] == ([] if is_kept else ["MESSAGE_GONE"])
+
+
+async def test_a_question_is_answered_once() -> None:
+    """A bot that asks another server again, while the first one still answers, waits for that answer."""
+    go = asyncio.Event()
+    first, second = FakeModel([Wait(go), "at nine", STOP]), FakeModel(["never", STOP])
+    url = await server().emptied()
+    async with talk(first, database=url) as here, talk(second, database=url) as there:
+        await here.tell(SECRET)
+        asked = turn("when?", question_message_id="q1")
+        asking = asyncio.create_task(here.ask(asked))
+        async with asyncio.timeout(60):
+            while not first.calls:  # noqa: ASYNC110 - nothing else tells
+                await asyncio.sleep(0.01)
+        again = asyncio.create_task(there.ask(asked))
+        await asyncio.sleep(0.3)
+        assert not again.done()
+        go.set()
+        heard = [await asking, await again]
+    assert [one.text for one in heard] == ["at nine", "at nine"]
+    assert not second.calls

@@ -60,6 +60,7 @@ class InMemoryStore(InMemoryReader):
 
     maintenance = None
     shared = None
+    leases = None
 
     def __init__(self) -> None:
         super().__init__()

@@ -6,11 +6,12 @@ only, the writer.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
-from backscroll_sidecar.ports import Applied, Change, Loss, SharedWrites
+from backscroll_sidecar.ports import Applied, Change, Leases, Loss, SharedWrites
 from backscroll_sidecar.store.durability import Durability
 from backscroll_sidecar.store.postgres import (
     group,
@@ -22,6 +23,7 @@ from backscroll_sidecar.store.postgres import (
     records,
     usage,
 )
+from backscroll_sidecar.store.postgres import lease_statements as lease_sql
 from backscroll_sidecar.store.postgres.connections import Connection, Connections
 from backscroll_sidecar.store.postgres.failures import TRY_AGAIN, typed
 from backscroll_sidecar.store.postgres.losses import Told
@@ -53,6 +55,7 @@ class PostgresStore:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._told = Told()
+        self._holder = uuid.uuid4().hex
 
     @classmethod
     async def open(
@@ -133,6 +136,25 @@ class PostgresStore:
         if loss_count > known:
             found, loss_count = await self._losses_since(tenant, known)
         return self._told.tell(tenant, found, loss_count)
+
+    # --- what one server at a time does ------------------------------------------------------
+
+    @property
+    def leases(self) -> Leases:
+        return self
+
+    async def take(self, tenant: str, name: str, lasts_ms: int) -> bool:
+        values = (tenant, name, self._holder, lasts_ms)
+        return bool(await self._connections.read(lambda c: c.fetchval(lease_sql.TAKE, *values)))
+
+    async def prolong(self, tenant: str, names: Collection[str], lasts_ms: int) -> Sequence[str]:
+        values = (tenant, list(names), self._holder, lasts_ms)
+        rows = await self._connections.read(lambda c: c.fetch(lease_sql.PROLONG, *values))
+        return [name for (name,) in rows]
+
+    async def give_back(self, tenant: str, name: str) -> None:
+        values = (tenant, name, self._holder)
+        await self._connections.read(lambda c: c.execute(lease_sql.GIVE_BACK, *values))
 
     # --- reading -----------------------------------------------------------------------------
 

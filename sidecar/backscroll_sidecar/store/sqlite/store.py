@@ -57,6 +57,7 @@ class SqliteStore:
     """`HistoryStore` on a SQLite file. Open it with `SqliteStore.open`, always close it."""
 
     shared = None
+    leases = None
 
     def __init__(
         self, path: Path, lock: FileLock, writer: OwnedConnection, reader: ReadingConnection

@@ -31,6 +31,15 @@ CREATE TABLE losses (
     PRIMARY KEY (tenant, number)
 );
 
+-- What one server at a time does. Of one that died or was stopped it ends by itself.
+CREATE TABLE leases (
+    tenant  text COLLATE "C" NOT NULL,
+    name    text COLLATE "C" NOT NULL,
+    holder  text NOT NULL,
+    ends_at timestamptz NOT NULL,           -- by the database's clock
+    PRIMARY KEY (tenant, name)
+);
+
 CREATE TABLE messages (
     tenant         text COLLATE "C" NOT NULL,
     channel        text COLLATE "C" NOT NULL,
