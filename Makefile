@@ -154,6 +154,10 @@ proof: $(STAMP) $(NODE_STAMPS)  ## Run the long proofs: kills, floods, leaks, pr
 	$(PYTEST) $(PYTEST_FLAGS) -m proof tests
 	TEST_EXAMPLES=all $(PYTEST) $(PYTEST_FLAGS) $(WORKERS) -m "hypothesis and not proof" tests
 
+.PHONY: proof-postgres
+proof-postgres: $(STAMP)  ## Run the tests of whole servers with histories in PostgreSQL
+	TEST_STORE=postgres $(PYTEST) $(PYTEST_FLAGS) $(WORKERS) -m "not proof" tests/integration
+
 .PHONY: proof-node
 proof-node: $(STAMP) $(NODE_STAMPS)  ## Run the proofs that need Node: chats against a fake model server, OpenAI's client
 	$(PYTEST) $(PYTEST_FLAGS) -m proof $(AIMOCK) $(OPENAI_NODE)

@@ -130,7 +130,7 @@ def database(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value == "memory:":
-        return ":memory:"
+        return Path(":memory:")
     if value.startswith(("postgresql://", "postgres://")):
         return PostgresUrl(value)
     if "://" in value and not value.startswith("sqlite:///"):
@@ -138,7 +138,7 @@ def database(value: object) -> object:
         raise ValueError(
             f"{kind}:// is no kind of database here: sqlite:///path and postgresql:// are"
         )
-    return value.removeprefix("sqlite:///")
+    return Path(value.removeprefix("sqlite:///"))
 
 
 def number_or_none(value: object) -> object:

@@ -118,8 +118,10 @@ async def test_a_store_is_opened_by_its_url(tmp_path):
     await store.maintenance.wipe()
     await store.close()
     assert (tmp_path / "new" / "h.db").exists()
-    with pytest.raises(StoreUnavailable, match="postgresql:// is not there yet"):
-        await open_store("postgresql://host/db")
+    with pytest.raises(StoreUnavailable, match="the database cannot be reached"):
+        await open_store(f"postgresql:///db?host={tmp_path}")
+    with pytest.raises(StoreUnavailable, match="mysql:// is no kind of store"):
+        await open_store("mysql://host/db")
 
 
 @pytest.mark.parametrize(
@@ -135,5 +137,16 @@ def test_a_database_is_named_by_path_or_url(said, url):
 
 
 def test_a_database_of_another_kind_is_refused():
-    with pytest.raises(ValueError, match="postgresql:// is not there yet"):
-        Settings(database="postgresql://host/db")
+    with pytest.raises(ValueError, match="mysql:// is no kind of database here"):
+        Settings(database="mysql://host/db")
+
+
+def test_the_password_of_a_database_is_never_shown():
+    for given, shown in (
+        ("postgresql://bot:s3cret@db.example:5432/chat", "postgresql://bot@db.example:5432/chat"),
+        ("postgresql://bot@db.example/chat", "postgresql://bot@db.example/chat"),
+        ("postgresql:///chat?host=/run", "postgresql:///chat?host=/run"),
+    ):
+        chosen = Settings(database=given)
+        assert (chosen.store_url, chosen.database_name) == (given, shown)
+        assert "s3cret" not in repr(chosen) + str(chosen.model_dump())
