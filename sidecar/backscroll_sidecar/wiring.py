@@ -382,8 +382,9 @@ def _learning(
         feedback,
         tunings,
         shared=_weights(profiles),
-        collects=settings.memory.enable_async_data_collection,
-        keep_ms=settings.usage_days * DAY_MS,
+        keep_ms=settings.usage_days * DAY_MS
+        if settings.memory.enable_async_data_collection
+        else None,
         resolver=own_resolver(settings),
         locks=locks,
         check_hours=settings.tuning_check_hours,

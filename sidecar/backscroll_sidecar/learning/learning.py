@@ -57,20 +57,19 @@ class Learning:
         tunings: TuningNumbers,
         *,
         shared: Weights,
-        collects: bool,
-        keep_ms: int,
+        keep_ms: int | None,
         check_hours: float,
         tune_hours: float,
         resolver: ArmResolver | None = None,
         locks: Locks | None = None,
     ) -> AsyncIterator[Learning]:
-        """Put them together; at the end what waits is handed to the writer. Without `collects` nothing is recorded.
+        """Put them together; at the end what waits is handed to the writer. Without `keep_ms` nothing is recorded.
 
         `shared`: the server's weights of the factors of `classic`. `check_hours`, `tune_hours`: see `TuningSchedule`.
         `resolver`: the team's own assignment of channels to arms.
         """
         consent = UsageConsent(reader, writer, clock, locks)
-        recorder = UsageRecorder(writer, consent, keep_ms) if collects else NoUsage()
+        recorder = NoUsage() if keep_ms is None else UsageRecorder(writer, consent, keep_ms)
         usage = UsageReads(reader, recorder.flush)
         channel_settings = ChannelSettingsService(reader, writer, clock)
         labels = TopicLabels(reader, writer, clock)
@@ -94,7 +93,7 @@ class Learning:
         )
         await recorder.start()
         await schedule.start()
-        if collects:
+        if keep_ms is not None:
             await follow_ups.start()
         try:
             yield cls(

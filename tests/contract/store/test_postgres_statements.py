@@ -28,6 +28,8 @@ MODULES = (
 OF_ALL_TENANTS = {
     "CHANNELS": "background work over all tenants",
     "NEWEST_SEGMENTS": "a start loads the channels in use last, whosever they are",
+    "SETTINGS": "of the server",
+    "LOCK_SCHEMA": "of the schema",
     "COUNT_ROWS": "doctor counts the rows of whole tables, and returns nothing else",
 }
 PARTS = {"WANTED", "RECURSIVE_WANTED", "COLUMNS", "MEMBER_COLUMNS"}

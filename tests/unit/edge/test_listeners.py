@@ -536,6 +536,7 @@ class App:
     profiles: Any = MagicMock()
     numbers: Any = None
     spans: Any = None
+    replicas: Any = None
 
     async def warm_up(self) -> None:
         raise AssertionError("it must not come to that")

@@ -51,7 +51,10 @@ def test_the_next_one_waits_for_a_quarter_of_the_threshold(sizes):
             counted = rule.counted(size + LINE_TOKENS)
             compactor.came += counted
             compactor.behind += counted
-            summaries.publish(KEY, SimpleNamespace(stored=[stored], records=(), is_erasure=False))  # type: ignore[arg-type]
+            summaries.publish(
+                KEY,
+                SimpleNamespace(stored=[stored], records=(), is_foreign=False, is_erasure=False),
+            )  # type: ignore[arg-type]
             for _ in range(4):
                 await asyncio.sleep(0)
         await summaries.close()
@@ -87,7 +90,9 @@ def test_a_thread_is_compacted_by_itself_and_nothing_begins_behind_the_end():
                 )
                 for _ in range(count)
             ]  # fmt: skip
-            summaries.publish(KEY, SimpleNamespace(stored=stored, records=(), is_erasure=False))  # type: ignore[arg-type]
+            summaries.publish(
+                KEY, SimpleNamespace(stored=stored, records=(), is_foreign=False, is_erasure=False)
+            )  # type: ignore[arg-type]
 
         say(6, "t")
         say(5, "")
@@ -122,7 +127,7 @@ def test_what_was_read_before_a_second_change_is_not_kept():
     async def tried() -> bool:
         compactor = Slow()
         summaries = Summaries(compactor, CompactionSettings())  # type: ignore[arg-type]
-        erased = SimpleNamespace(stored=[], records=(), is_erasure=True)
+        erased = SimpleNamespace(stored=[], records=(), is_foreign=False, is_erasure=True)
         first = asyncio.create_task(summaries.read(Conversation(KEY)))
         await asyncio.sleep(0)
         summaries.publish(KEY, erased)  # type: ignore[arg-type]

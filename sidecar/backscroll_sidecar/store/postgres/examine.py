@@ -28,7 +28,7 @@ def findings(url: str) -> Iterator[Finding]:
 async def _found(url: str) -> list[Finding]:
     async with _connected(url) as connection:
         version = connection.get_server_version()
-        settings = dict(map(tuple, await connection.fetch("SELECT name, setting FROM pg_settings")))
+        settings = dict(map(tuple, await connection.fetch(statements.SETTINGS)))
         had = await migrate.applied(connection)
         waiting = len([one for one in migrate.known() if one.number not in had])
         return [

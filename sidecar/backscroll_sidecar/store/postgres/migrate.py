@@ -7,6 +7,7 @@ from importlib import resources
 
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.migration_files import Migration, migrations_in
+from backscroll_sidecar.store.postgres import statements
 from backscroll_sidecar.store.postgres.connections import Connection
 
 _LOCK = int.from_bytes(b"BkScroll", "big", signed=True)
@@ -42,7 +43,7 @@ async def migrate(connection: Connection, migrations: Sequence[Migration]) -> No
     if not (pending := [one for one in migrations if one.number not in had]) and had:
         _check(had, migrations)
         return
-    await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+    await connection.execute(statements.LOCK_SCHEMA, _LOCK)
     had = await applied(connection)
     _check(had, migrations)
     await connection.execute(_TABLE)

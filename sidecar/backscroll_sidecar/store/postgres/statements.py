@@ -354,6 +354,11 @@ WHERE tenant = $1 AND channel = $2 AND seq <= $6 AND {_LACKS_VECTOR}
 
 CHANNELS_OF_USER = "SELECT channel FROM members WHERE tenant = $1 AND user_id = $2 ORDER BY channel"
 
+# --- of the server and its schema ----------------------------------------------------------------
+
+SETTINGS = "SELECT name, setting FROM pg_settings"
+LOCK_SCHEMA = "SELECT pg_advisory_xact_lock($1)"
+
 # --- for background work over all tenants --------------------------------------------------------
 
 CHANNELS = """
