@@ -343,7 +343,7 @@ async def _assemble(
             expired_messages=await expire_messages(settings, store, writer, learning, clock, builder, stack),
             unstored_turns=lambda: chat.unstored_turns,
         ),
-        spans, upstream, _following(store, publishers, writer),
+        spans, upstream, _following(store, publishers, writer, rooms, builder),
     )  # fmt: skip
 
 
@@ -355,12 +355,16 @@ def _locks(store: HistoryStore, stack: AsyncExitStack) -> Locks:
     return locks
 
 
-def _following(store: HistoryStore, publishers: FanOut, writer: Writer) -> Replicas | None:
+def _following(
+    store: HistoryStore, publishers: FanOut, writer: Writer, rooms: Rooms, builder: ContextBuilder
+) -> Replicas | None:
     """What brings caches up to what other servers wrote; None where the store is this server's alone."""
     if store.shared is None:
         return None
     replicas = Replicas(store.shared, publishers, writer.note_losses)
     publishers.add(workers=[replicas])
+    rooms.sessions.follow(replicas.catch_up)
+    builder.opening.shared.follow(replicas.catch_up)
     return replicas
 
 

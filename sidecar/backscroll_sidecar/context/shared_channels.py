@@ -34,7 +34,12 @@ from backscroll_sidecar.domain import (
     ToolCallPart,
 )
 from backscroll_sidecar.errors import BackscrollError
-from backscroll_sidecar.ports import HistoryReader, StoredChannelSettings
+from backscroll_sidecar.ports import (
+    CatchUp,
+    HistoryReader,
+    StoredChannelSettings,
+    nothing_to_catch_up,
+)
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
 from backscroll_sidecar.strategies.memory import Memory, Sought, link, own_words, seek
 from backscroll_sidecar.strategies.recall import RANK_US_PER_ROW, memory_question
@@ -134,6 +139,11 @@ class SharedChannels:
         self._views = views
         self._store = store
         self._settings = settings
+        self._catch_up: CatchUp = nothing_to_catch_up
+
+    def follow(self, catch_up: CatchUp) -> None:
+        """Bring caches up to what other servers wrote to channels before these are looked through."""
+        self._catch_up = catch_up
 
     async def find(
         self,
@@ -174,6 +184,8 @@ class SharedChannels:
             return
         if request.visible_since_membership and not query.user_id:
             raise SourceFailed("NO_ASKER")
+        names = [one.channel for one in readable.channels]
+        await self._catch_up(query.key.tenant, names)
         slices = LoopSlices()
         for channel in readable.channels:
             await slices.spend(INLINE_US)

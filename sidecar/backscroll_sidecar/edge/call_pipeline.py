@@ -31,15 +31,13 @@ from backscroll_sidecar.edge.rights import Need, check_known, need_of
 from backscroll_sidecar.edge.status import Code, Refused, code_for, internal_refusal, refusal_for
 from backscroll_sidecar.edge.tenants import Metadata, Tenants
 from backscroll_sidecar.errors import BackscrollError, Reason, StoreUnavailable
+from backscroll_sidecar.ports import CatchUp
 
 log = structlog.get_logger("backscroll.rpc")
 _is_logged = logging.getLogger("backscroll.rpc").isEnabledFor
 """Asked first: it remembers its answer."""
 
 Incoming = bytes | AsyncIterator[bytes]
-
-CatchUp = Callable[[str, Iterable[str]], Awaitable[None]]
-"""Given a tenant and channels; raises `BackscrollError`."""
 
 _NO_STREAM = nullcontext()
 DEADLINE_TOLERANCE_S = 0.001

@@ -91,7 +91,13 @@ from backscroll_sidecar.ports.records import (
     about_user,
     count_by_store,
 )
-from backscroll_sidecar.ports.replicas import Missed, SharedWrites, Versions
+from backscroll_sidecar.ports.replicas import (
+    CatchUp,
+    Missed,
+    SharedWrites,
+    Versions,
+    nothing_to_catch_up,
+)
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import (
     ChangeWriter,

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports.changes import Applied
 from backscroll_sidecar.ports.losses import Loss
+
+CatchUp = Callable[[str, Iterable[str]], Awaitable[None]]
+"""Brings caches up to what is committed of these channels of a tenant, and of the tenant. Raises `StoreUnavailable`."""
+
+
+async def nothing_to_catch_up(tenant: str, channels: Iterable[str]) -> None:
+    """Of a store that is this server's alone."""
 
 
 class Missed(NamedTuple):

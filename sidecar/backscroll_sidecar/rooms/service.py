@@ -25,10 +25,12 @@ from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import (
     SESSION,
     AppendChange,
+    CatchUp,
     Clock,
     HistoryReader,
     RecordChange,
     StoredRecord,
+    nothing_to_catch_up,
 )
 from backscroll_sidecar.rooms.checks import check_allowed, check_names, checked_state, stale_state
 from backscroll_sidecar.rooms.drafts import (
@@ -84,6 +86,7 @@ class SessionService:
         self.modes = modes
         self._clock = clock
         self._tenants: Callable[[], Iterable[str]] = tuple
+        self._catch_up: CatchUp = nothing_to_catch_up
         self._locks = locks
 
     async def get(self, tenant: str, ref: SessionRef) -> Session:
@@ -114,6 +117,7 @@ class SessionService:
             asked, has = getattr(ref, name), getattr(session, name)
             if asked and has and asked != has:
                 raise NotAllowed(f"the session has another {name}", field=f"session.{name}")
+        await self._catch_up(tenant, [session.key.channel])
         return session
 
     async def _is_of_another(self, tenant: str, session_id: str) -> bool:
@@ -250,6 +254,10 @@ class SessionService:
     def know_tenants(self, tenants: Callable[[], Iterable[str]]) -> None:
         """Who tells all tenants there are: a session of another one is refused by name."""
         self._tenants = tenants
+
+    def follow(self, catch_up: CatchUp) -> None:
+        """Bring caches up to what other servers wrote to the channel of each session that is found."""
+        self._catch_up = catch_up
 
     def first_state(self, session: Session, given_json: str = "") -> str:
         """The state that its mode begins with: the one given, else the mode's own. Raises `InvalidRequest`."""
