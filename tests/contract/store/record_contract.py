@@ -77,6 +77,41 @@ class RecordContract:
         loaded = [await store.load_channel(key) for key in (ROOM, OTHER_ROOM)]
         assert [one.pinned for one in loaded] == [("a", "b", "c"), ()]
 
+    @pytest.mark.parametrize("mark", ["\0", "\x1a", "\x1a0", "\0\x1a1", "\uffff"])
+    async def test_names_may_hold_what_no_caller_sends(
+        self, store: HistoryStore, mark: str
+    ) -> None:
+        """The server's own owners and ids have a mark that no id of a caller's has."""
+        owner, id_, chain = f"{mark}s1", f"{mark}all", about_chain("a")
+        await store.apply(
+            [
+                record(id_, b"1", owner=owner, limit=2),
+                record("b", owner=owner, names=(chain,), limit=2),
+                record("c", owner="s1"),
+            ]
+        )
+        (refused,) = await store.apply([record("d", owner=owner, limit=2)])
+        assert isinstance(refused.error, Conflict)
+        page = await store.records(ROOM, "pin", NOON_MS, owner=owner)
+        assert [(one.owner, one.id) for one in page] == [(owner, id_), (owner, "b")]
+        assert set(await store.record_owners(ROOM.tenant, "pin", None, 9)) == {owner, "s1"}
+        one = await store.record(ROOM, "pin", owner, id_, NOON_MS)
+        assert one is not None
+        newest = await store.newest_records(ROOM, "pin", owner, NOON_MS, 1)
+        named = await store.records_of_ids(ROOM, "pin", owner, ["b", "x"], NOON_MS)
+        about = await store.records_about(ROOM, "pin", [chain], NOON_MS)
+        of_id = await store.updated_records(ROOM.tenant, "pin", NOON_MS, 9, id=id_)
+        of_owner = await store.records_of_owner(ROOM.tenant, "pin", owner, NOON_MS)
+        assert [one.id for one in (*newest, *named, *about, *of_id)] == ["b", "b", "b", id_]
+        assert [one.id for one in of_owner] == [id_, "b"]
+        changed = structs.replace(record(id_, b"2", owner=owner), if_version=one.version)
+        (applied,) = await store.apply([changed])
+        assert applied.error is None
+        await store.apply([dropped_record(id_, owner=owner)])
+        assert await store.record(ROOM, "pin", owner, id_, NOON_MS) is None
+        await store.apply([dropped_record("", owner=owner)])
+        assert [one.id for one in await store.records(ROOM, "pin", NOON_MS)] == ["c"]
+
     async def test_records_are_read_by_pages(self, store: HistoryStore) -> None:
         """In order of creation, whosever they are; of one owner where asked."""
         owners = ["", "u-alice", "u-bob"]

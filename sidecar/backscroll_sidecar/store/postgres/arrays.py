@@ -24,3 +24,20 @@ def wanted(named: Iterable[Named]) -> tuple[list[str], list[str]]:
 def changed(status: str) -> int:
     """How many rows a statement changed, of what the server says: ``DELETE 3``."""
     return int(status.rpartition(" ")[2])
+
+
+_ESCAPE = "\x1a"
+
+
+def spelled(name: str) -> str:
+    """A name that may hold U+0000, which no text of PostgreSQL can; reversible, and nearly always the same."""
+    if "\0" not in name and _ESCAPE not in name:
+        return name
+    return name.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")
+
+
+def unspelled(name: str) -> str:
+    """The inverse of `spelled`."""
+    if _ESCAPE not in name:
+        return name
+    return name.replace(f"{_ESCAPE}0", "\0").replace(f"{_ESCAPE}1", _ESCAPE)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import asyncpg
+
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import (
     ANY_ERASURE,
@@ -24,7 +26,7 @@ from backscroll_sidecar.store.facts import (
     scope_of,
 )
 from backscroll_sidecar.store.postgres import record_statements as sql
-from backscroll_sidecar.store.postgres.arrays import columns, wanted
+from backscroll_sidecar.store.postgres.arrays import columns, spelled, unspelled, wanted
 from backscroll_sidecar.store.postgres.connections import Connection
 
 # --- writing -------------------------------------------------------------------------------------
@@ -36,11 +38,11 @@ async def find_scopes(
     """The ids in each, with the time each expires."""
     found: dict[RecordScope, dict[str, int]] = {scope: {} for scope in scopes}
     if found:
-        places = columns(scope[1:] for scope in found)
+        places = columns((*place, spelled(owner)) for _, *place, owner in found)
         for channel, kind, owner, id_, expires_at_ms in await connection.fetch(
             sql.RECORDS_IN_SCOPES, tenant, *places
         ):
-            found[tenant, channel, kind, owner][id_] = expires_at_ms
+            found[tenant, channel, kind, unspelled(owner)][unspelled(id_)] = expires_at_ms
     return found
 
 
@@ -50,9 +52,10 @@ async def find_versions(
     """The version of each that is there, with the time it expires."""
     if not (names := list(names)):
         return {}
-    rows = await connection.fetch(sql.RECORD_VERSIONS, tenant, *columns(one[1:] for one in names))
+    asked = columns((*place, spelled(owner), spelled(id_)) for _, *place, owner, id_ in names)
+    rows = await connection.fetch(sql.RECORD_VERSIONS, tenant, *asked)
     return {
-        (tenant, channel, kind, owner, id_): (version, expires_at_ms)
+        (tenant, channel, kind, unspelled(owner), unspelled(id_)): (version, expires_at_ms)
         for channel, kind, owner, id_, version, expires_at_ms in rows
     }
 
@@ -67,17 +70,25 @@ async def touch(connection: Connection, tenant: str, sessions: Mapping[Named, in
 async def write(connection: Connection, changes: Sequence[RecordChange]) -> None:
     """Keep and delete, in this order; a kept one takes expired ones along."""
     for change in changes:
-        scope = scope_of(change)
+        *place, owner = scope_of(change)
+        scope, id_ = (*place, spelled(owner)), spelled(change.id)
         if change.body is None:
             if change.id:
-                await connection.execute(sql.DELETE_ONE, *scope, change.id)
+                await connection.execute(sql.DELETE_ONE, *scope, id_)
             else:
                 await connection.execute(sql.DELETE_SCOPE, *scope)
             continue
         await connection.execute(sql.DELETE_EXPIRED_IN_SCOPE, *scope, change.at_ms)
         await connection.execute(
             sql.PUT_RECORD,
-            *(*scope, change.id, change.body, change.at_ms, change.expires_at_ms, change.named_ids),
+            *(
+                *scope,
+                id_,
+                change.body,
+                change.at_ms,
+                change.expires_at_ms,
+                list(map(spelled, change.named_ids)),
+            ),
         )
         await connection.execute(sql.PURGE_EXPIRED, change.key.tenant, change.at_ms, PURGED_AT_ONCE)
 
@@ -134,7 +145,8 @@ async def take_names(connection: Connection, change: EraseChange) -> int:
 
 
 async def _forget(connection: Connection, tenant: str, names: Iterable[Named]) -> list[str]:
-    rows = await connection.fetch(sql.DELETE_NAMING, tenant, *wanted(dict.fromkeys(names)))
+    named = [(tenant, channel, spelled(name)) for _, channel, name in dict.fromkeys(names)]
+    rows = await connection.fetch(sql.DELETE_NAMING, tenant, *wanted(named))
     return [kind for (kind,) in rows]
 
 
@@ -152,24 +164,26 @@ async def records(
     limit: int = 1_000,
 ) -> list[StoredRecord]:
     """A page of one kind, in order of creation."""
-    values = (*key, kind, owner, after, now_ms, max(limit, 0))
-    return [StoredRecord(*row) for row in await connection.fetch(sql.RECORDS, *values)]
+    whose = None if owner is None else spelled(owner)
+    values = (*key, kind, whose, after, now_ms, max(limit, 0))
+    return [_stored(row) for row in await connection.fetch(sql.RECORDS, *values)]
 
 
 async def newest_records(
     connection: Connection, key: ChannelKey, kind: str, owner: str, now_ms: int, limit: int
 ) -> list[StoredRecord]:
     """The last ones."""
-    values = (*key, kind, owner, now_ms, max(limit, 0))
-    return [StoredRecord(*row) for row in await connection.fetch(sql.NEWEST_RECORDS, *values)]
+    values = (*key, kind, spelled(owner), now_ms, max(limit, 0))
+    return [_stored(row) for row in await connection.fetch(sql.NEWEST_RECORDS, *values)]
 
 
 async def record(
     connection: Connection, key: ChannelKey, kind: str, owner: str, id: str, now_ms: int
 ) -> StoredRecord | None:
     """The one of this name."""
-    found = await connection.fetchrow(sql.RECORD, *key, kind, owner, id, now_ms)
-    return None if found is None else StoredRecord(*found)
+    values = (*key, kind, spelled(owner), spelled(id), now_ms)
+    found = await connection.fetchrow(sql.RECORD, *values)
+    return None if found is None else _stored(found)
 
 
 async def records_of_ids(
@@ -181,16 +195,16 @@ async def records_of_ids(
     now_ms: int,
 ) -> list[StoredRecord]:
     """In order of creation."""
-    values = (*key, kind, owner, list(ids), now_ms)
-    return [StoredRecord(*row) for row in await connection.fetch(sql.RECORDS_OF_IDS, *values)]
+    values = (*key, kind, spelled(owner), list(map(spelled, ids)), now_ms)
+    return [_stored(row) for row in await connection.fetch(sql.RECORDS_OF_IDS, *values)]
 
 
 async def records_about(
     connection: Connection, key: ChannelKey, kind: str, names: Sequence[str], now_ms: int
 ) -> list[StoredRecord]:
     """In order of creation."""
-    values = (*key, kind, now_ms, list(names))
-    return [StoredRecord(*row) for row in await connection.fetch(sql.RECORDS_ABOUT, *values)]
+    values = (*key, kind, now_ms, list(map(spelled, names)))
+    return [_stored(row) for row in await connection.fetch(sql.RECORDS_ABOUT, *values)]
 
 
 async def updated_records(
@@ -205,21 +219,28 @@ async def updated_records(
     id: str | None = None,
 ) -> list[StoredRecord]:
     """A page, the one updated last first."""
-    values = (tenant, kind, now_ms, *(before or (2**62, 0)), channel, id, max(limit, 0))
-    return [StoredRecord(*row) for row in await connection.fetch(sql.UPDATED_RECORDS, *values)]
+    of_id = None if id is None else spelled(id)
+    values = (tenant, kind, now_ms, *(before or (2**62, 0)), channel, of_id, max(limit, 0))
+    return [_stored(row) for row in await connection.fetch(sql.UPDATED_RECORDS, *values)]
 
 
 async def records_of_owner(
     connection: Connection, tenant: str, kind: str, owner: str, now_ms: int
 ) -> list[StoredRecord]:
     """By channel."""
-    rows = await connection.fetch(sql.RECORDS_OF_OWNER, tenant, kind, owner, now_ms)
-    return [StoredRecord(*row) for row in rows]
+    rows = await connection.fetch(sql.RECORDS_OF_OWNER, tenant, kind, spelled(owner), now_ms)
+    return [_stored(row) for row in rows]
 
 
 async def record_owners(
     connection: Connection, tenant: str, kind: str, after: str | None, limit: int
 ) -> list[str]:
     """A page of names."""
-    rows = await connection.fetch(sql.RECORD_OWNERS, tenant, kind, after, max(limit, 0))
-    return [owner for (owner,) in rows]
+    behind = None if after is None else spelled(after)
+    rows = await connection.fetch(sql.RECORD_OWNERS, tenant, kind, behind, max(limit, 0))
+    return [unspelled(owner) for (owner,) in rows]
+
+
+def _stored(row: asyncpg.Record) -> StoredRecord:
+    number, channel, owner, id_, *rest = row
+    return StoredRecord(number, channel, unspelled(owner), unspelled(id_), *rest)
