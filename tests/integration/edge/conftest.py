@@ -44,6 +44,7 @@ class EdgeApp:
     profiles: Any = field(default_factory=dict)
     numbers: Any = None
     spans: Any = None
+    replicas: Any = None
 
     async def warm_up(self) -> None:
         if self.on_warm_up is not None:
