@@ -23,6 +23,7 @@ T = TypeVar("T")
 CONNECT_S = 5.0
 STATEMENT_S = 60.0
 IDLE_S = 300.0
+PREPARED_STATEMENTS = 1_000
 
 
 class Connections:
@@ -33,17 +34,12 @@ class Connections:
     url : of the database, ``postgresql://``.
     readers : how many pages may be read at once.
     waits : for the disk at each commit.
-    prepares : keep statements prepared on a connection; a proxy that changes connections between transactions needs
-        that they are not.
     """
 
-    def __init__(
-        self, url: str, readers: int, *, waits: bool = True, prepares: bool = True
-    ) -> None:
+    def __init__(self, url: str, readers: int, *, waits: bool) -> None:
         self._url = url
         self._waits = waits
         self._readers = readers
-        self._cache = 1_000 if prepares else 0
         self._pool: asyncpg.Pool | None = None
         self._writer: asyncpg.Pool | None = None
 
@@ -91,7 +87,7 @@ class Connections:
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
             max_inactive_connection_lifetime=IDLE_S,
-            statement_cache_size=self._cache,
+            statement_cache_size=PREPARED_STATEMENTS,
         )
 
 

@@ -58,9 +58,7 @@ class PostgresStore:
         self._holder = uuid.uuid4().hex
 
     @classmethod
-    async def open(
-        cls, url: str, *, durability: Durability = "full", prepares: bool = True
-    ) -> PostgresStore:
+    async def open(cls, url: str, *, durability: Durability = "full") -> PostgresStore:
         """Connect, and bring the schema up to date.
 
         Parameters
@@ -69,15 +67,13 @@ class PostgresStore:
             ``postgresql://user:password@host:port/database``.
         durability : {"full", "normal"}
             ``normal``: a crash of the database may lose the last commits (``synchronous_commit = off``).
-        prepares : bool
-            Keep statements prepared; not behind a proxy that pools transactions.
 
         Raises
         ------
         StoreUnavailable
             The database cannot be reached, refuses the user, or was written by a newer version.
         """
-        connections = Connections(url, READERS, waits=durability == "full", prepares=prepares)
+        connections = Connections(url, READERS, waits=durability == "full")
         try:
             await connections.open()
             with typed():
