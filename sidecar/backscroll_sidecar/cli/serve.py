@@ -243,17 +243,16 @@ async def _serve(settings: Settings, as_json: bool) -> None:
         if settings.event_loop_core is not None:
             keep_on_core(settings.event_loop_core)
         started_s = time.monotonic() - STARTED_S
-        _announce(running, metrics, started_s, as_json)
-        log.info(
-            "started",
-            extra={"seconds": round(started_s, 3), "database": settings.database_name},
-        )
         status = f"serves on {', '.join(running.addresses)}"
-        async with (
-            service_manager.served(status),
-            _following(running, settings.tokens_file, mark),
-        ):
-            await stopping.wait()
+        # Whoever is told that it serves may ask for a reload at once.
+        async with _following(running, settings.tokens_file, mark):
+            _announce(running, metrics, started_s, as_json)
+            log.info(
+                "started",
+                extra={"seconds": round(started_s, 3), "database": settings.database_name},
+            )
+            async with service_manager.served(status):
+                await stopping.wait()
         log.info("stopping")
         await running.stop(GRACE_S)
         if metrics is not None:

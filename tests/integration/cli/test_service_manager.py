@@ -32,6 +32,13 @@ def told(manager) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
+def told_once_started(manager) -> dict[str, str]:
+    """The first that is said behind the start: one that compiles asks for time before."""
+    while "EXTEND_TIMEOUT_USEC" in (one := told(manager)):
+        pass
+    return one
+
+
 def rest(manager) -> list[dict[str, str]]:
     """What was told that nobody has read yet."""
     found = []
@@ -45,7 +52,10 @@ def rest(manager) -> list[dict[str, str]]:
 def test_systemd_is_told_of_start_life_and_stop(shell, manager, tmp_path):
     variables = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "100000"}
     with shell.serving(**variables) as process:
-        assert told(manager) == {"READY": "1", "STATUS": f"serves on {process.address}"}
+        assert told_once_started(manager) == {
+            "READY": "1",
+            "STATUS": f"serves on {process.address}",
+        }
         assert [told(manager) for _ in range(3)] == [{"WATCHDOG": "1"}] * 3
         assert process.stop() == 0
     last = [one for one in rest(manager) if one != {"WATCHDOG": "1"}]
@@ -56,7 +66,8 @@ def test_systemd_is_told_of_start_life_and_stop(shell, manager, tmp_path):
 def test_no_sign_of_life_where_none_is_asked_for(shell, manager, tmp_path, watchdog):
     with shell.serving(NOTIFY_SOCKET=str(tmp_path / "notify"), **watchdog) as process:
         assert process.stop() == 0
-    assert [set(one) for one in rest(manager)] == [{"READY", "STATUS"}, {"STOPPING", "STATUS"}]
+    said = [set(one) for one in rest(manager) if "EXTEND_TIMEOUT_USEC" not in one]
+    assert said == [{"READY", "STATUS"}, {"STOPPING", "STATUS"}]
 
 
 def test_an_abstract_socket_is_told_too(shell):
@@ -65,7 +76,7 @@ def test_an_abstract_socket_is_told_too(shell):
         listening.bind(f"\0{name}")
         listening.settimeout(WAIT_S)
         with shell.serving(NOTIFY_SOCKET=f"@{name}"):
-            assert told(listening)["READY"] == "1"
+            assert told_once_started(listening)["READY"] == "1"
 
 
 def test_a_manager_that_is_gone_is_no_reason_to_stop(shell, tmp_path):
@@ -76,7 +87,6 @@ def test_a_manager_that_is_gone_is_no_reason_to_stop(shell, tmp_path):
 
 def test_a_reload_ends_nothing_where_there_are_no_keys_to_read(shell, manager, tmp_path):
     with shell.serving(NOTIFY_SOCKET=str(tmp_path / "notify")) as process:
-        told(manager)
         process.popen.send_signal(signal.SIGHUP)
         assert shell.run("health", "--server", process.address).returncode == 0
 
