@@ -88,11 +88,19 @@ class HistoryReads:
 
     async def get_message(self, key: ChannelKey, message_id: str) -> StoredMessage:
         """One message, recalled or not."""
-        check_id(message_id, "message_id")
-        found = await self.get_messages(key, [message_id])
-        if message_id not in found:
+        found = await self.find_message(key, message_id)
+        if found is None:
+            await self._require_channel(key)
             raise _no_message()
-        return found[message_id]
+        return found
+
+    async def find_message(self, key: ChannelKey, message_id: str) -> StoredMessage | None:
+        """The same; None: there is none, or no such channel."""
+        check_key(key)
+        check_id(message_id, "message_id")
+        found = await self._reader.get_messages(key, [message_id])
+        told = await self._answered(key, list(found.values()))
+        return told[0] if told else None
 
     async def reply_tree(
         self, key: ChannelKey, message_id: str, limit: int = 100
@@ -166,6 +174,11 @@ class HistoryReads:
             return info
         waiting = await self._embedding.count(key, info.last_seq)
         return replace(info, unembedded_count=waiting)
+
+    async def has_channel(self, key: ChannelKey) -> bool:
+        """Whether there is such a channel."""
+        check_key(key)
+        return await self._reader.channel_info(key) is not None
 
     async def wait_for_index(self, key: ChannelKey, timeout_s: float) -> Waited:
         """Wait until the semantic source finds everything stored before."""

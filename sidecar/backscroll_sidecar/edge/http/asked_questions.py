@@ -104,46 +104,40 @@ class AskedQuestions:
                 raise NotAllowed("the key does not permit this channel", field="channel")
             return "channel_not_permitted"
         key = ChannelKey(call.tenant, address.channel)
-        is_known = await self._is_known(key)
+        # One round of waiting: each of these comes from a thread.
+        is_known, named, client = await asyncio.gather(
+            self._history.has_channel(key),
+            self._named(key, address.message_id),
+            asyncio.to_thread(_conversation, body.get("messages")),
+        )
         if not is_known and not address.is_explicit:
             return "unknown_channel"
         if merge is Merge.OFF:
             return "off"
-        client = await asyncio.to_thread(_conversation, body.get("messages"))
         if client is None:
             return "no_messages"
         if reason := _not_ours(client.question_text, headers):
             return reason
-        stored = None
-        if is_known and address.message_id:
-            stored = await self._stored(key, address, client)
+        stored = None if named is None else await self._stored(key, named, address, client)
         is_again = headers.get(RETRY, "0") != "0"
         question_id = address.message_id or await self._question_id(key, address, client, is_again)
         if not is_known and client.history:
             await self._take_over(key, address, client)
         return AskedQuestion(key, address, client, body, question_id, merge, not is_known, stored)
 
-    async def _is_known(self, key: ChannelKey) -> bool:
-        try:
-            await self._history.channel_info(key)
-        except NotFound:
-            return False
-        return True
+    async def _named(self, key: ChannelKey, message_id: str) -> StoredMessage | None:
+        return await self._history.find_message(key, message_id) if message_id else None
 
     async def _stored(
-        self, key: ChannelKey, address: Address, client: Conversation
-    ) -> Message | None:
-        """The message that the client names as its question; None: there is none yet.
+        self, key: ChannelKey, found: StoredMessage, address: Address, client: Conversation
+    ) -> Message:
+        """The message that the client names as its question.
 
         Raises
         ------
         InvalidRequest
             It is another one: by other words, by somebody else, or recalled.
         """
-        try:
-            found = await self._history.get_message(key, address.message_id)
-        except NotFound:
-            return None
         message = found.message
         if found.state is MessageState.RECALLED:
             raise InvalidRequest("names a message that was recalled", field=MESSAGE_ID)
