@@ -206,7 +206,7 @@ image-check: $(PACKAGE_STAMP)  ## Lint the Dockerfile and take its steps in a fo
 .PHONY: lock
 lock: $(PACKAGE_STAMP)  ## Write anew which releases go into the image
 	$(PACKAGE_VENV)/bin/uv pip compile $(LOCK_FLAGS) pyproject.toml --no-emit-package backscroll \
-	  --extra server --extra http --extra mcp --extra otel -o deploy/image/requirements.txt
+	  --extra server --extra http --extra mcp --extra otel --extra postgres -o deploy/image/requirements.txt
 	echo 'hatchling>=1.26' | $(PACKAGE_VENV)/bin/uv pip compile $(LOCK_FLAGS) - -o deploy/image/build-requirements.txt
 
 $(PACKAGE_STAMP): tools/package-requirements.txt

@@ -11,7 +11,7 @@ from backscroll_sidecar.config.sources import known_names
 
 ROOT = Path(__file__).parents[2]
 LOCKED = ROOT / "deploy/image/requirements.txt"
-EXTRAS = ("scoring", "server", "http", "mcp", "otel")
+EXTRAS = ("scoring", "server", "http", "mcp", "otel", "postgres")
 LINUX = {"sys_platform": "linux", "platform_machine": "x86_64"}
 OF_THE_COMMAND_LINE = {"BACKSCROLL_SERVER"}
 
