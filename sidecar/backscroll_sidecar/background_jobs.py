@@ -16,7 +16,7 @@ from backscroll_sidecar.history.secure_delete import SecureDelete
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.learning.learning import Learning
 from backscroll_sidecar.models.echo import EchoModel
-from backscroll_sidecar.ports import ChatModel, Clock, HistoryStore, Maintenance
+from backscroll_sidecar.ports import ChatModel, Clock, HistoryStore
 from backscroll_sidecar.preferences.extractor import Extractor
 from backscroll_sidecar.preferences.model_reader import ModelReader
 from backscroll_sidecar.preferences.service import PreferenceService
@@ -25,23 +25,25 @@ from backscroll_sidecar.summaries.period_service import PeriodSummaries
 from backscroll_sidecar.summaries.summariser import Summariser
 
 
-async def keep_files(
-    maintenance: Maintenance | None,
+async def look_after(
+    store: HistoryStore,
     channels: Channels,
     writer: Writer,
     publishers: FanOut,
     stack: AsyncExitStack,
 ) -> SecureDelete | None:
-    """What works on the files behind the answers: what was deleted goes from them, segments are written."""
-    if maintenance is None:
+    """What works on the store behind the answers: segments are written, what was deleted goes from its files."""
+    if store.keeps_segments:
+        segment_writer = SegmentWriter(channels, writer.submit)
+        await segment_writer.start()
+        stack.push_async_callback(segment_writer.close)
+        publishers.add(workers=[segment_writer])
+    if store.maintenance is None:
         return None
-    secure_delete = SecureDelete(maintenance)
+    secure_delete = SecureDelete(store.maintenance)
     await secure_delete.start()
     stack.push_async_callback(secure_delete.close)
-    segment_writer = SegmentWriter(channels, writer.submit)
-    await segment_writer.start()
-    stack.push_async_callback(segment_writer.close)
-    publishers.add(workers=[secure_delete, segment_writer])
+    publishers.add(workers=[secure_delete])
     return secure_delete
 
 

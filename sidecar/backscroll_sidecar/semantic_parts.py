@@ -37,13 +37,17 @@ class SemanticParts:
         executor: ThreadPoolExecutor,
         settings: Settings,
     ) -> SemanticParts:
-        """Put them together. Nothing runs before `start`."""
+        """Put them together. Nothing runs before `start`.
+
+        Of a store that others share no vectors lie here in files: nobody would remove what another server erased.
+        """
+        is_alone = store.shared is None and not settings.in_memory
         vectors = Vectors(
             store,
             embedder.id,
             executor,
             index=settings.vector_index,
-            files=None if settings.in_memory else IndexFiles(settings.index_path),
+            files=IndexFiles(settings.index_path) if is_alone else None,
             submit=writer.submit,
             max_bytes=settings.vector_bytes,
         )

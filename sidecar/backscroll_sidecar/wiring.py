@@ -18,7 +18,7 @@ from backscroll_sidecar.background_jobs import (
     build_shadows,
     expire_messages,
     extract_preferences,
-    keep_files,
+    look_after,
     summarise_periods,
     summariser_of,
 )
@@ -72,6 +72,7 @@ from backscroll_sidecar.ports import (
     Embedder,
     EventSink,
     HistoryStore,
+    LooksElsewhere,
     Upstream,
 )
 from backscroll_sidecar.precompute import Precompute
@@ -253,7 +254,7 @@ async def _assemble(
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
-    secure_delete = await keep_files(store.maintenance, channels, writer, publishers, stack)
+    secure_delete = await look_after(store, channels, writer, publishers, stack)
     codec = AnswerFields()
     precompute = Precompute(channels, codec)
     await precompute.start()
@@ -343,7 +344,10 @@ async def _assemble(
             expired_messages=await expire_messages(settings, store, writer, learning, clock, builder, stack),
             unstored_turns=lambda: chat.unstored_turns,
         ),
-        spans, upstream, _following(store, publishers, writer, rooms, builder),
+        spans, upstream,
+        _following(
+            store, publishers, writer, channels, rooms.sessions, builder.opening.shared, history.semantic_search
+        ),
     )  # fmt: skip
 
 
@@ -356,15 +360,18 @@ def _locks(store: HistoryStore, stack: AsyncExitStack) -> Locks:
 
 
 def _following(
-    store: HistoryStore, publishers: FanOut, writer: Writer, rooms: Rooms, builder: ContextBuilder
+    store: HistoryStore, publishers: FanOut, writer: Writer, *lookers: LooksElsewhere
 ) -> Replicas | None:
-    """What brings caches up to what other servers wrote; None where the store is this server's alone."""
+    """What brings caches up to what other servers wrote; None where the store is this server's alone.
+
+    `lookers` use channels that no call names.
+    """
     if store.shared is None:
         return None
     replicas = Replicas(store.shared, publishers, writer.note_losses)
     publishers.add(workers=[replicas])
-    rooms.sessions.follow(replicas.catch_up)
-    builder.opening.shared.follow(replicas.catch_up)
+    for looker in lookers:
+        looker.follow(replicas.catch_up)
     return replicas
 
 

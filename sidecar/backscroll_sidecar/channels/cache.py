@@ -27,10 +27,12 @@ from backscroll_sidecar.concurrency.background import in_background
 from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.ports import (
     Applied,
+    CatchUp,
     ChannelRows,
     FragmentCodec,
     HistoryReader,
     Segment,
+    nothing_to_catch_up,
 )
 
 log = logging.getLogger(__name__)
@@ -61,8 +63,13 @@ class Channels(ChannelCache[HotChannel]):
         self.segment_format = format_of(codec)
         self.on_load: Callable[[ChannelKey, int], None] = lambda *_: None
         """Called after every load with the number of rows that no segment held."""
+        self._catch_up: CatchUp = nothing_to_catch_up
         self.damaged_segments = 0
         """Loads that met a damaged segment. It is rebuilt from its rows."""
+
+    def follow(self, catch_up: CatchUp) -> None:
+        """Know which version of a channel is loaded at the start: else its first call would load it again."""
+        self._catch_up = catch_up
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -122,6 +129,7 @@ class Channels(ChannelCache[HotChannel]):
         for key in await self._reader.lately_kept(self.segment_format, PRELOADED_SEGMENTS):
             if not self.has_room:
                 return
+            await self._catch_up(key.tenant, [key.channel])
             if (view := await self.view(key)) is not None:
                 yield view
 

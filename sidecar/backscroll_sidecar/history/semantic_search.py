@@ -6,13 +6,15 @@ unless the operator said, for this tenant, that it may be.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
-from backscroll_sidecar.domain import ChannelKey, Member, MessageState, SearchScope
+from backscroll_sidecar.allowed_channels import AllowedChannels
+from backscroll_sidecar.domain import ChannelKey, Member, MessageState, SearchScope, StoredMessage
 from backscroll_sidecar.errors import (
     InvalidRequest,
     NotAllowed,
@@ -23,16 +25,21 @@ from backscroll_sidecar.errors import (
 from backscroll_sidecar.history.reads import with_answered
 from backscroll_sidecar.history.validate import check_id
 from backscroll_sidecar.ports import (
+    CatchUp,
     Embedder,
     HistoryReader,
     ListQuery,
     ModelError,
+    NearestMessages,
     VectorSearch,
     WideHit,
     WideHits,
+    nothing_to_catch_up,
 )
 
 CHANNELS_PAGE = 500
+CHANNELS_AT_ONCE = 8
+"""Searched side by side: vectors of one are read while those of another are put together."""
 SLACK = 4
 """So many times what is wanted is looked at where some of it may not be shown."""
 
@@ -58,6 +65,11 @@ class SemanticSearch:
         self._permitted = permitted
         self._embedder = embedder
         self._vectors = vectors
+        self._catch_up: CatchUp = nothing_to_catch_up
+
+    def follow(self, catch_up: CatchUp) -> None:
+        """Bring caches up to what other servers wrote to channels before these are searched."""
+        self._catch_up = catch_up
 
     async def find(
         self,
@@ -129,57 +141,103 @@ class SemanticSearch:
         if self._vectors is None:
             raise NotImplementedYet("this server has no embedder", field="scope")
         is_narrowed = until_ms is not None or in_stays
-        wanted = limit * SLACK if is_narrowed else limit
-        found: list[tuple[float, str, int]] = []
-        exhaustive = True
-        async for key in self._channels(tenant, scope, user_id):
-            if not is_allowed(key.channel, allowed):
-                continue
-            info = await self._reader.channel_info(key)
-            seqs = np.arange(1, info.last_seq + 1 if info else 1, dtype=np.int64)
-            near = await self._vectors.nearest(key, seqs, vector, wanted)
-            exhaustive &= near.exhaustive
-            pairs = zip(near.values.tolist(), seqs[near.positions].tolist(), strict=True)
-            found += [(value, key.channel, seq) for value, seq in pairs]
-        found.sort(key=lambda one: (-one[0], one[1], -one[2]))
+        found = _Found()
+        async for names in self._pages(tenant, scope, user_id, allowed):
+            await self._catch_up(tenant, names)
+            for start in range(0, len(names), CHANNELS_AT_ONCE):
+                some = names[start : start + CHANNELS_AT_ONCE]
+                searches = [
+                    self._vectors.nearest_of_all(
+                        ChannelKey(tenant, one), vector, limit * SLACK if is_narrowed else limit
+                    )
+                    for one in some
+                ]
+                for channel, near in zip(some, await asyncio.gather(*searches), strict=True):
+                    found.add(channel, near)
+        may_see = _Visibility(self._reader, tenant, user_id, until_ms, in_stays)
         hits: list[WideHit] = []
-        members: dict[str, Member | None] = {}
-        for score, channel, seq in found:
-            if len(hits) == limit:
-                break
-            here = ChannelKey(tenant, channel)
-            query = ListQuery(limit=1, after_seq=seq - 1, before_seq=seq + 1)
-            for row in await self._reader.list_messages(here, query):
-                if row.state is not MessageState.LIVE or (
-                    until_ms is not None and row.rank_time_ms > until_ms
-                ):
-                    continue
-                if in_stays:
-                    if channel not in members:
-                        members[channel] = await self._member(here, user_id)
-                    member = members[channel]
-                    if member is None or not member.was_there(row.rank_time_ms):
-                        continue
-                hits.append(WideHit(row, score))
-        rows = await with_answered(self._reader, tenant, [hit.stored for hit in hits])
-        scored = zip(rows, hits, strict=True)
-        return WideHits([WideHit(row, hit.score) for row, hit in scored], exhaustive)
+        best = found.best()
+        while len(hits) < limit and (next_ones := list(islice(best, limit - len(hits)))):
+            rows = await asyncio.gather(*(self._row(tenant, *place) for place, _ in next_ones))
+            for (_, score), row in zip(next_ones, rows, strict=True):
+                if row is not None and await may_see.check(row):
+                    hits.append(WideHit(row, score))
+        told = await with_answered(self._reader, tenant, [hit.stored for hit in hits])
+        scored = zip(told, hits, strict=True)
+        return WideHits([WideHit(row, hit.score) for row, hit in scored], found.exhaustive)
 
-    async def _member(self, key: ChannelKey, user_id: str) -> Member | None:
-        everybody = await self._reader.members(key)
-        return next((one for one in everybody if one.user_id == user_id), None)
+    async def _row(self, tenant: str, channel: str, seq: int) -> StoredMessage | None:
+        query = ListQuery(limit=1, after_seq=seq - 1, before_seq=seq + 1)
+        found = await self._reader.list_messages(ChannelKey(tenant, channel), query)
+        return found[0] if found else None
 
-    async def _channels(
-        self, tenant: str, scope: SearchScope, user_id: str
-    ) -> AsyncIterator[ChannelKey]:
+    async def _pages(
+        self, tenant: str, scope: SearchScope, user_id: str, allowed: AllowedChannels | None
+    ) -> AsyncIterator[Sequence[str]]:
+        """The names of the allowed channels in scope, so many at a time."""
         if scope is SearchScope.USER:
-            for channel in await self._reader.channels_of_user(tenant, user_id):
-                yield ChannelKey(tenant, channel)
+            names = await self._reader.channels_of_user(tenant, user_id)
+            yield names if allowed is None else allowed.among(names)
             return
         after = ChannelKey(tenant, "")
         while page := await self._reader.channels(after, CHANNELS_PAGE):
-            for key in page:
-                if key.tenant != tenant:
-                    return
-                yield key
+            names = [key.channel for key in page if key.tenant == tenant]
+            yield names if allowed is None else allowed.among(names)
+            if len(names) < len(page):
+                return
             after = page[-1]
+
+
+class _Found:
+    """What was found in each channel, in the order of their names."""
+
+    def __init__(self) -> None:
+        self.exhaustive = True
+        self._channels: list[str] = []
+        self._near: list[NearestMessages] = []
+
+    def add(self, channel: str, near: NearestMessages) -> None:
+        self._channels.append(channel)
+        self._near.append(near)
+        self.exhaustive &= near.exhaustive
+
+    def best(self) -> Iterator[tuple[tuple[str, int], float]]:
+        """Channel, number and cosine, best first; of equal ones by channel, the later first."""
+        if not self._near:
+            return
+        values = np.concatenate([near.values for near in self._near])
+        seqs = np.concatenate([near.seqs for near in self._near])
+        of = np.repeat(np.arange(len(self._near)), [len(near.seqs) for near in self._near])
+        for place in np.lexsort((-seqs, of, -values)).tolist():
+            yield (self._channels[of.item(place)], seqs.item(place)), values.item(place)
+
+
+class _Visibility:
+    """Which messages may be shown: live ones, not after `until_ms`; with `in_stays` what the user could see."""
+
+    def __init__(
+        self, reader: HistoryReader, tenant: str, user_id: str, until_ms: int | None, in_stays: bool
+    ) -> None:
+        self._reader = reader
+        self._tenant = tenant
+        self._user_id = user_id
+        self._until_ms = until_ms
+        self._in_stays = in_stays
+        self._members: dict[str, Member | None] = {}
+
+    async def check(self, row: StoredMessage) -> bool:
+        """Whether this one may."""
+        if row.state is not MessageState.LIVE:
+            return False
+        if self._until_ms is not None and row.rank_time_ms > self._until_ms:
+            return False
+        if not self._in_stays:
+            return True
+        channel = row.message.channel
+        if channel not in self._members:
+            everybody = await self._reader.members(ChannelKey(self._tenant, channel))
+            self._members[channel] = next(
+                (one for one in everybody if one.user_id == self._user_id), None
+            )
+        member = self._members[channel]
+        return member is not None and member.was_there(row.rank_time_ms)

@@ -93,6 +93,7 @@ from backscroll_sidecar.ports.records import (
 )
 from backscroll_sidecar.ports.replicas import (
     CatchUp,
+    LooksElsewhere,
     Missed,
     SharedWrites,
     Versions,
@@ -133,6 +134,7 @@ from backscroll_sidecar.ports.vectors import (
     MessageVector,
     Nearby,
     Nearest,
+    NearestMessages,
     Similarities,
     StoredVector,
     Unembedded,

@@ -277,6 +277,10 @@ class HistoryStore(HistoryReader, Protocol):
         """What its files need done behind the answers; None where it has none."""
 
     @property
+    def keeps_segments(self) -> bool:
+        """Whether it gives back the segments that it was given."""
+
+    @property
     def shared(self) -> SharedWrites | None:
         """What other servers write to it; None where it is this one's alone."""
 

@@ -17,6 +17,13 @@ async def nothing_to_catch_up(tenant: str, channels: Iterable[str]) -> None:
     """Of a store that is this server's alone."""
 
 
+class LooksElsewhere(Protocol):
+    """Uses channels that the call does not name."""
+
+    def follow(self, catch_up: CatchUp) -> None:
+        """Bring caches up to what other servers wrote to a channel before it is used."""
+
+
 class Missed(NamedTuple):
     """What was committed to a channel since a version, by whomever, and which version it is of now."""
 

@@ -162,11 +162,19 @@ class Nearest:
     exhaustive: bool
 
 
+class NearestMessages(NamedTuple):
+    """The best matches of a question in a whole channel, best first: int64[k], float32[k]; see `Nearest`."""
+
+    seqs: NDArray[np.int64]
+    values: NDArray[np.float32]
+    exhaustive: bool
+
+
 class VectorSearch(Protocol):
     """Compares questions with the stored vectors of one embedder. Only committed vectors are seen.
 
     `seqs` are arrival numbers of messages of one channel, int64[n] in any order, each once; `query` is float32[dims],
-    finite and not zero. Both raise `StoreUnavailable` when the vectors cannot be loaded, and nothing else.
+    finite and not zero. All raise `StoreUnavailable` when the vectors cannot be loaded, and nothing else.
     """
 
     async def compare(
@@ -178,6 +186,11 @@ class VectorSearch(Protocol):
         self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32], limit: int
     ) -> Nearest:
         """The `limit` most similar of these messages; of equal ones the later. Those without a vector are none."""
+
+    async def nearest_of_all(
+        self, key: ChannelKey, query: NDArray[np.float32], limit: int
+    ) -> NearestMessages:
+        """The same of all messages of the channel."""
 
 
 class WideHit(NamedTuple):

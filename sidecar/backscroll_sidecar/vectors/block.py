@@ -128,6 +128,10 @@ class VectorBlock:
         known = np.minimum(seqs, len(self._slot_of) - 1)
         return np.where(known == seqs, self._slot_of[known], np.int32(NO_SLOT))
 
+    def live_seqs(self) -> NDArray[np.int64]:
+        """int64[n]: the messages that have a vector, in order."""
+        return np.flatnonzero(self._slot_of != NO_SLOT)
+
     def index(self, *, by_signs: bool) -> VectorIndex:
         """What searches the block as it stands.
 

@@ -27,6 +27,7 @@ from backscroll_sidecar.ports import (
     Comparison,
     HistoryReader,
     Nearest,
+    NearestMessages,
     RecordChange,
     Similarities,
     StoredVector,
@@ -181,10 +182,26 @@ class Vectors(ChannelCache[_Channel]):
         self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32], limit: int
     ) -> Nearest:
         channel, index = await self._ready(key, len(query))
-        seqs = np.ascontiguousarray(seqs)
+        return await self._search(channel, index, np.ascontiguousarray(seqs), query, limit)
+
+    async def nearest_of_all(
+        self, key: ChannelKey, query: NDArray[np.float32], limit: int
+    ) -> NearestMessages:
+        channel, index = await self._ready(key, len(query))
+        seqs = channel.block.live_seqs()
+        found = await self._search(channel, index, seqs, query, limit)
+        return NearestMessages(seqs[found.positions], found.values, found.exhaustive)
+
+    async def _search(
+        self,
+        channel: _Channel,
+        index: VectorIndex,
+        seqs: NDArray[np.int64],
+        query: NDArray[np.float32],
+        limit: int,
+    ) -> Nearest:
         search = partial(index.search, query, limit, seqs)
-        cost_us = self._us(channel.block, len(seqs))
-        return Nearest(*await run(cost_us, search, self._executor))
+        return Nearest(*await run(self._us(channel.block, len(seqs)), search, self._executor))
 
     async def _ready(self, key: ChannelKey, dims: int) -> tuple[_Channel, VectorIndex]:
         """A channel and what searches it: by signs from `SIGN_ROWS` vectors on, never exactly until they are made.

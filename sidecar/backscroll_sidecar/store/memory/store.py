@@ -59,6 +59,7 @@ class InMemoryStore(InMemoryReader):
     """`HistoryStore` in memory."""
 
     maintenance = None
+    keeps_segments = False
     shared = None
     leases = None
 

@@ -51,6 +51,7 @@ class PostgresStore:
     """`HistoryStore` on a PostgreSQL database. Open it with `PostgresStore.open`, always close it."""
 
     maintenance = None
+    keeps_segments = True
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections

@@ -56,6 +56,7 @@ def _page(
 class SqliteStore:
     """`HistoryStore` on a SQLite file. Open it with `SqliteStore.open`, always close it."""
 
+    keeps_segments = True
     shared = None
     leases = None
 
