@@ -46,7 +46,7 @@ def _set(name: str, *values: Any) -> Option:
     return option
 
 
-def _override(name: str, *values: Any) -> Option:
+def override(name: str, *values: Any) -> Option:
     def option(draw: random.Random, request: pb.BuildContextRequest, channel: Channel) -> None:
         setattr(request.overrides, name, draw.choice(values))
 
@@ -99,11 +99,11 @@ OPTIONS: tuple[Option, ...] = (
     _set("include_names", True), _set("visible_since_membership", True), _set("omit", (1,), (2, 4), (3,)),
     _set("stored_system_rows", 1, 2, 3), _set("language", "zh", "en"), _set("thread_id", "t1", ""), _reply, _reply,
     _trigger, _trigger, _mention, _set("self_ids", ("bot",), ("bot", "other")), _set("self_ids", ("bot",)), _sources,
-    _set("semantic_scope", 1, 2, 3), _override("use_intelligent_context", False, True),
-    _override("max_context", 1, 4, 60, 200),
-    _override("time_window_hours", 1, 100), _override("relevance_threshold", 0.0, 0.5),
-    _override("max_chars_per_message", 16, 400), _override("recent_limit", 2, 50), _override("recent_floor", 0, 3),
-    _override("decay_per_hour", 0.01), _override("recency_half_life_minutes", 5.0),
+    _set("semantic_scope", 1, 2, 3), override("use_intelligent_context", False, True),
+    override("max_context", 1, 4, 60, 200),
+    override("time_window_hours", 1, 100), override("relevance_threshold", 0.0, 0.5),
+    override("max_chars_per_message", 16, 400), override("recent_limit", 2, 50), override("recent_floor", 0, 3),
+    override("decay_per_hour", 0.01), override("recency_half_life_minutes", 5.0),
 )  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def _request(
     request.asked_at_ms = channel.last_ms + draw.choice(
         [1_000, 10_000, 10_000, HOUR_MS, 5 * HOUR_MS, 9 * DAY_MS]
     )
-    _ask(draw, request, channel)
+    ask(draw, request, channel)
     alone = 40 * len(OPTIONS)
     if number < alone:
         if number >= alone // 2:
@@ -134,7 +134,7 @@ def _request(
     return request
 
 
-def _ask(draw: random.Random, request: pb.BuildContextRequest, channel: Channel) -> None:
+def ask(draw: random.Random, request: pb.BuildContextRequest, channel: Channel) -> None:
     """What comes next in the chat, what was said long ago, or one of a few questions; by whoever it is."""
     kind = draw.random()
     if kind < 0.5 and channel.upcoming:

@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from backscroll import AsyncClient, Member, Message
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports import Segment
 from backscroll_sidecar.wiring import App
 from tests.kit.postgres import server
 from tests.kit.served import served
@@ -103,3 +105,17 @@ async def answers(client: AsyncClient) -> list[object]:
         [(one.user_id, one.name) for one in await client.list_members(ROOM)],
         [one.message.id for one in await client.list_pinned_messages(ROOM)],
     ]
+
+
+async def test_a_start_loads_the_channels_used_last(url: str) -> None:
+    """From segments, as with a file; and the first call does not drop what was loaded."""
+    async with served(url) as (client, _):
+        await client.append(ROOM, [line(n, f"line {n}") for n in range(200)])
+        await texts(client)  # what is in memory gets segments
+    async with served(url) as (client, app):
+        built = await client.build_context(ROOM, "and the cat?")
+        rows = await app.store.load_channel(
+            ChannelKey("default", ROOM), app.channels.segment_format
+        )
+    assert built.raw.diagnostics.cache_hit
+    assert [type(part) for part in rows.parts] == [Segment]
