@@ -113,14 +113,14 @@ async def cold(bench: Bench) -> Readings:
     for _ in range(bench.sizes.rounds):
         with bench.start(flags) as running:
             async with open_channel(running.address) as connection:
-                hits.append(await _first_hit(unary(connection, BUILD), asked))
+                hits.append(await first_hit(unary(connection, BUILD), asked))
     value = median(taken_ms for taken_ms, _ in hits)
     details = {"p50_ms": value, "p99_ms": max(taken_ms for taken_ms, _ in hits)}
     details |= {f"{name}_us": median(each[name] for _, each in hits) for name in hits[0][1]}
     return {"first": Reading(value, details)}
 
 
-async def _first_hit(call: Call, asked: Questions) -> tuple[float, dict[str, int]]:
+async def first_hit(call: Call, asked: Questions) -> tuple[float, dict[str, int]]:
     """Milliseconds and stages of the first build on its channel, after one on a channel nobody has heard of."""
     (nowhere,) = elsewhere(asked, ["nowhere"]).requests
     await call(nowhere)

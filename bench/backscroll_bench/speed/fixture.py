@@ -27,6 +27,7 @@ from backscroll_bench.speed.echo import echo_server
 from backscroll_bench.speed.echo import method as echo_method
 from backscroll_bench.speed.load import Call, Load, Questions, closed_loop, open_channel, unary
 from backscroll_bench.speed.loops import core_setting
+from backscroll_bench.speed.postgres import Postgres, postgres
 from backscroll_bench.speed.sizes import Sizes
 from backscroll_bench.speed.stats import Wrong
 
@@ -48,8 +49,11 @@ SERVERS: Mapping[str, Mapping[str, Any]] = {
     "semantic": {"embedder": "local"},
     "moved": {"is_kept": False},
     "grpc": {"settings": 'edge = "grpc"\n'},
+    "postgres": {},
 }
 """How the servers that live as long as the bench are called: what of `Bench.flags` is not as by default."""
+ON_POSTGRES = frozenset({"postgres"})
+"""Those of them that do not keep their history in a file."""
 
 
 class Running(Protocol):
@@ -108,14 +112,16 @@ class Bench:
     ) -> list[str]:
         """How a server of the bench is called: its own database and settings, the user's compiled kernels.
 
-        `settings` are further lines of its file; `is_kept`: its event loop keeps to one core.
+        `database`: the name of a file, or an address in PostgreSQL. `settings` are further lines of the server's file;
+        `is_kept`: its event loop keeps to one core.
         """
         config = self.directory / f"{self.new_name('settings')}.toml"
         kept = core_setting() if is_kept else ""
         config.write_text(f'embedder = "{embedder}"\n{kept}{settings}', "utf-8")
         return [
             "--config", str(config), "--state-dir", str(self.state_dir),
-            "--database", str(self.directory / database), "--durability", durability,
+            "--database", database if "://" in database else str(self.directory / database),
+            "--durability", durability,
             "--log-level", "error",
         ]  # fmt: skip
 
@@ -127,11 +133,25 @@ class Bench:
         """The server of that kind, one of `SERVERS`."""
 
         async def started() -> Served:
-            flags = self.flags(f"{kind}.db", **SERVERS[kind])
+            is_there = kind in ON_POSTGRES
+            database = await self.new_postgres_database() if is_there else f"{kind}.db"
+            flags = self.flags(database, **SERVERS[kind])
             running = self.stack.enter_context(self.start(flags))
             return Served(running, await self.connect(running.address))
 
         return await self.once(("served", kind), started)
+
+    async def postgres(self) -> Postgres:
+        """The PostgreSQL of the run. Raises `Absent` where it is not installed."""
+
+        async def started() -> Postgres:
+            return self.stack.enter_context(postgres())
+
+        return await self.once("postgres", started)
+
+    async def new_postgres_database(self) -> str:
+        """The address of an empty database there."""
+        return (await self.postgres()).new_database(self.new_name("bench"))
 
     async def connect(self, address: str) -> grpc.aio.Channel:
         """A connection that lasts as long as the bench."""

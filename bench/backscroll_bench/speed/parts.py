@@ -21,6 +21,7 @@ from backscroll_bench.speed import (
     rounds,
     semantic,
     starts,
+    stores,
     streams,
 )
 from backscroll_bench.speed.builds import build, throughput
@@ -83,6 +84,13 @@ PARTS: Mapping[str, Part] = {
     "semantic-100k": partial(semantic.search, count=100_000),
     "semantic-filtered": partial(semantic.filtered, count=10_000),
     "append-50": partial(appends.batches, size=50),
+    "postgres-10k": stores.builds,
+    "postgres-c64": partial(stores.builds, concurrency=64),
+    "postgres-append-50": partial(stores.batches, size=50),
+    "postgres-cold-10k": partial(stores.cold, count=10_000),
+    "postgres-cold-100k": partial(stores.cold, count=100_000),
+    "postgres-1": partial(stores.processors, servers=1),
+    "postgres-3": partial(stores.processors, servers=3),
     "append-single-normal": partial(appends.single, kind="normal"),
     "append-single-full": partial(appends.single, kind="plain"),
     "first-delta": streams.first_delta,

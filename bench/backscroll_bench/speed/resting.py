@@ -24,20 +24,21 @@ async def settled(pid: int) -> None:
         It never comes to rest.
     """
     end_s = time.monotonic() + SETTLE_S
-    before = _cpu_s(pid)
+    before = cpu_s(pid)
     while time.monotonic() < end_s:
         await asyncio.sleep(LOOK_S)
-        now = _cpu_s(pid)
+        now = cpu_s(pid)
         if now - before < IDLE_SHARE * LOOK_S:
             return
         before = now
     raise Wrong("the server did not come to rest")
 
 
-def _cpu_s(pid: int) -> float:
-    """Processor time of a process so far; 0 where the system does not tell."""
+def cpu_s(pid: int, *, with_ended: bool = False) -> float:
+    """Processor time of a process so far, and of its children that ended; 0 where the system does not tell."""
     stat = Path(f"/proc/{pid}/stat")
     if not stat.exists():
         return 0.0
     fields = stat.read_text("ascii", "replace").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    ticks = sum(map(int, fields[11 : 15 if with_ended else 13]))
+    return ticks / os.sysconf("SC_CLK_TCK")

@@ -59,6 +59,7 @@ SHOWN, AROUND_CHARS = 3, 200
 SETTINGS = {
     "search_scopes": {"default": "tenant"},
     "memory": {"context_build_timeout_seconds": 120},
+    "preload_seconds": 60,
 }
 
 Said = tuple[bytes, ...]

@@ -25,6 +25,8 @@ def test_the_table_is_whole():
         "kernel-1m", "kernel-python", "kernel-numpy", "assembly",
         "semantic-10k", "semantic-30k", "semantic-100k", "semantic-filtered",
         "append-50", "append-50-rate", "append-single-normal", "append-single-full",
+        "postgres-10k", "postgres-c64", "postgres-append-50", "postgres-cold-10k", "postgres-cold-100k",
+        "postgres-1", "postgres-1-server", "postgres-1-database", "postgres-3", "postgres-3-append-database",
         "delta", "delta-burst", "first-delta", "gateway-first-delta", "ingest-p99", "start", "first-build",
         "recording", "recording-c64", "sink-slow", "sink-blocked-p99", "sink-dead",
         "memory", "memory-vectors",
