@@ -128,6 +128,15 @@ class StoreReadOnly(StoreUnavailable):
     reason = Reason.STORE_READ_ONLY
 
 
+class StoreMoved(StoreUnavailable):
+    """The history is on its way to another database, or there; the server of that one takes the same call."""
+
+    def __init__(
+        self, message: str = "this history moved to another database: its server takes the call"
+    ) -> None:
+        super().__init__(message)
+
+
 class Overloaded(BackscrollError):
     """A bounded queue is full; retry later."""
 

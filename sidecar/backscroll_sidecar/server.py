@@ -39,7 +39,7 @@ from backscroll_sidecar.edge.services.learning import LearningServicer
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.services.sessions import SessionServicer
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
-from backscroll_sidecar.errors import StartRefused
+from backscroll_sidecar.errors import StartRefused, StoreUnavailable
 from backscroll_sidecar.history.replicas import Replicas
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.inspector.facts import Facts
@@ -155,6 +155,7 @@ class RunningServer:
         self.missed_deadlines = pipeline.missed_deadlines
         self.metrics = metrics
         self._health = health
+        self._pipeline = pipeline
         self._tenants = tenants
         self.addresses = tuple(addresses)
 
@@ -169,6 +170,11 @@ class RunningServer:
         """
         if isinstance(self._tenants, TokenTenants):
             self._tenants.use(tokens)
+
+    def refuse(self, error: StoreUnavailable) -> None:
+        """Answer every call with this from now on. Calls that run go on."""
+        self._pipeline.refusal, self._pipeline.ready = error, False
+        self._health.say(serving=False)
 
     async def stop(self, grace_s: float = 5.0) -> None:
         """Say NOT_SERVING, take no new calls, let running ones end for `grace_s`, then break them off. Idempotent."""

@@ -154,28 +154,7 @@ class App:
 
     async def warm_up(self) -> None:
         """Do once, in memory, what requests do, so that none of them loads or binds anything."""
-        started = time.perf_counter()
-        analyze.warm()
-        backscroll_scoring.warm()
-        await asyncio.to_thread(make_room)
-        usual = Settings.model_construct(  # nothing else of the operator's: its port is open to this machine
-            database=Path(":memory:"),
-            embedder="none",
-            default_profile=self.settings.default_profile,
-        )
-        async with open_app(usual, self.clock, EchoModel()) as app:
-            edge = "grpc" if self.settings.tls_cert else self.settings.edge  # what will answer
-            await self_warmup.warm_up(
-                app.history,
-                app.preferences,
-                app.builder,
-                app.chat,
-                app.summaries,
-                app.periods,
-                PROFILES,
-                edge,
-            )
-        log.info("warmed up in %.2f s", time.perf_counter() - started)
+        await rehearse(self.settings, self.clock)
         await self._preload()
         if self.embedding is not None:
             await self.embedding.start()
@@ -202,6 +181,39 @@ class App:
             log.exception("the channels used last could not be loaded; who asks first does it")
         taken_s = time.perf_counter() - started
         log.info("loaded %d channels in %.2f s", len(self.channels), taken_s)
+
+
+_rehearsed: set[str] = set()
+"""What answers of servers that were rehearsed in this process, which needs it once."""
+
+
+async def rehearse(settings: Settings, clock: Clock | None = None) -> None:
+    """Do in memory what requests do: kernels, tables and code are loaded then, whatever the store is."""
+    edge = "grpc" if settings.tls_cert else settings.edge  # what will answer
+    if edge in _rehearsed:
+        return
+    started = time.perf_counter()
+    analyze.warm()
+    backscroll_scoring.warm()
+    await asyncio.to_thread(make_room)
+    usual = Settings.model_construct(  # nothing else of the operator's: its port is open to this machine
+        database=Path(":memory:"),
+        embedder="none",
+        default_profile=settings.default_profile,
+    )
+    async with open_app(usual, clock, EchoModel()) as app:
+        await self_warmup.warm_up(
+            app.history,
+            app.preferences,
+            app.builder,
+            app.chat,
+            app.summaries,
+            app.periods,
+            PROFILES,
+            edge,
+        )
+    _rehearsed.add(edge)
+    log.info("warmed up in %.2f s", time.perf_counter() - started)
 
 
 @asynccontextmanager

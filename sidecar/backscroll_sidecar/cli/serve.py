@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import gc
 import importlib
@@ -34,12 +35,19 @@ from backscroll_sidecar.concurrency.threads import keep_on_core, pool
 from backscroll_sidecar.config.settings import Settings, prepare_process
 from backscroll_sidecar.config.sources import Loaded
 from backscroll_sidecar.config.types import Durability, LogFormat, LogLevel
-from backscroll_sidecar.errors import BackscrollError, StartRefused, StoreReadOnly, StoreUnavailable
+from backscroll_sidecar.errors import (
+    BackscrollError,
+    StartRefused,
+    StoreMoved,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 from backscroll_sidecar.kernel_cache import KernelCache
 from backscroll_sidecar.telemetry import logs
 
 if TYPE_CHECKING:
     from backscroll_sidecar.edge.keys_file import Mark
+    from backscroll_sidecar.ports import HistoryStore
     from backscroll_sidecar.server import RunningServer
     from backscroll_sidecar.telemetry.scrapes import MetricsServer
 
@@ -47,6 +55,10 @@ EPILOG = "Example: backscroll serve --listen 127.0.0.1:7171 --database ./chat.db
 TAKEN = "stop what listens there, or take any free port: --listen 127.0.0.1:0"
 DOCTOR = "look for more with: backscroll doctor"
 GRACE_S = 5.0
+LOOK_S, ARRIVAL_LOOK_S = 0.2, 0.05
+"""How often a server looks whether its history moved, and one that waits for a migration whether that ended."""
+PORT_S = 15.0
+"""So long a server that waited for a migration waits for the one before it to let go of the port."""
 log = logging.getLogger("backscroll.serve")
 
 
@@ -223,7 +235,13 @@ async def _serve(settings: Settings, as_json: bool) -> None:
     tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None
     stopping = _signals()
     asyncio.get_running_loop().set_default_executor(pool("backscroll-work"))
+    arrived = await _arrived(settings, stopping)
+    if stopping.is_set():
+        log.info("stopped before it served")
+        return
     async with open_app(settings) as app:
+        if arrived:
+            await _until_free(settings)
         starting = asyncio.create_task(
             start_server(
                 app,
@@ -251,13 +269,60 @@ async def _serve(settings: Settings, as_json: bool) -> None:
                 "started",
                 extra={"seconds": round(started_s, 3), "database": settings.database_name},
             )
+            leaving = asyncio.create_task(_leave(app.store, running, stopping))
             async with service_manager.served(status):
                 await stopping.wait()
+            leaving.cancel()
         log.info("stopping")
         await running.stop(GRACE_S)
         if metrics is not None:
             metrics.close()
     log.info("stopped")
+
+
+async def _arrived(settings: Settings, stopping: asyncio.Event) -> bool:
+    """Wait for the migration that fills the database to end, ready to serve at once; False: there is none."""
+    from backscroll_sidecar.store.opening import is_arriving
+    from backscroll_sidecar.wiring import rehearse
+
+    if not await is_arriving(settings.store_url):
+        return False
+    said = "waits for a migration that fills the database"
+    log.warning(said, extra={"database": settings.database_name})
+    service_manager.starting(said)
+    await rehearse(settings)
+    told_s = time.monotonic()
+    while not stopping.is_set() and await is_arriving(settings.store_url):
+        if time.monotonic() - told_s > service_manager.EXTENDED_S / 4:
+            service_manager.starting(said)
+            told_s = time.monotonic()
+        await asyncio.sleep(ARRIVAL_LOOK_S)
+    return True
+
+
+async def _until_free(settings: Settings) -> None:
+    """Let the server that had the history before let go of the addresses."""
+    from backscroll_sidecar.edge.bind_policy import parse_address
+
+    ends_s = time.monotonic() + PORT_S
+    addresses = list(map(parse_address, (*settings.listen, *settings.http_listen)))
+    while any(one.port and _is_taken(one.host, one.port) for one in addresses):
+        if time.monotonic() > ends_s:
+            return  # to bind them says what is wrong
+        await asyncio.sleep(ARRIVAL_LOOK_S)
+
+
+async def _leave(store: HistoryStore, running: RunningServer, stopping: asyncio.Event) -> None:
+    """Stop once the history has moved to another database: nothing is answered from here any more."""
+    moved_to = ""
+    while not moved_to:
+        await asyncio.sleep(LOOK_S)
+        with contextlib.suppress(StoreUnavailable):
+            moved_to = await store.moved_to()
+    running.refuse(StoreMoved())
+    store.let_go()
+    log.warning("this history moved to %s: the server stops", moved_to)
+    stopping.set()
 
 
 @asynccontextmanager
@@ -309,6 +374,7 @@ def _refuse_to_listen(settings: Settings) -> None:
     from backscroll_sidecar.edge.http.extra import check_installed
     from backscroll_sidecar.edge.keys_file import read_tokens
     from backscroll_sidecar.edge.tenants import TokenTenants
+    from backscroll_sidecar.store.opening import is_arriving
 
     if settings.tokens_file:
         TokenTenants(read_tokens(settings.tokens_file))
@@ -324,6 +390,8 @@ def _refuse_to_listen(settings: Settings) -> None:
     for address in addresses:
         is_ours = address.reach is Reach.LOOPBACK and address.port
         if is_ours and _is_taken(address.host, address.port):
+            if asyncio.run(is_arriving(settings.store_url)):
+                return  # of the server that has the history until then
             raise CommandError(f"{address.target} is taken by another program", TAKEN, exit_code=2)
 
 

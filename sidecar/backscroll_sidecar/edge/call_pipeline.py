@@ -10,6 +10,7 @@ out, so that nothing is parsed or serialised where an exception would have no st
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import math
 import secrets
@@ -174,7 +175,7 @@ class CallPipeline:
     Attributes
     ----------
     ready
-        False: every call is UNAVAILABLE.
+        False: every call is refused with `refusal`, which is UNAVAILABLE.
     missed_deadlines
         Calls by RPC whose answer was not ready when the caller's time was up.
     """
@@ -196,6 +197,7 @@ class CallPipeline:
         self._default_limits = default_limits or DEFAULT_ADMISSION
         self._admissions: dict[str, Admission] = {}
         self.ready = False
+        self.refusal = StoreUnavailable("the server is starting")
         self.missed_deadlines: Counter[str] = Counter()
 
     def endpoint(self, method: Method) -> Endpoint:
@@ -306,7 +308,7 @@ class CallPipeline:
             watch.key = key.name or key.id
             check_known(key) if need is None else need.check_key(key)
         if not self.ready:
-            raise StoreUnavailable("the server is starting")
+            raise copy.copy(self.refusal)
         left_s = caller.time_left_s
         if left_s is not None:
             now_s = time.monotonic()

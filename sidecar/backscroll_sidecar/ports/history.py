@@ -288,6 +288,12 @@ class HistoryStore(HistoryReader, Protocol):
     def leases(self) -> Leases | None:
         """What one of them at a time does; None where it is this one's alone."""
 
+    async def moved_to(self) -> str:
+        """Where the history is by now, without a password; '': here. Raises `StoreUnavailable`."""
+
+    def let_go(self) -> None:
+        """Nothing is answered from it any more: a migration that waits for that may open the other database."""
+
     async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
         """Make a group of changes durable in one transaction and return what each did, in order.
 

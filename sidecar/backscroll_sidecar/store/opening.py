@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from importlib import import_module
@@ -13,7 +14,9 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Finding, HistoryStore
 from backscroll_sidecar.store.durability import Durability
 from backscroll_sidecar.store.memory import InMemoryStore
+from backscroll_sidecar.store.moving.ends import NewEnd, OldEnd
 from backscroll_sidecar.store.sqlite import SqliteStore, examine
+from backscroll_sidecar.store.sqlite import moving as sqlite_moving
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +52,37 @@ def examine_store(url: str) -> Iterator[Finding]:
     if url.startswith(POSTGRES):
         return iter(_postgres().findings(url))
     return examine.findings(Path(":memory:") if url == MEMORY else _path(url))
+
+
+async def is_arriving(url: str) -> bool:
+    """Whether a migration still fills this database: no server can have it before that ends. Changes nothing."""
+    try:
+        if url.startswith(POSTGRES):
+            return bool(await _postgres_moving().is_arriving(url))
+        return url != MEMORY and await asyncio.to_thread(sqlite_moving.is_arriving, _path(url))
+    except StoreUnavailable:
+        return False  # who opens it says what is wrong with it
+
+
+async def open_old_end(url: str, address: str) -> OldEnd:
+    """A database that a history leaves, at its address without a password. Raises `StoreUnavailable`."""
+    if url.startswith(POSTGRES):
+        found: OldEnd = await _postgres_moving().PostgresOldEnd.open(url, address)
+        return found
+    return sqlite_moving.SqliteOldEnd.open(_path(url))
+
+
+async def open_new_end(url: str, address: str) -> NewEnd:
+    """A database that a history comes to; made, or brought up to date. Raises `StoreUnavailable`."""
+    if url.startswith(POSTGRES):
+        found: NewEnd = await _postgres_moving().PostgresNewEnd.open(url, address)
+        return found
+    return sqlite_moving.SqliteNewEnd.open(_path(url))
+
+
+def _postgres_moving() -> ModuleType:
+    _postgres()
+    return import_module("backscroll_sidecar.store.postgres.moving")
 
 
 def _postgres() -> ModuleType:

@@ -75,6 +75,8 @@ def test_a_statement_is_of_one_tenant(name: str, plans: dict[str, Any]) -> None:
     if name.rpartition(".")[2] in OF_ALL_TENANTS:
         return
     for scan in _scans(plans[name]):
+        if scan["Relation Name"] == "moves":  # one row, of the whole database
+            continue
         said = " ".join(str(scan.get(one, "")) for one in ("Index Cond", "Recheck Cond", "Filter"))
         assert ONE_TENANT.search(said), scan
 

@@ -71,6 +71,12 @@ class InMemoryStore(InMemoryReader):
     async def close(self) -> None:
         self._closed = True
 
+    async def moved_to(self) -> str:
+        return ""
+
+    def let_go(self) -> None:
+        """Nothing: there are no files."""
+
     async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
         self._check_open()
         applied: list[Applied] = []

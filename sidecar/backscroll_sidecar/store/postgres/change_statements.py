@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from backscroll_sidecar.store.postgres.statements import COLUMNS, MEMBER_COLUMNS
 
-# With the number of losses, under no name.
+# With the number of losses, under no name; less than none where the history is in another database by now.
 VERSIONS = """
 SELECT channel, version FROM channels WHERE tenant = $1 AND channel = ANY($2::text[])
 UNION ALL
-SELECT NULL, coalesce(max(number), 0) FROM losses WHERE tenant = $1
+SELECT NULL, CASE WHEN EXISTS (SELECT FROM moves WHERE place = 1 AND phase = 'left') THEN -1
+    ELSE coalesce(max(number), 0) END
+FROM losses WHERE tenant = $1
 """
 
 # $5: so many versions of a channel are kept.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import asyncpg
 
-from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
+from backscroll_sidecar.errors import StoreMoved, StoreReadOnly, StoreUnavailable
 
 _CANNOT_WRITE = {
     asyncpg.DiskFullError: "the disk is full",
@@ -33,6 +33,8 @@ _OUR_FAULT = (
     asyncpg.DataError,
     asyncpg.SyntaxOrAccessError,
 )
+MOVED = "BKMVD"
+"""The state of what triggers say that refuse every write (`postgres/moving.py`)."""
 TRY_AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 """Nothing was written, and the same may be written now."""
 
@@ -43,6 +45,8 @@ def typed() -> Iterator[None]:
     try:
         yield
     except asyncpg.PostgresError as error:
+        if error.sqlstate == MOVED:
+            raise StoreMoved from error
         metadata = {"postgres_error": error.sqlstate or ""}
         for kind, said in _CANNOT_WRITE.items():
             if isinstance(error, kind):

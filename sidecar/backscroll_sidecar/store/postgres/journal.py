@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.errors import StoreMoved
 from backscroll_sidecar.ports import (
     EVERYWHERE,
     OF_TENANT,
@@ -118,9 +119,12 @@ def _add(entry: _Entry, applied: Applied) -> None:
 
 
 async def versions(connection: Connection, tenant: str, channels: Sequence[str]) -> Versions:
-    """Of the channels that ever held anything, and the number of losses."""
+    """Of the channels that ever held anything, and the number of losses. Raises `StoreMoved`."""
     found = dict(map(tuple, await connection.fetch(sql.VERSIONS, tenant, list(channels))))
-    return Versions(found, found.pop(None))
+    loss_count = found.pop(None)
+    if loss_count < 0:
+        raise StoreMoved
+    return Versions(found, loss_count)
 
 
 async def missed(connection: Connection, key: ChannelKey, version: int) -> Missed | None:

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.ports import Applied, Change, Leases, Loss, SharedWrites
 from backscroll_sidecar.store.durability import Durability
+from backscroll_sidecar.store.moving.ends import check_here
 from backscroll_sidecar.store.postgres import (
     group,
     journal,
@@ -27,6 +28,7 @@ from backscroll_sidecar.store.postgres import lease_statements as lease_sql
 from backscroll_sidecar.store.postgres.connections import Connection, Connections
 from backscroll_sidecar.store.postgres.failures import TRY_AGAIN, typed
 from backscroll_sidecar.store.postgres.losses import Told
+from backscroll_sidecar.store.postgres.moves import found_move
 
 READERS = 8
 TRIES = 5
@@ -72,7 +74,7 @@ class PostgresStore:
         Raises
         ------
         StoreUnavailable
-            The database cannot be reached, refuses the user, or was written by a newer version.
+            The database cannot be reached, refuses the user, was written by a newer version, or its history moved.
         """
         connections = Connections(url, READERS, waits=durability == "full")
         try:
@@ -80,6 +82,7 @@ class PostgresStore:
             with typed():
                 async with connections.writing() as connection:
                     await migrate.migrate(connection, migrate.known())
+                    check_here(await found_move(connection))
         except BaseException:
             await connections.close()
             raise
@@ -152,6 +155,15 @@ class PostgresStore:
     async def give_back(self, tenant: str, name: str) -> None:
         values = (tenant, name, self._holder)
         await self._connections.read(lambda c: c.execute(lease_sql.GIVE_BACK, *values))
+
+    # --- moving ------------------------------------------------------------------------------
+
+    async def moved_to(self) -> str:
+        move = await self._connections.read(found_move)
+        return move.other if move is not None and move.phase == "left" else ""
+
+    def let_go(self) -> None:
+        """Nothing: each answer looks at where the history is."""
 
     # --- reading -----------------------------------------------------------------------------
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 
-from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
+from backscroll_sidecar.errors import StoreMoved, StoreReadOnly, StoreUnavailable
+
+MOVED = "this history moved"
+"""What triggers say that refuse every write (`sqlite/moving.py`)."""
 
 _CANNOT_WRITE = {
     sqlite3.SQLITE_FULL: "the disk is full",
@@ -36,6 +39,8 @@ _PRIMARY = 0xFF
 
 def typed(error: sqlite3.Error) -> Exception:
     """The error to raise instead: `StoreReadOnly`, `StoreUnavailable`, or the same if it is a mistake of ours."""
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_TRIGGER:
+        return StoreMoved()
     if isinstance(error, _OUR_FAULT):
         return error
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)

@@ -141,14 +141,21 @@ def prepare(path: str | Path) -> tuple[Path, FileLock]:
 
 
 def connect_writer(
-    path: Path, durability: Durability, migrations: Sequence[migrate.Migration]
+    path: Path,
+    durability: Durability,
+    migrations: Sequence[migrate.Migration],
+    *,
+    any_thread: bool = False,
 ) -> sqlite3.Connection:
-    """The connection that writes, migrates and checkpoints: the only one that does (SQLite's WAL-reset bug)."""
+    """The connection that writes, migrates and checkpoints: the only one that does (SQLite's WAL-reset bug).
+
+    `any_thread`: not only the one that opens it uses it, one after the other.
+    """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise StoreUnavailable(
             f"SQLite {sqlite3.sqlite_version} is too old: 3.37 or newer is needed"
         )
-    connection = _connect(path, sqlite3.Connection)
+    connection = _connect(path, sqlite3.Connection, any_thread=any_thread)
     try:
         _check_format(connection, migrations)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -208,10 +215,11 @@ def read_stats(connection: sqlite3.Connection, path: Path) -> StoreStats:
     )
 
 
-def _connect(path: Path, factory: type[C]) -> C:
+def _connect(path: Path, factory: type[C], *, any_thread: bool = False) -> C:
     connection = sqlite3.connect(
         path,
         isolation_level=None,
+        check_same_thread=not any_thread,
         factory=factory,
         timeout=_BUSY_TIMEOUT_MS / 1000,
         cached_statements=_PREPARED_STATEMENTS,

@@ -19,11 +19,13 @@ from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.ports import AppendChange, Applied, Change, Maintenance
 from backscroll_sidecar.store.durability import Durability
+from backscroll_sidecar.store.moving.ends import check_here
 from backscroll_sidecar.store.sqlite import (
     files,
     group,
     lookups,
     migrate,
+    moving,
     reads,
     records,
     usage,
@@ -96,7 +98,8 @@ class SqliteStore:
         Raises
         ------
         StoreUnavailable
-            In use by another server, written by a newer version, not a database of ours, or not to be opened.
+            In use by another server, written by a newer version, moved to another database, not a database of ours, or
+            not to be opened.
         """
         path, lock = files.prepare(path)
         connect_writer = partial(
@@ -105,7 +108,7 @@ class SqliteStore:
         writer = OwnedConnection("backscroll-store-writer", connect_writer)
         store = cls(path, lock, writer, ReadingConnection(path))
         try:
-            await writer.run(lambda _: None)  # opens it
+            await writer.run(lambda connection: check_here(moving.found_move(connection)))
             with contextlib.suppress(StoreUnavailable, StoreReadOnly):  # a full disk may be read
                 await writer.run(files.checkpoint)  # a crash may have left a long log
             await store._reader.run(lambda _: make_room())
@@ -173,6 +176,15 @@ class SqliteStore:
     async def stats(self) -> StoreStats:
         """What `doctor` shows: versions, modes as read back, sizes, counts."""
         return await self._writer.run(lambda c: files.read_stats(c, self._path))
+
+    # --- moving ------------------------------------------------------------------------------
+
+    async def moved_to(self) -> str:
+        move = await self._reader.run(moving.found_move)
+        return move.other if move is not None and move.phase == "left" else ""
+
+    def let_go(self) -> None:
+        self._lock.release()
 
     # --- reading -----------------------------------------------------------------------------
 

@@ -40,6 +40,21 @@ CREATE TABLE leases (
     PRIMARY KEY (tenant, name)
 );
 
+-- A history may move to another database while servers go on: where that stands, and which rows changed meanwhile.
+CREATE TABLE moves (
+    place       integer PRIMARY KEY CHECK (place = 1),
+    id          text NOT NULL,              -- of the migration, the same at both ends
+    phase       text NOT NULL,              -- of the old database: leaving, closed, left; of the new one: arriving, arrived
+    other       text NOT NULL,              -- the address of the other end, without its password
+    began_at_ms bigint NOT NULL,
+    progress    text NOT NULL               -- JSON object: what has been copied
+);
+CREATE TABLE moved_keys (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind   text NOT NULL,                   -- the table of the row
+    key    text NOT NULL                    -- JSON array: its key
+);
+
 CREATE TABLE messages (
     tenant         text COLLATE "C" NOT NULL,
     channel        text COLLATE "C" NOT NULL,

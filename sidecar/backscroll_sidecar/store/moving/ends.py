@@ -1,0 +1,145 @@
+"""The two ends of a move, whatever kinds of database they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+import msgspec
+
+from backscroll_sidecar.errors import StoreMoved, StoreUnavailable
+from backscroll_sidecar.store.moving.tables import Key, Row, Table
+
+Phase = Literal["leaving", "closed", "left", "arriving", "arrived"]
+"""Of the old database: rows are copied, nothing can be written, it is over. Of the new one: it fills, it is open."""
+
+
+class Progress(msgspec.Struct):
+    """What the new database has."""
+
+    behind: dict[str, list[Any]] = {}
+    """Of each table that is being copied the key of the last row."""
+    copied: list[str] = []
+    """Tables that were copied."""
+    later: list[str] = []
+    """Statements that make what slows copying down: indexes, references."""
+    is_whole: bool = False
+    """What changed meanwhile is there, too, and `later` is done."""
+
+
+class Move(msgspec.Struct, frozen=True):
+    """What a database says of a move. `other` is the address of the other end, without its password."""
+
+    id: str
+    phase: Phase
+    other: str
+    began_at_ms: int
+    progress: Progress = msgspec.field(default_factory=Progress)
+
+
+def check_here(move: Move | None) -> None:
+    """Refuse a database that a server cannot have now. Raises `StoreUnavailable`."""
+    if move is None:
+        return
+    match move.phase:
+        case "left":
+            raise StoreMoved(f"this history moved to {move.other}: set database to that")
+        case "closed":
+            raise StoreUnavailable(
+                f"this history is about to be at {move.other}: let `backscroll migrate` end, or end it with --abandon"
+            )
+        case "arriving":
+            raise StoreUnavailable(
+                f"a migration fills this database from {move.other}: let it end, or end it with --abandon"
+            )
+
+
+class Changed(NamedTuple):
+    """Keys of rows that changed, and these rows as they stand, all of one moment; the marks by which it is over."""
+
+    keys: Mapping[str, set[Key]]
+    rows: Mapping[str, Sequence[Row]]
+    marks: Sequence[int]
+
+    @property
+    def key_count(self) -> int:
+        """How many keys."""
+        return sum(map(len, self.keys.values()))
+
+
+class End(Protocol):
+    """A database that a history leaves or comes to. One call after the other. All raise `StoreUnavailable`."""
+
+    address: str
+    """Without a password."""
+
+    async def close(self) -> None:
+        """Disconnect. Idempotent."""
+
+    async def move(self) -> Move | None:
+        """What it says of a move."""
+
+    async def count(self) -> int:
+        """How many rows there are, about."""
+
+    async def page(self, table: Table, after: Key | None, limit: int) -> list[Row]:
+        """The next rows behind a key; all of a key or none."""
+
+    async def rows(self, table: Table, keys: set[Key]) -> list[Row]:
+        """Those that have these keys."""
+
+
+class OldEnd(End, Protocol):
+    """The one that is left."""
+
+    async def begin(self, move: Move) -> None:
+        """From the commit of this on every change is noted."""
+
+    async def changed(self) -> Changed:
+        """What changed since it was asked last, as it stands now."""
+
+    async def forget(self, changed: Changed) -> None:
+        """The new end has it."""
+
+    async def shut(self) -> None:
+        """Refuse writes: what runs ends first, nothing that comes later succeeds. What is noted stays."""
+
+    async def reopen(self) -> None:
+        """Take writes again."""
+
+    async def leave(self) -> None:
+        """Say for good that the history is elsewhere, and return once no server answers from it any more."""
+
+    async def abandon(self) -> None:
+        """Be as before the move."""
+
+    async def numbers(self) -> dict[str, int]:
+        """The last number given in each numbered table."""
+
+
+class NewEnd(End, Protocol):
+    """The one that is come to. Nobody else writes it until it is open."""
+
+    async def is_empty(self) -> bool:
+        """Whether it holds nothing that moves."""
+
+    async def prepare(self, move: Move) -> None:
+        """Put off what slows copying down, and be the end of this move."""
+
+    async def fill(self, table: Table, rows: Sequence[Row], progress: Progress) -> None:
+        """Add rows, together with how far that is."""
+
+    async def replace(self, changed: Changed) -> None:
+        """Have exactly these rows of these keys, at once."""
+
+    async def finish(self, progress: Progress) -> None:
+        """Do what was put off."""
+
+    async def between(self, table: Table, after: Key | None, upto: Key | None) -> list[Row]:
+        """Rows behind a key, up to another one; None: from the first, to the last."""
+
+    async def open_for_servers(self, numbers: Mapping[str, int]) -> None:
+        """Let servers have it, and disconnect; numbers go on behind these."""
+
+    async def clear(self) -> None:
+        """Be as before the move: empty."""

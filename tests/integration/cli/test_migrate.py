@@ -1,0 +1,302 @@
+"""`backscroll migrate`: a history moves between SQLite and PostgreSQL, and nothing of it is lost or changed."""
+
+import asyncio
+import hashlib
+import signal
+import sqlite3
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from backscroll import AsyncClient, Member, Message
+from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.store.moving.tables import TABLES
+from backscroll_sidecar.store.opening import open_new_end, open_old_end
+from backscroll_sidecar.store.postgres.arrays import unspelled
+from tests.integration.cli.in_process import Commands
+from tests.kit import broken_migration
+from tests.kit.postgres import server
+from tests.kit.served import served
+
+pytestmark = pytest.mark.row("P-22")
+NOON_MS = 1_700_000_000_000
+ROOMS = ("room", "群组 \U0002070e", "o'Brien\n%")
+HOSTILE = "\U00020000\U0003134f \u2028 'quoted' \\N \\. \t ﷽ \x1a1 e\u0301"
+LEFT_BEHIND = {"segments", "moves", "moved_keys", "schema_migrations"}
+"""Tables of SQLite that do not move."""
+
+
+@pytest.fixture
+def here() -> Commands:
+    """The command line in this process; a migration asks no server."""
+    return Commands("127.0.0.1:1")
+
+
+def line(number: int, text: str = "") -> Message:
+    return Message(
+        f"m{number}",
+        ("ann", "ben", "猫\U00020000")[number % 3],
+        text or f"line {number} 猫 {HOSTILE}",
+        NOON_MS + number * 1_000,
+        reply_to=f"m{number - 3}" if number > 5 else "",
+    )
+
+
+async def fill(client: AsyncClient) -> None:
+    """Something of all that is kept."""
+    for room in ROOMS:
+        await client.append(room, [line(n) for n in range(60)])
+        await client.edit_message(room, "m3", f"edited {HOSTILE}")
+        await client.recall_message(room, "m7")
+        await client.erase(room, message_ids=["m9"])
+        await client.pin_message(room, "m12")
+        await client.alias_message(room, "m12", "x12")
+        await client.upsert_members(room, [Member("ben", "Benno \U0002070e")])
+        await client.build_context(room, "and the cat?", asker="ann")
+    await client.erase("room", user_id="猫\U00020000")
+    await client.set_preference("ann", f"vegetarian {HOSTILE}")
+    await client.set_preference("ben", "likes cats")
+    await client.set_channel_settings("room", overrides={"max_context": 3})
+
+
+async def answers(client: AsyncClient) -> list[object]:
+    """What a server says of everything, but for what differs from call to call."""
+    said: list[object] = []
+    for room in ROOMS:
+        listed = [one async for one in client.list_messages(room)]
+        said.append(listed)
+        said.append([(one.user_id, one.name) for one in await client.list_members(room)])
+        said.append([one.message.id for one in await client.list_pinned_messages(room)])
+        for profile in ("naive", "balanced", "classic"):
+            built = await client.build_context(room, "and the cat?", asker="ann", profile=profile)
+            said.append([built.payload, built.messages])
+    return said
+
+
+def rows_of_file(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Every row of a file, by table, its columns by name."""
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+        tables = {
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+            )
+        }
+        found = {}
+        for table in sorted(tables - LEFT_BEHIND):
+            columns = sorted(row[1] for row in connection.execute(f"PRAGMA table_info({table})"))
+            rows = connection.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
+            found[table] = sorted(rows, key=repr)
+    connection.close()
+    return found
+
+
+async def rows_of_database(url: str, tables: dict[str, object]) -> dict[str, list[object]]:
+    """The same of PostgreSQL."""
+    connection = await asyncpg.connect(url)
+    found = {}
+    for table in tables:
+        rows = [dict(row) for row in await connection.fetch(f"SELECT * FROM {table}")]
+        if table == "channels":
+            rows = [row for row in rows if row.pop("version") and row["last_seq"] is not None]
+        for row in rows:
+            for name in {"owner", "id", "name"} & row.keys() if "record" in table else ():
+                row[name] = unspelled(row[name])
+            if "with_channel" in row:
+                row["with_channel"] = int(row["with_channel"])
+        found[table] = sorted((tuple(row[name] for name in sorted(row)) for row in rows), key=repr)
+    await connection.close()
+    return found
+
+
+def digest(rows: dict[str, list[object]]) -> dict[str, str]:
+    return {name: hashlib.sha256(repr(some).encode()).hexdigest() for name, some in rows.items()}
+
+
+async def test_there_and_back(here: Commands, tmp_path: Path) -> None:
+    """Every row, every answer; the next numbers are those that would have come."""
+    old, url, back = tmp_path / "old.db", server().new_database(), tmp_path / "back.db"
+    async with served(old) as (client, _):
+        await fill(client)
+    async with served(old) as (client, _):
+        before = await answers(client)
+    rows = rows_of_file(old)
+    moved = await asyncio.to_thread(here.json, "migrate", "--from", str(old), "--to", url)
+    assert sum(moved["rows"].values()) == moved["compared"] == sum(map(len, rows.values()))
+    assert digest(await rows_of_database(url, rows)) == digest(rows)
+    async with served(url) as (client, _):
+        assert await answers(client) == before
+    rows = await rows_of_database(url, rows)  # builds were recorded
+    await asyncio.to_thread(here.json, "migrate", "--from", url, "--to", str(back))
+    assert digest(rows_of_file(back)) == digest(rows)
+    async with served(back) as (client, _):
+        assert await answers(client) == before
+        await client.append("room", [line(100)])
+    connection = sqlite3.connect(back)
+    assert connection.execute("SELECT seq FROM messages WHERE id = 'm100'").fetchall() == [(61,)]
+    connection.close()
+
+
+async def test_all_that_is_kept_moves(tmp_path: Path) -> None:
+    """A table or column that is new in a schema must be told to the move."""
+    url = server().new_database()
+    with_file = await open_new_end(f"sqlite:///{tmp_path / 'new.db'}", "new.db")
+    with_url = await open_new_end(url, "new")
+    await with_file.close()
+    await with_url.close()
+    mine = {one.name: set(one.columns) for one in TABLES}
+    connection = sqlite3.connect(tmp_path / "new.db")
+    columns = {
+        name: {row[1] for row in connection.execute(f"PRAGMA table_info({name})")}
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        )
+        if name not in LEFT_BEHIND
+    }
+    connection.close()
+    assert mine == columns
+    told = server().psql(
+        url,
+        "SELECT table_name || ' ' || column_name FROM information_schema.columns WHERE table_schema = 'public'",
+    )
+    theirs: dict[str, set[str]] = {}
+    for table, column in map(str.split, told.splitlines()):
+        theirs.setdefault(table, set()).add(column)
+    theirs["channels"].remove("version")
+    left = LEFT_BEHIND | {"channel_changes", "losses", "leases"}
+    assert mine == {name: found for name, found in theirs.items() if name not in left}
+
+
+async def test_a_history_that_moved_is_refused(here: Commands, tmp_path: Path) -> None:
+    old, url = tmp_path / "old.db", server().new_database()
+    async with served(old) as (client, _):
+        await client.append("room", [line(1)])
+    await asyncio.to_thread(here.json, "migrate", "--from", str(old), "--to", url)
+    with pytest.raises(Exception, match=f"moved to {url.replace('?', '.')}"):
+        async with served(old):
+            pass
+    again = await asyncio.to_thread(here.run, "migrate", "--from", str(old), "--to", url)
+    assert again.returncode == 1
+    assert "moved to" in again.stderr
+
+
+async def test_a_database_with_something_in_it_is_refused(here: Commands, tmp_path: Path) -> None:
+    old, other = tmp_path / "old.db", tmp_path / "other.db"
+    for path in (old, other):
+        async with served(path) as (client, _):
+            await client.append("room", [line(1)])
+    before = rows_of_file(other)
+    done = await asyncio.to_thread(here.run, "migrate", "--from", str(old), "--to", str(other))
+    assert done.returncode == 1
+    assert "name an empty database" in done.stderr
+    assert rows_of_file(other) == before
+    async with served(old) as (client, _):  # it was left alone
+        await client.append("room", [line(2)])
+    assert await (await open_old_end(f"sqlite:///{old}", "old")).move() is None
+
+
+BREAKS = [
+    ("begin", 1), ("prepare", 1), ("fill", 3), ("fill", 9), ("finish", 1), ("between", 2), ("shut", 1), ("leave", 1),
+]  # fmt: skip
+
+
+def a_new_end(way: str, folder: Path, name: str) -> str:
+    """A database that is empty, or a file that is not there."""
+    return str(folder / f"{name}.db") if way == "file" else server().new_database()
+
+
+async def rows_of(database: str, tables: dict[str, object]) -> dict[str, list[object]]:
+    if "://" in database:
+        return await rows_of_database(database, tables)
+    return rows_of_file(Path(database))
+
+
+@pytest.mark.parametrize(("old_kind", "new_kind"), [("file", "url"), ("url", "file")])
+@pytest.mark.parametrize(("step", "count"), BREAKS)
+async def test_a_killed_migration_goes_on(
+    here: Commands, tmp_path: Path, old_kind: str, new_kind: str, step: str, count: int
+) -> None:
+    """What was written in between moves, too; a history that is about to move takes no server."""
+    old, new = a_new_end(old_kind, tmp_path, "old"), a_new_end(new_kind, tmp_path, "new")
+    async with served(old) as (client, _):
+        await fill(client)
+    ends = ("--from", old, "--to", new)
+    broken = await asyncio.to_thread(broken_migration.run, signal.SIGKILL, step, count, *ends)
+    assert broken.returncode == -signal.SIGKILL, broken.stderr
+    if step in {"shut", "leave"}:
+        with pytest.raises(StoreUnavailable, match="this history"):
+            async with served(old):
+                pass
+    else:
+        async with served(old) as (client, _):
+            await client.append("room", [line(n) for n in range(70, 80)])
+            await client.edit_message("room", "m1", "once more")
+            await client.erase(ROOMS[1])
+            await client.unpin_message(ROOMS[2], "m12")
+    with pytest.raises(StoreUnavailable):
+        async with served(new):
+            pass
+    await asyncio.to_thread(here.json, "migrate", *ends)
+    tables = rows_of_file(Path(old if old_kind == "file" else new))
+    before = await rows_of(old, tables)
+    assert digest(await rows_of(new, tables)) == digest(before)
+    assert len(before["messages"]) > 100
+    async with served(new) as (client, _):
+        await client.append("room", [line(100)])
+
+
+@pytest.mark.parametrize("kind", ["file", "url"])
+@pytest.mark.parametrize("step", ["fill", "finish", "shut"])
+async def test_ctrl_c_takes_everything_back(tmp_path: Path, kind: str, step: str) -> None:
+    old = a_new_end(kind, tmp_path, "old")
+    new = a_new_end("url" if kind == "file" else "file", tmp_path, "new")
+    async with served(old) as (client, _):
+        await fill(client)
+    ends = ("--from", old, "--to", new)
+    broken = await asyncio.to_thread(broken_migration.run, signal.SIGINT, step, 1, *ends)
+    assert broken.returncode == 130, broken.stderr
+    assert "both are as before" in broken.stderr
+    assert not traces(old)
+    async with served(old) as (client, _):
+        await client.append("room", [line(100)])
+    async with served(new) as (client, _):  # empty, and whole
+        assert not [one async for one in client.list_channels()]
+        await fill(client)
+
+
+@pytest.mark.parametrize("kind", ["file", "url"])
+async def test_a_killed_migration_is_abandoned(here: Commands, tmp_path: Path, kind: str) -> None:
+    old, new = a_new_end(kind, tmp_path, "old"), a_new_end("url", tmp_path, "new")
+    async with served(old) as (client, _):
+        await fill(client)
+    ends = ("--from", old, "--to", new)
+    await asyncio.to_thread(broken_migration.run, signal.SIGKILL, "fill", 4, *ends)
+    assert traces(old)
+    done = await asyncio.to_thread(here.json, "migrate", *ends, "--abandon")
+    assert done["abandoned"]
+    assert not traces(old)
+    again = await asyncio.to_thread(here.json, "migrate", *ends, "--abandon")
+    assert not again["abandoned"]
+    await asyncio.to_thread(here.json, "migrate", *ends)
+    done = await asyncio.to_thread(here.run, "migrate", *ends, "--abandon")
+    assert done.returncode == 1
+    assert "move it back from there" in done.stderr
+
+
+def traces(database: str) -> list[str]:
+    """What a move left in a database: triggers, rows of its own."""
+    asked = "SELECT id FROM moves UNION ALL SELECT key FROM moved_keys"
+    if "://" in database:
+        triggers = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal"
+        functions = "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
+        return (
+            server()
+            .psql(database, f"{asked} UNION ALL {triggers} UNION ALL {functions}")
+            .splitlines()
+        )
+    connection = sqlite3.connect(database)
+    triggers = "SELECT name FROM sqlite_schema WHERE type = 'trigger'"
+    found = [name for (name,) in connection.execute(f"{asked} UNION ALL {triggers}")]
+    connection.close()
+    return found
