@@ -232,11 +232,12 @@ async def test_a_killed_migration_goes_on(
         async with served(old) as (client, _):
             await client.append("room", [line(n) for n in range(70, 80)])
             await client.edit_message("room", "m1", "once more")
-            await client.erase(ROOMS[1])
+            await client.erase(ROOMS[1], whole_channel=True)
             await client.unpin_message(ROOMS[2], "m12")
-    with pytest.raises(StoreUnavailable):
-        async with served(new):
-            pass
+    if step != "begin":  # it is this migration's by now
+        with pytest.raises(StoreUnavailable):
+            async with served(new):
+                pass
     await asyncio.to_thread(here.json, "migrate", *ends)
     tables = rows_of_file(Path(old if old_kind == "file" else new))
     before = await rows_of(old, tables)

@@ -16,7 +16,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.errors import FailedPrecondition, StoreUnavailable
 from backscroll_sidecar.store.moving.ends import Changed, Move, Progress
 from backscroll_sidecar.store.moving.tables import (
     BY_NAME,
@@ -53,6 +53,16 @@ SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname
     format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname), 1
 FROM pg_constraint WHERE contype = 'f' AND conrelid = ANY($1::text[]::regclass[])
 ORDER BY 3, 1
+"""
+_MINE = "backscroll.moves_it"
+"""Set in the session of the migration, which alone writes the new end; a server would write `channels` first."""
+_OTHERS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
+_REFUSE = f"""
+CREATE OR REPLACE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'this history moved' USING ERRCODE = '{MOVED}'; END $$
 """
 _NAMES = [one.name for one in TABLES]
 
@@ -176,10 +186,7 @@ class PostgresOldEnd(_PostgresEnd):
     async def shut(self) -> None:
         async with self._writing() as run:
             await run("UPDATE moves SET phase = 'closed'")
-            await run(
-                "CREATE OR REPLACE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS "
-                f"$$ BEGIN RAISE EXCEPTION 'this history moved' USING ERRCODE = '{MOVED}'; END $$"
-            )
+            await run(_REFUSE)
             for name in _NAMES:
                 await run(
                     f"CREATE TRIGGER closed_{name} BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON {name} "
@@ -246,6 +253,15 @@ class PostgresNewEnd(_PostgresEnd):
         with typed():
             async with self._connection.transaction():
                 run = self._connection.execute
+                if others := await self._connection.fetchval(_OTHERS):
+                    raise FailedPrecondition(
+                        f"{others} other connections to {self.address}: stop whoever has it first"
+                    )
+                await run(_REFUSE)
+                await run(
+                    "CREATE TRIGGER closed_channels BEFORE INSERT OR UPDATE OR DELETE ON channels FOR EACH STATEMENT "
+                    f"WHEN (current_setting('{_MINE}', true) IS DISTINCT FROM 'yes') EXECUTE FUNCTION refuse_moved()"
+                )
                 for later, now, _ in await self._connection.fetch(_PUT_OFF, _NAMES):
                     move.progress.later.append(later)
                     await run(now)
@@ -288,6 +304,7 @@ class PostgresNewEnd(_PostgresEnd):
                         sequence,
                         last,
                     )
+                await _drop_closed(self._connection.execute)
                 await self._connection.execute(
                     "UPDATE moves SET phase = 'arrived', progress = '{}'"
                 )
@@ -301,6 +318,7 @@ class PostgresNewEnd(_PostgresEnd):
                 await run(f"TRUNCATE {', '.join(_NAMES)}")
                 for statement in move.progress.later if move else ():
                     await run(statement)
+                await _drop_closed(run)
                 await run("DELETE FROM moves")
 
     async def _delete(self, table: Table, keys: set[Key]) -> None:
@@ -338,7 +356,7 @@ async def _connected(url: str) -> asyncpg.Connection:
     """A connection to a database with the newest schema."""
     with typed():
         connection = await asyncpg.connect(
-            url, timeout=_CONNECT_S, server_settings={"statement_timeout": "0"}
+            url, timeout=_CONNECT_S, server_settings={"statement_timeout": "0", _MINE: "yes"}
         )
         try:
             async with connection.transaction():
