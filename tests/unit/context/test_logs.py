@@ -18,19 +18,26 @@ from tests.kit.chats import ANN, BEN, HOUR_MS, say
 from tests.kit.rooms import Failing, Room, broken_store
 
 SECRET = "my card number is 4929"
+HELD_UP = "a source held up all calls"
+"""Said on a busy machine whatever is asked."""
 LINES = [say(f"m{n}", BEN, f"{SECRET} {n}", HOUR_MS - n) for n in range(5)]
 
 
 @pytest.fixture
 def log_lines(monkeypatch):
-    """Everything logged as JSON at level debug, as the server logs it."""
+    """Everything logged as JSON at level debug, as the server logs it, but what depends on the machine."""
     config, root = structlog.get_config(), logging.getLogger()
     handlers, level = root.handlers[:], root.level
     stream = io.StringIO()
     logs.configure("debug", "json", stream)
     for module in (builder_module, gather_module, picking_module, result_module):
         monkeypatch.setattr(module, "log", structlog.get_logger(module.__name__))
-    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+
+    def told():
+        lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+        return [one for one in lines if one["event"] != HELD_UP]
+
+    yield told
     root.handlers[:] = handlers
     root.setLevel(level)
     structlog.configure(**config)
