@@ -12,12 +12,46 @@ from collections.abc import Callable, Iterable, Sequence
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.history.publishing import ChannelPublisher, publish_slices
-from backscroll_sidecar.ports import EVERYWHERE, Applied, EraseReceipt, Loss, SharedWrites
+from backscroll_sidecar.ports import EVERYWHERE, Applied, EraseReceipt, Loss, SharedWrites, Versions
 
 MOST_CHANNELS = 100_000
 """Whose versions are remembered: some 20 MB."""
 FORGOTTEN = Applied(receipt=EraseReceipt({}), is_foreign=True)
 """Makes caches drop what they have of a channel."""
+
+
+class _Asking:
+    """Asks for versions: of each tenant one statement at a time. Who comes while one runs has a part in the next one.
+
+    So many calls at once cost the database one statement, and none is answered by one that was sent before it came.
+    """
+
+    def __init__(self, shared: SharedWrites) -> None:
+        self._shared = shared
+        self._running: dict[str, asyncio.Task[Versions]] = {}
+        self._next: dict[str, tuple[set[str], asyncio.Task[Versions]]] = {}
+
+    async def versions(self, tenant: str, channels: Iterable[str]) -> Versions:
+        """Of these channels of a tenant, and maybe of others. Raises `StoreUnavailable`."""
+        if tenant not in self._next:
+            asked: set[str] = set()
+            task = asyncio.create_task(self._ask(tenant, asked, self._running.get(tenant)))
+            self._next[tenant] = asked, task
+        wanted, task = self._next[tenant]
+        wanted.update(channels)
+        return await asyncio.shield(task)
+
+    async def _ask(
+        self, tenant: str, wanted: set[str], before: asyncio.Task[Versions] | None
+    ) -> Versions:
+        if before is not None:
+            await asyncio.wait({before})
+        _, self._running[tenant] = self._next.pop(tenant)
+        try:
+            return await self._shared.versions(tenant, list(wanted))
+        finally:
+            if tenant not in self._next:  # else that one takes its place
+                del self._running[tenant]
 
 
 class Replicas:
@@ -37,6 +71,7 @@ class Replicas:
         note_losses: Callable[[Sequence[Loss]], None],
     ) -> None:
         self._shared = shared
+        self._asking = _Asking(shared)
         self._caches = caches
         self._note_losses = note_losses
         self._held: OrderedDict[ChannelKey, int] = OrderedDict()
@@ -54,7 +89,7 @@ class Replicas:
     async def catch_up(self, tenant: str, channels: Iterable[str]) -> None:
         """Bring the caches up to what is committed of these channels and of their tenant. Raises `StoreUnavailable`."""
         places = list(dict.fromkeys((*channels, EVERYWHERE)))
-        now = await self._shared.versions(tenant, places)
+        now = await self._asking.versions(tenant, places)
         for channel in places:
             await self._bring(ChannelKey(tenant, channel), now.by_channel.get(channel, 0))
         if losses := await self._shared.new_losses(tenant, now.loss_count):

@@ -91,6 +91,8 @@ def builds(chats: Chats, count: int) -> Iterator[context_pb2.BuildContextRequest
             request.session_id = ROOM
         for option in draw.sample(OPTIONS, draw.choice([0, 1, 1, 2, 2, 3, 4, 6])):
             option(draw, request, channel)
+        if request.overrides.exploration_slots and not request.HasField("exploration_seed"):
+            request.exploration_seed = 3  # else the random id of the build is a part of it
         yield request
 
 

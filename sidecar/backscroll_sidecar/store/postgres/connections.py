@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -59,9 +60,14 @@ class Connections:
 
     async def read(self, page: Callable[[Connection], Awaitable[T]]) -> T:
         """What a page found, on a connection of its own. Raises `StoreUnavailable`."""
+        pool = self._of(self._pool)
         with typed():
-            async with self._of(self._pool).acquire(timeout=STATEMENT_S) as connection:
+            async with asyncio.timeout(STATEMENT_S):  # the pool's own costs a task
+                connection = await pool.acquire()
+            try:
                 return await page(connection)
+            finally:
+                await pool.release(connection)
 
     @contextlib.asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
