@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.allowed_channels import AllowedChannels
+from backscroll_sidecar.concurrency.offload import INLINE_US
+from backscroll_sidecar.concurrency.time_slicing import LoopSlices
 from backscroll_sidecar.domain import ChannelKey, Member, MessageState, SearchScope, StoredMessage
 from backscroll_sidecar.errors import (
     InvalidRequest,
@@ -38,8 +40,6 @@ from backscroll_sidecar.ports import (
 )
 
 CHANNELS_PAGE = 500
-CHANNELS_AT_ONCE = 8
-"""Searched side by side: vectors of one are read while those of another are put together."""
 SLACK = 4
 """So many times what is wanted is looked at where some of it may not be shown."""
 
@@ -140,20 +140,14 @@ class SemanticSearch:
         """
         if self._vectors is None:
             raise NotImplementedYet("this server has no embedder", field="scope")
-        is_narrowed = until_ms is not None or in_stays
-        found = _Found()
+        wanted = limit if until_ms is None and not in_stays else limit * SLACK
+        found, slices = _Found(), LoopSlices()
         async for names in self._pages(tenant, scope, user_id, allowed):
             await self._catch_up(tenant, names)
-            for start in range(0, len(names), CHANNELS_AT_ONCE):
-                some = names[start : start + CHANNELS_AT_ONCE]
-                searches = [
-                    self._vectors.nearest_of_all(
-                        ChannelKey(tenant, one), vector, limit * SLACK if is_narrowed else limit
-                    )
-                    for one in some
-                ]
-                for channel, near in zip(some, await asyncio.gather(*searches), strict=True):
-                    found.add(channel, near)
+            for channel in names:
+                await slices.spend(INLINE_US)
+                key = ChannelKey(tenant, channel)
+                found.add(channel, await self._vectors.nearest_of_all(key, vector, wanted))
         may_see = _Visibility(self._reader, tenant, user_id, until_ms, in_stays)
         hits: list[WideHit] = []
         best = found.best()

@@ -239,7 +239,9 @@ class Vectors(ChannelCache[_Channel]):
     async def _read(self, key: ChannelKey, dims: int) -> _Channel:
         """The vectors as the store has them, put together in a thread."""
         stored = await self._reader.vectors(key, self._embedder_id)
-        record = await IndexRecord.read(self._reader, key, self._embedder_id)
+        record = None
+        if self._files is not None:
+            record = await IndexRecord.read(self._reader, key, self._embedder_id)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, self._make, key, dims, stored, record)
 
