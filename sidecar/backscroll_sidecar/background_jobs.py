@@ -6,10 +6,12 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from backscroll_sidecar.channels import Channels, SegmentWriter
+from backscroll_sidecar.concurrency.jobs import Jobs
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.shadows import Shadows
 from backscroll_sidecar.domain import Retention
+from backscroll_sidecar.edge.convert.built import AnswerFields
 from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.history.retention import RetentionSweep
 from backscroll_sidecar.history.secure_delete import SecureDelete
@@ -17,6 +19,7 @@ from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.learning.learning import Learning
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.ports import ChatModel, Clock, HistoryStore
+from backscroll_sidecar.precompute import Precompute
 from backscroll_sidecar.preferences.extractor import Extractor
 from backscroll_sidecar.preferences.model_reader import ModelReader
 from backscroll_sidecar.preferences.service import PreferenceService
@@ -47,6 +50,17 @@ async def look_after(
     return secure_delete
 
 
+async def make_ready(
+    channels: Channels, codec: AnswerFields, publishers: FanOut, stack: AsyncExitStack
+) -> Precompute:
+    """What makes answers ready before anybody asks, started."""
+    precompute = Precompute(channels, codec)
+    await precompute.start()
+    stack.push_async_callback(precompute.close)
+    publishers.add(precompute)
+    return precompute
+
+
 async def expire_messages(
     settings: Settings,
     store: HistoryStore,
@@ -55,6 +69,7 @@ async def expire_messages(
     clock: Clock,
     builder: ContextBuilder,
     stack: AsyncExitStack,
+    jobs: Jobs,
 ) -> Callable[[], int]:
     """Erase messages that are too old or too many, from now on; what counts them."""
     sweep = RetentionSweep(
@@ -64,6 +79,7 @@ async def expire_messages(
         clock,
         Retention(settings.retention_days, settings.retention_messages),
         lambda: builder.build_count,
+        jobs,
     )
     await sweep.start()
     stack.push_async_callback(sweep.close)
@@ -86,11 +102,12 @@ async def summarise_periods(
     learning: Learning,
     model: ChatModel,
     stack: AsyncExitStack,
+    jobs: Jobs,
 ) -> PeriodSummaries:
     """What summarises past periods behind everything else."""
     periods = PeriodSummaries(
         channels, store, writer, clock, learning.channel_settings, settings.summary_hours,
-        summariser_of(settings, model),
+        summariser_of(settings, model), jobs,
     )  # fmt: skip
     await periods.start()
     stack.push_async_callback(periods.close)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from backscroll_sidecar.concurrency.jobs import Jobs
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.domain import SearchScope
 from backscroll_sidecar.history.semantic_search import SemanticSearch
@@ -36,6 +37,7 @@ class SemanticParts:
         writer: Writer,
         executor: ThreadPoolExecutor,
         settings: Settings,
+        jobs: Jobs,
     ) -> SemanticParts:
         """Put them together. Nothing runs before `start`.
 
@@ -51,7 +53,7 @@ class SemanticParts:
             submit=writer.submit,
             max_bytes=settings.vector_bytes,
         )
-        backlog = Backlog(store, writer.submit, embedder)
+        backlog = Backlog(store, writer.submit, embedder, jobs)
         semantic_search = SemanticSearch(store, permitted_scopes(settings), embedder, vectors)
         semantic = Semantic(embedder, vectors, wide=semantic_search)
         return cls(embedder, vectors, backlog, semantic, semantic_search)

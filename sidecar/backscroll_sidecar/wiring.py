@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from backscroll_sidecar.background_jobs import (
     expire_messages,
     extract_preferences,
     look_after,
+    make_ready,
     summarise_periods,
     summariser_of,
 )
@@ -26,6 +27,7 @@ from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.chat.service import ChatService
 from backscroll_sidecar.chat.turn_store import TurnStore
 from backscroll_sidecar.concurrency.background import make_room
+from backscroll_sidecar.concurrency.jobs import Jobs
 from backscroll_sidecar.concurrency.locks import Locks
 from backscroll_sidecar.concurrency.threads import pool
 from backscroll_sidecar.concurrency.time_slicing import Pacer
@@ -54,6 +56,7 @@ from backscroll_sidecar.history.replicas import Replicas
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.history.unfinished import Unfinished, Worker
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.learning.learning import Learning
 from backscroll_sidecar.learning.rated_builds import WEIGHTED_PROFILE
@@ -145,7 +148,8 @@ class App:
     spans: Spans | None
     upstream: Upstream | None = None
     replicas: Replicas | None = None
-    """None where the store is this server's alone."""
+    unfinished: Unfinished | None = None
+    """These are None where the store is this server's alone."""
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
@@ -261,6 +265,7 @@ async def _assemble(
     rosters = Rosters(store)
     publishers = FanOut(channels, rosters)
     writer = Writer(store, publishers)
+    others = _with_others(store, publishers, writer, locks, stack)
     preferences, remembered = _preferences(settings, store, writer, clock, locks)
     publishers.add(tenant_caches=[remembered])
     await writer.start()
@@ -268,13 +273,10 @@ async def _assemble(
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
     secure_delete = await look_after(store, channels, writer, publishers, stack)
     codec = AnswerFields()
-    precompute = Precompute(channels, codec)
-    await precompute.start()
-    stack.push_async_callback(precompute.close)
-    publishers.add(precompute)
+    precompute = await make_ready(channels, codec, publishers, stack)
     embedding: SemanticParts | None = None
     if (embedder := embedder or configured_embedder(settings)) is not None:
-        embedding = SemanticParts.over(embedder, store, writer, executor, settings)
+        embedding = SemanticParts.over(embedder, store, writer, executor, settings, others.jobs)
         embedding.close_with(stack)
         publishers.add(embedding.vectors, workers=[embedding.backlog])
     dims_of = any_dims if embedding is None else embedding.dims_of
@@ -284,19 +286,17 @@ async def _assemble(
     own = own_strategies(settings)
     building = context_settings(settings, tuple(own), stages)
     learning = await stack.enter_async_context(
-        _learning(settings, store, writer, clock, building.profiles, feedback, tunings, locks)
+        _learning(settings, store, writer, clock, building.profiles, feedback, tunings, others.jobs)
     )
     sources = _sources(own, stages, embedding, recorder)
     pacer = Pacer()
     model = model or chat_model(settings, pacer)
     upstream, model = upstream_of(model, settings), recorder.model(model) if recorder else model
     stack.push_async_callback(model.close)
-    publishers.add(
-        workers=[await extract_preferences(settings, store, preferences, learning, model, stack)]
-    )
+    extractor = await extract_preferences(settings, store, preferences, learning, model, stack)
     summaries = _summaries(settings, store, writer, events, clock, model, stack, locks)
     periods = await summarise_periods(
-        settings, channels, store, writer, clock, learning, model, stack
+        settings, channels, store, writer, clock, learning, model, stack, others.jobs
     )
     directory = SessionDirectory(store, clock)
     publishers.add(
@@ -305,7 +305,7 @@ async def _assemble(
         tenant_caches=[
             learning.channel_settings, learning.consent, learning.experiments, directory,
         ],
-        workers=[learning.follow_ups],
+        workers=[extractor, learning.follow_ups],
     )  # fmt: skip
     opening = Opening(
         channels, store, analyzer, building, clock, remembered, summaries, directory,
@@ -341,6 +341,12 @@ async def _assemble(
         summaries,
         locks,
     )
+    await others.follow(
+        publishers,
+        [channels, rooms.sessions, builder.opening.shared, history.semantic_search],
+        [extractor, summaries, learning.follow_ups],
+        embedding,
+    )
     return App(
         settings, clock, store, channels, precompute, writer, history, preferences, remembered, builder, chat,
         summaries, periods, rooms, learning,
@@ -353,13 +359,12 @@ async def _assemble(
             builder.numbers, features, writer, learning.recorder, clock,
             None if embedding is None else embedding.backlog, usage, feedback, tunings, learning.experiments.numbers,
             damaged_segments=lambda: channels.damaged_segments, period_summaries=periods.made,
-            expired_messages=await expire_messages(settings, store, writer, learning, clock, builder, stack),
+            expired_messages=await expire_messages(
+                settings, store, writer, learning, clock, builder, stack, others.jobs
+            ),
             unstored_turns=lambda: chat.unstored_turns,
         ),
-        spans, upstream,
-        _following(
-            store, publishers, writer, channels, rooms.sessions, builder.opening.shared, history.semantic_search
-        ),
+        spans, upstream, others.replicas, others.unfinished,
     )  # fmt: skip
 
 
@@ -371,20 +376,44 @@ def _locks(store: HistoryStore, stack: AsyncExitStack) -> Locks:
     return locks
 
 
-def _following(
-    store: HistoryStore, publishers: FanOut, writer: Writer, *lookers: LooksElsewhere
-) -> Replicas | None:
-    """What brings caches up to what other servers wrote; None where the store is this server's alone.
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """What there is to do because other servers may share the store; without them only `jobs`, and all are its own."""
 
-    `lookers` use channels that no call names.
-    """
-    if store.shared is None:
-        return None
+    jobs: Jobs
+    replicas: Replicas | None = None
+    unfinished: Unfinished | None = None
+
+    async def follow(
+        self,
+        publishers: FanOut,
+        lookers: Iterable[LooksElsewhere],
+        workers: Sequence[Worker],
+        embedding: SemanticParts | None,
+    ) -> None:
+        """Have caches brought up to what others wrote, and workers begin with what others left.
+
+        `lookers` use channels that no call names.
+        """
+        if self.replicas is None or self.unfinished is None:
+            return
+        publishers.add(workers=[self.unfinished, self.replicas])  # the caches know by then
+        for looker in lookers:
+            looker.follow(self.replicas.catch_up)
+        self.unfinished.follow(*workers, *([] if embedding is None else [embedding.backlog]))
+        await self.unfinished.start()
+
+
+def _with_others(
+    store: HistoryStore, publishers: FanOut, writer: Writer, locks: Locks, stack: AsyncExitStack
+) -> _Others:
+    if store.shared is None or store.work is None:
+        return _Others(Jobs(locks))
     replicas = Replicas(store.shared, publishers, writer.note_losses)
-    publishers.add(workers=[replicas])
-    for looker in lookers:
-        looker.follow(replicas.catch_up)
-    return replicas
+    jobs = Jobs(locks, replicas.catch_up)
+    unfinished = Unfinished(store.work, store, jobs)
+    stack.push_async_callback(unfinished.close)
+    return _Others(jobs, replicas, unfinished)
 
 
 def _learning(
@@ -395,7 +424,7 @@ def _learning(
     profiles: Mapping[str, Profile],
     feedback: FeedbackNumbers,
     tunings: TuningNumbers,
-    locks: Locks,
+    jobs: Jobs,
 ) -> AbstractAsyncContextManager[Learning]:
     """What records builds and learns from them, for as long as the block lasts."""
     return Learning.open(
@@ -409,7 +438,7 @@ def _learning(
         if settings.memory.enable_async_data_collection
         else None,
         resolver=own_resolver(settings),
-        locks=locks,
+        jobs=jobs,
         check_hours=settings.tuning_check_hours,
         tune_hours=settings.tune_hours,
     )

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from backscroll_sidecar.concurrency.jobs import ALONE, Job, Jobs
 from backscroll_sidecar.domain import MAX_PINNED, ChannelKey, Retention
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
@@ -69,6 +70,7 @@ class RetentionSweep:
         clock: Clock,
         server: Retention,
         request_count: Callable[[], int],
+        jobs: Jobs = ALONE,
     ) -> None:
         self._reader = reader
         self._submit = submit
@@ -76,6 +78,7 @@ class RetentionSweep:
         self._clock = clock
         self._server = server
         self._request_count = request_count
+        self._jobs = jobs
         self._task: asyncio.Task[None] | None = None
         self.expired = 0
         """Messages erased since the start."""
@@ -83,7 +86,7 @@ class RetentionSweep:
     async def start(self) -> None:
         """Start the task, once."""
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="backscroll-retention")
+            self._task = asyncio.create_task(self._run(), name=Job.RETENTION)
 
     async def close(self) -> None:
         """Stop between two steps; the rest goes after the next start. Before the writer is drained. Idempotent."""
@@ -95,6 +98,7 @@ class RetentionSweep:
     async def _run(self) -> None:
         await asyncio.sleep(FIRST_S)
         while True:
+            await self._jobs.turn(Job.RETENTION)
             try:
                 await self.round()
             except BackscrollError as error:
@@ -108,8 +112,10 @@ class RetentionSweep:
         after: ChannelKey | None = None
         while page := await self._reader.channels(after, CHANNELS_PAGE):
             for key in page:
+                if after is None or key.tenant != after.tenant:
+                    await self._jobs.catch_up(key.tenant, ())
                 await self._trim(key)
-            after = page[-1]
+                after = key
 
     async def _trim(self, key: ChannelKey) -> None:
         settings = self._channel_settings.known(key) or await self._channel_settings.read(key)

@@ -400,8 +400,7 @@ class HistoryService(HistoryReads):
         if is_dry_run:
             channels = await self._reader.channels_to_erase(tenant, user_id)
             return await self._erase(erasure, channels, is_dry_run, deadline_s)
-        with self._writer.holding_turns(tenant):
-            await self._writer.settled()
+        async with self._writer.holding_turns(tenant):
             channels = await self._reader.channels_to_erase(tenant, user_id)
             return await self._erase(erasure, channels, is_dry_run, deadline_s)
 

@@ -14,8 +14,9 @@ import asyncio
 import copy
 import logging
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+import uuid
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 
 from backscroll_sidecar.domain import ChannelKey, Event
 from backscroll_sidecar.errors import BackscrollError, DeadlineExceeded, Gone, StoreUnavailable
@@ -33,6 +34,7 @@ from backscroll_sidecar.ports import (
     EventsChange,
     HistoryStore,
     Loss,
+    SharedWrites,
     TurnMark,
     UsageChange,
 )
@@ -42,6 +44,7 @@ logger = logging.getLogger(__name__)
 MAX_GROUP_ITEMS = 5_000
 MAX_GROUP_BYTES = 32 * 1024 * 1024
 RESOLVE_SLICE = 256
+LET_AGAIN_S = 1.0
 _NOWHERE = ChannelKey("", "")
 CROWD_ROUNDS, LONE_ROUNDS = 20, 4
 """A group is taken when nothing came for so many rounds of the loop: 100 or 20 µs of an idle one; of a busy one as long
@@ -163,9 +166,26 @@ class Writer:
         """Refuse what turns write that would bring back what other servers took away. The caches know it by now."""
         self._guard.note(losses)
 
-    def holding_turns(self, tenant: str) -> AbstractContextManager[None]:
-        """Refuse what turns of a tenant write, until the block ends; see `ErasureGuard.holding`."""
-        return self._guard.holding(tenant)
+    @asynccontextmanager
+    async def holding_turns(self, tenant: str) -> AsyncIterator[None]:
+        """Refuse what turns of a tenant write, at any server, until the block ends; see `ErasureGuard.holding`.
+
+        What they were writing is committed by then. Raises `StoreUnavailable`.
+        """
+        with self._guard.holding(tenant):
+            await self.settled()
+            if (shared := self._store.shared) is None:
+                yield
+                return
+            name = uuid.uuid4().hex
+            try:
+                await shared.hold_turns(tenant, name)
+                yield
+            finally:
+                task = asyncio.create_task(_let_turns(shared, tenant, name))
+                _running.add(task)
+                task.add_done_callback(_running.discard)
+                await asyncio.wait({task}, timeout=LET_AGAIN_S)
 
     # --- life --------------------------------------------------------------------------------------
 
@@ -296,6 +316,18 @@ class Writer:
                 _fail(pending, outcome)
             elif pending.future is not None and not pending.future.done():
                 pending.future.set_result(outcome)
+
+
+async def _let_turns(shared: SharedWrites, tenant: str, name: str) -> None:
+    """As long as that takes: without it no turn of the tenant would be stored any more while this server lives."""
+    while True:
+        try:
+            await shared.let_turns(tenant, name)
+        except StoreUnavailable as error:
+            logger.warning("turns are not let yet after an erasure: %s", error.message)
+            await asyncio.sleep(LET_AGAIN_S)
+        else:
+            return
 
 
 def _expire(future: asyncio.Future[Applied]) -> None:

@@ -57,6 +57,7 @@ class FollowUps:
         self._answered_ms: OrderedDict[ChannelKey, int] = OrderedDict()
         """When a bot spoke last. A channel that is not here may have answers from before the start."""
         self._due: dict[ChannelKey, None] = {}
+        self._in_hand: dict[ChannelKey, None] = {}
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -69,6 +70,14 @@ class FollowUps:
             elif message.author.kind is AuthorKind.HUMAN and self._may_follow(key):
                 self._due[key] = None
                 self._wake.set()
+
+    def take_over(self, key: ChannelKey, rows: Sequence[StoredMessage]) -> None:
+        """Read what another server did not."""
+        self.publish(key, Applied(stored=tuple(rows)))
+
+    def is_behind(self, key: ChannelKey, seq: int, message_id: str) -> bool:  # noqa: ARG002
+        """Whether the channel is still to be read."""
+        return key in self._due or key in self._in_hand
 
     def _may_follow(self, key: ChannelKey) -> bool:
         now_ms = self._clock.now_ms()
@@ -101,14 +110,16 @@ class FollowUps:
             await self._wake.wait()
             await asyncio.sleep(GATHER_S)
             self._wake.clear()
-            due, self._due = self._due, {}
-            for key in due:
+            self._in_hand, self._due = self._due, {}
+            while self._in_hand:
+                key = next(iter(self._in_hand))
                 try:
                     await self.read(key)
                 except BackscrollError as error:
                     log.warning("follow-ups are not read", reason=error.reason.value)
                 except Exception:
                     log.exception("follow-ups of a channel could not be read")
+                del self._in_hand[key]
 
     async def read(self, key: ChannelKey) -> None:
         """Read what stands behind a channel's latest answers, and keep what that says. Raises `StoreUnavailable`."""

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from backscroll_scoring import CLASSIC_FACTORS
-from backscroll_sidecar.concurrency.locks import Locks
+from backscroll_sidecar.concurrency.jobs import ALONE, Jobs
 from backscroll_sidecar.learning.channel_settings import ChannelSettingsService
 from backscroll_sidecar.learning.consent import UsageConsent
 from backscroll_sidecar.learning.experiment_reads import ExperimentReports
@@ -61,20 +61,20 @@ class Learning:
         check_hours: float,
         tune_hours: float,
         resolver: ArmResolver | None = None,
-        locks: Locks | None = None,
+        jobs: Jobs = ALONE,
     ) -> AsyncIterator[Learning]:
         """Put them together; at the end what waits is handed to the writer. Without `keep_ms` nothing is recorded.
 
         `shared`: the server's weights of the factors of `classic`. `check_hours`, `tune_hours`: see `TuningSchedule`.
         `resolver`: the team's own assignment of channels to arms.
         """
-        consent = UsageConsent(reader, writer, clock, locks)
+        consent = UsageConsent(reader, writer, clock, jobs.locks)
         recorder = NoUsage() if keep_ms is None else UsageRecorder(writer, consent, keep_ms)
         usage = UsageReads(reader, recorder.flush)
         channel_settings = ChannelSettingsService(reader, writer, clock)
         labels = TopicLabels(reader, writer, clock)
         resolving = None if resolver is None else Resolving(resolver, clock)
-        experiments = ExperimentService(reader, writer, clock, resolving, locks)
+        experiments = ExperimentService(reader, writer, clock, resolving, jobs.locks)
         follow_ups = FollowUps(reader, writer, clock)
         tuner = Tuner(
             reader,
@@ -86,10 +86,16 @@ class Learning:
             tunings,
             factors=CLASSIC_FACTORS,
             shared=shared,
-            locks=locks,
+            locks=jobs.locks,
         )
         schedule = TuningSchedule(
-            tuner, reader, writer, clock, check_hours=check_hours, tune_hours=tune_hours
+            tuner,
+            reader,
+            writer,
+            clock,
+            check_hours=check_hours,
+            tune_hours=tune_hours,
+            jobs=jobs,
         )
         await recorder.start()
         await schedule.start()

@@ -9,6 +9,7 @@ from itertools import groupby
 
 import structlog
 
+from backscroll_sidecar.concurrency.jobs import ALONE, Job, Jobs
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.learning.tuner import Tuner
@@ -47,20 +48,25 @@ class TuningSchedule:
         *,
         check_hours: float,
         tune_hours: float,
+        jobs: Jobs = ALONE,
     ) -> None:
         self._tuner = tuner
         self._reader = reader
         self._writer = writer
         self._clock = clock
+        self._jobs = jobs
         self._check_s = check_hours * HOUR_S or math.inf
         self._tune_s = tune_hours * HOUR_S or math.inf
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Start, once."""
-        for every_s, work in ((self._check_s, self._check), (self._tune_s, self._tune)):
+        for job, every_s, work in (
+            (Job.TRIALS, self._check_s, self._check),
+            (Job.TUNING, self._tune_s, self._tune),
+        ):
             if math.isfinite(every_s):
-                self._tasks.append(asyncio.create_task(_repeated(every_s, work)))
+                self._tasks.append(asyncio.create_task(self._run(job, every_s, work), name=job))
 
     async def close(self) -> None:
         """Stop; what has begun to be written is written. Idempotent."""
@@ -95,6 +101,7 @@ class TuningSchedule:
     async def _one(self, key: ChannelKey, *, proposes: bool) -> None:
         """Tune a channel; what fails costs only that."""
         try:
+            await self._jobs.catch_up(key.tenant, [key.channel])
             report = await self._tuner.tune(key, proposes=proposes)
         except BackscrollError as error:
             log.warning("a channel could not be tuned", reason=error.reason.value)
@@ -117,15 +124,15 @@ class TuningSchedule:
                 yield key
             after = page[-1]
 
-
-async def _repeated(every_s: float, work: Callable[[], Awaitable[float]]) -> None:
-    """Do it again and again; a store that cannot be read is asked again in an hour at the latest."""
-    while True:
-        wait_s = min(every_s, HOUR_S)
-        try:
-            wait_s = await work()
-        except BackscrollError as error:
-            log.warning("tuning waits for the store", reason=error.reason.value)
-        except Exception:
-            log.exception("tuning failed; it is tried again")
-        await asyncio.sleep(wait_s)
+    async def _run(self, job: Job, every_s: float, work: Callable[[], Awaitable[float]]) -> None:
+        """Do it again and again; a store that cannot be read is asked again in an hour at the latest."""
+        while True:
+            await self._jobs.turn(job)
+            wait_s = min(every_s, HOUR_S)
+            try:
+                wait_s = await work()
+            except BackscrollError as error:
+                log.warning("tuning waits for the store", reason=error.reason.value)
+            except Exception:
+                log.exception("tuning failed; it is tried again")
+            await asyncio.sleep(wait_s)

@@ -145,3 +145,4 @@ from backscroll_sidecar.ports.vectors import (
     WideHits,
     WideSearch,
 )
+from backscroll_sidecar.ports.work import Left, SharedWork

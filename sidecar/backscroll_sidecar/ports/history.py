@@ -17,6 +17,7 @@ from backscroll_sidecar.ports.replicas import SharedWrites
 from backscroll_sidecar.ports.segments import ChannelRows
 from backscroll_sidecar.ports.usage import ANY_USAGE, Signal, StoredUsage, UsageQuery
 from backscroll_sidecar.ports.vectors import StoredVector, UnembeddedPage
+from backscroll_sidecar.ports.work import SharedWork
 
 
 class LastMessage(NamedTuple):
@@ -293,6 +294,10 @@ class HistoryStore(HistoryReader, Protocol):
 
     def let_go(self) -> None:
         """Nothing is answered from it any more: a migration that waits for that may open the other database."""
+
+    @property
+    def work(self) -> SharedWork | None:
+        """What follows from messages and is not done yet; None where it is this one's alone."""
 
     async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
         """Make a group of changes durable in one transaction and return what each did, in order.

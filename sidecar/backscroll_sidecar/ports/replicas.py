@@ -54,6 +54,15 @@ class SharedWrites(Protocol):
         `apply` refuses with `Gone` what a turn writes that one of them undoes which this has not told yet.
         """
 
+    async def hold_turns(self, tenant: str, name: str) -> None:
+        """From now on `apply` refuses with `Gone` what turns of a tenant write, at any server, until they are let.
+
+        Whatever turns were writing is committed by then.
+        """
+
+    async def let_turns(self, tenant: str, name: str) -> None:
+        """End what was begun under this name. What was not begun is no error."""
+
     async def missed(self, key: ChannelKey, version: int) -> Missed | None:
         """What came after this version, as caches take it; None: too much, or something was erased.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Protocol
 
@@ -82,6 +83,8 @@ class Extractor:
         self._model_reader = model_reader
         self._waiting: Waiting = {}
         self._for_model: Waiting = {}
+        self._in_hand: Counter[tuple[ChannelKey, str]] = Counter()
+        """What is being read now, by rules or by the model."""
         self._dropped_count = 0
         self._wake = asyncio.Event()
         self._wake_model = asyncio.Event()
@@ -104,6 +107,15 @@ class Extractor:
             if is_own_word(row) and (row.revision or not row.moves):  # else only its place changed
                 self._queue(self._waiting, (key, row.message.id), moment, MOST_WAITING)
         self._wake.set()
+
+    def take_over(self, key: ChannelKey, rows: Sequence[StoredMessage]) -> None:
+        """Read what another server did not."""
+        self.publish(key, Applied(stored=tuple(rows)))
+
+    def is_behind(self, key: ChannelKey, seq: int, message_id: str) -> bool:  # noqa: ARG002
+        """Whether a message is still to be read."""
+        one = (key, message_id)
+        return one in self._waiting or one in self._for_model or one in self._in_hand
 
     def _mode(self, of_channel: PreferenceExtraction | None) -> PreferenceExtraction:
         return self._usual if of_channel is None else of_channel
@@ -157,13 +169,13 @@ class Extractor:
                 await self._read_some_by_model()
 
     async def _read_some(self) -> None:
-        key, batch = _taken(self._waiting, BATCH)
-        try:
-            await self._read_by_rules(key, batch)
-        except BackscrollError as error:
-            log.warning("messages are not read for preferences", reason=error.reason.value)
-        except Exception:
-            log.exception("messages could not be read for preferences")
+        with self._taken(self._waiting, BATCH) as (key, batch):
+            try:
+                await self._read_by_rules(key, batch)
+            except BackscrollError as error:
+                log.warning("messages are not read for preferences", reason=error.reason.value)
+            except Exception:
+                log.exception("messages could not be read for preferences")
 
     async def _read_by_rules(self, key: ChannelKey, batch: Mapping[str, int]) -> None:
         settings = self._channel_settings.known(key) or await self._channel_settings.read(key)
@@ -181,13 +193,17 @@ class Extractor:
                 self._wake_model.set()
 
     async def _read_some_by_model(self) -> None:
-        key, batch = _taken(self._for_model, MODEL_BATCH)
-        if self._model_reader is None:
-            return
+        with self._taken(self._for_model, MODEL_BATCH) as (key, batch):
+            if self._model_reader is not None:
+                await self._read_by_model(self._model_reader, key, batch)
+
+    async def _read_by_model(
+        self, model_reader: ModelReader, key: ChannelKey, batch: Mapping[str, int]
+    ) -> None:
         try:
             rows = await self._rows(key, batch)
             said = [(row.message.author.id, text_of(row)) for row in rows]
-            found = await self._model_reader.read(said) if said else {}
+            found = await model_reader.read(said) if said else {}
             still = {row.message.id: row.revision for row in await self._rows(key, batch)}
             for index, kept in found.items():
                 row = rows[index]
@@ -203,6 +219,21 @@ class Extractor:
             log.warning("messages are not read for preferences", reason=error.reason.value)
         except Exception:
             log.exception("messages could not be read for preferences")
+
+    @contextlib.contextmanager
+    def _taken(self, waiting: Waiting, most: int) -> Iterator[tuple[ChannelKey, dict[str, int]]]:
+        """Take messages of the channel that has waited longest; they are in hand until the block ends."""
+        key = next(iter(waiting))[0]
+        taken = [*islice((one for one in waiting if one[0] == key), most)]
+        self._in_hand.update(taken)
+        moments = {one: waiting.pop(one) for one in taken}
+        try:
+            yield key, {one[1]: moment for one, moment in moments.items()}
+        except asyncio.CancelledError:
+            waiting.update(moments)
+            raise
+        finally:
+            self._in_hand -= Counter(taken)
 
     async def _rows(self, key: ChannelKey, batch: Mapping[str, int]) -> list[StoredMessage]:
         rows = await self._reader.get_messages(key, [*batch])
@@ -242,13 +273,6 @@ def is_own_word(row: StoredMessage) -> bool:
 def text_of(row: StoredMessage) -> str:
     """What the author typed: no marks of pictures, no results of tools."""
     return "\n".join(part.text for part in row.message.parts if type(part) is TextPart)
-
-
-def _taken(waiting: Waiting, most: int) -> tuple[ChannelKey, dict[str, int]]:
-    """Take messages of the channel that has waited longest."""
-    key = next(iter(waiting))[0]
-    taken = [*islice((one for one in waiting if one[0] == key), most)]
-    return key, {one[1]: waiting.pop(one) for one in taken}
 
 
 def _united(first: Sequence[Kept], then: Sequence[Kept]) -> list[Kept]:

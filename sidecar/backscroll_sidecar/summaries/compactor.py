@@ -117,10 +117,11 @@ class Compactor:
         focus: str = "",
         with_model: bool = True,
         settings: CompactionSettings | None = None,
+        only_if_due: bool = False,
     ) -> Compaction:
         """Summarise what stands before the newest part. Who comes meanwhile waits, and finds it done.
 
-        `settings`: how, where that is not as usual.
+        `settings`: how, where that is not as usual. `only_if_due`: not where another server has just done it.
 
         Raises
         ------
@@ -133,6 +134,8 @@ class Compactor:
         """
         key, thread_id, session_id = conversation
         async with self._locks.hold(key.tenant, "compaction", key.channel, thread_id, session_id):
+            if only_if_due and not (await self.missing(conversation, settings)).is_due:
+                return Compaction(Outcome.NOTHING_TO_DO, None)
             compact = partial(
                 self._compact,
                 conversation,

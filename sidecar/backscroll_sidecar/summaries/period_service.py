@@ -13,7 +13,8 @@ import structlog
 
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.channels import LIVE, ChannelView
-from backscroll_sidecar.domain import ChannelKey, MessageState, StoredMessage
+from backscroll_sidecar.concurrency.jobs import ALONE, Job, Jobs
+from backscroll_sidecar.domain import ChannelKey, ChannelSettings, MessageState, StoredMessage
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import (
     Applied,
@@ -50,7 +51,7 @@ log = structlog.get_logger(__name__)
 PAUSE_S = 1.0
 """Between two looks: what comes meanwhile is looked at together."""
 CHECK_S = 600.0
-"""So often channels are looked at to which nothing comes: their periods end, too."""
+"""So often all channels are looked at: where nothing comes periods end, too."""
 PAGE = 1_000
 REMEMBERED = 4_096
 SHOWN_TOKENS = 1_000
@@ -86,6 +87,7 @@ class PeriodSummaries:
         settings: StoredChannelSettings,
         usual_hours: int,
         summariser: Summariser | None,
+        jobs: Jobs = ALONE,
     ) -> None:
         self._views = views
         self._reader = reader
@@ -94,12 +96,12 @@ class PeriodSummaries:
         self._settings = settings
         self.usual_hours = usual_hours
         self._summariser = summariser
+        self._jobs = jobs
         self._due: set[ChannelKey] = set()
-        self._watched: set[ChannelKey] = set()
         self._wake = asyncio.Event()
         self._known: OrderedDict[ChannelKey, Sequence[PeriodSummary]] = OrderedDict()
         self._changes = 0
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self.made: Counter[str] = Counter()
 
     # --- what builds ask ---------------------------------------------------------------------------
@@ -163,56 +165,68 @@ class PeriodSummaries:
 
     async def start(self) -> None:
         """Begin with all channels: what was not made before the server stopped is made now."""
-        self._task = asyncio.create_task(self._run())
+        self._tasks = [
+            asyncio.create_task(self._run(), name="backscroll-periods-here"),
+            asyncio.create_task(self._find(), name=Job.PERIODS),
+        ]
 
     async def close(self) -> None:
         """Stop. Idempotent."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _run(self) -> None:
-        try:
-            await self._find_all()
-        except BackscrollError as error:
-            log.warning(
-                "the channels with summaries of periods are not known", reason=error.message
-            )
         while True:
+            await self._wake.wait()
             due, self._due = self._due, set()
             self._wake.clear()
             for key in sorted(due):
                 try:
                     await self._look_at(key)
                 except BackscrollError as error:
-                    self._watched.add(key)  # later again
                     log.warning("periods are not summarised now", reason=error.message)
                 except Exception:
-                    self._watched.add(key)
                     log.exception("periods could not be summarised; it is tried again")
             await asyncio.sleep(PAUSE_S)
+
+    async def _find(self) -> None:
+        while True:
+            await self._jobs.turn(Job.PERIODS)
             try:
-                async with asyncio.timeout(CHECK_S):
-                    await self._wake.wait()
-            except TimeoutError:
-                self._due |= self._watched
+                await self._find_all()
+            except BackscrollError as error:
+                log.warning(
+                    "the channels with summaries of periods are not known", reason=error.message
+                )
+            await asyncio.sleep(CHECK_S)
 
     async def _find_all(self) -> None:
         after: ChannelKey | None = None
         while page := await self._reader.channels(after, PAGE):
-            self._due.update(page)
+            for key in page:
+                settings = self._settings.known(key)
+                if settings is None or self._hours(settings):
+                    self._due.add(key)
             after = page[-1]
             await asyncio.sleep(0)
+        self._wake.set()
+
+    def _hours(self, settings: ChannelSettings) -> int:
+        """The length of a channel's periods; 0: it has none."""
+        hours = settings.summary_hours
+        return self.usual_hours if hours is None else hours
 
     async def _look_at(self, key: ChannelKey) -> None:
         """Make what is due in a channel, one after the other."""
-        settings = self._settings.known(key) or await self._settings.read(key)
-        hours = settings.summary_hours
-        hours = self.usual_hours if hours is None else hours
-        if not hours:
-            self._watched.discard(key)
-            return
-        self._watched.add(key)
+        await self._jobs.catch_up(key.tenant, ())
+        hours = self._hours(self._settings.known(key) or await self._settings.read(key))
+        if hours:
+            async with self._jobs.locks.hold(key.tenant, "periods", key.channel):
+                await self._jobs.catch_up(key.tenant, [key.channel])
+                await self._make_due(key, hours)
+
+    async def _make_due(self, key: ChannelKey, hours: int) -> None:
         view = await self._views.view(key)
         if view is None:
             return

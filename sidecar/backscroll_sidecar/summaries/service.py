@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any
 
 import structlog
@@ -51,7 +51,8 @@ class Summaries:
             NEXT_SHARE * settings.threshold_tokens, NEXT_SHARE * settings.threshold_messages
         )
         self._slots = asyncio.Semaphore(AT_ONCE)
-        self._running: set[Conversation] = set()
+        self._running: dict[Conversation, int] = {}
+        """With the message that began it; 0: none did."""
         self._is_closed = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -93,9 +94,17 @@ class Summaries:
 
     def compact_if_due(self, conversation: Conversation, settings: CompactionSettings) -> None:
         """Compact beside what runs, where so much stands behind the last summary."""
-        if conversation not in self._running and not self._is_closed:
-            self._running.add(conversation)
-            self._spawn(self._compact_if_due(conversation, settings))
+        self._begin(conversation, settings)
+
+    def take_over(self, key: ChannelKey, rows: Sequence[StoredMessage]) -> None:
+        """Compact where another server did not."""
+        if self._settings.is_automatic:
+            for thread_id, stored in _by_thread(rows):
+                self._begin(Conversation(key, thread_id), begun_by=stored[-1].seq)
+
+    def is_behind(self, key: ChannelKey, seq: int, message_id: str) -> bool:  # noqa: ARG002
+        """Whether a compaction runs that a message began."""
+        return any(one.key == key and begun_by == seq for one, begun_by in self._running.items())
 
     async def compact_within(self, conversation: Conversation, wait_s: float) -> None:
         """Compact, and wait so long for it: it goes on beside. A failure is logged."""
@@ -106,28 +115,23 @@ class Summaries:
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Take over a committed change: read anew what it may have deleted, and see whether a compaction is due."""
-        is_due = self._settings.is_automatic and not applied.is_foreign
+        counts = self._settings.is_automatic and not self._is_closed
         is_summary = any(change.kind == SUMMARY for change in applied.records)
         is_other = any(one.state is not MessageState.LIVE or one.revision for one in applied.stored)
         if applied.is_erasure or is_other or is_summary:
             self._reading.pop(key, set()).clear()
             for conversation in [one for one in self._known if one.key == key]:
                 summaries = self._known.pop(conversation)
-                if summaries and is_due and not self._is_closed:
+                if summaries and counts and not applied.is_foreign:
                     self._look_again(conversation, summaries[0])
-        if is_due and not self._is_closed:
-            by_thread: dict[str, list[StoredMessage]] = {"": list(applied.stored)}
-            for one in applied.stored:
-                if one.message.thread_id:
-                    by_thread.setdefault(one.message.thread_id, []).append(one)
-            for thread_id, stored in by_thread.items():
-                if stored:
-                    self._count(Conversation(key, thread_id), stored)
+        if counts:
+            for thread_id, stored in _by_thread(applied.stored):
+                self._count(Conversation(key, thread_id), stored, begins=not applied.is_foreign)
 
     def _look_again(self, conversation: Conversation, summary: Summary) -> None:
         """Where a summary may be gone with a message, what it stood for is behind the one before: that may be due."""
         if conversation not in self._running:
-            self._running.add(conversation)
+            self._running[conversation] = 0
             self._spawn(self._compact_if_lost(conversation, summary))
 
     async def _compact_if_lost(self, conversation: Conversation, summary: Summary) -> None:
@@ -140,15 +144,16 @@ class Summaries:
         except BackscrollError as error:
             log.warning("a conversation is not compacted now", reason=error.message)
         finally:
-            self._running.discard(conversation)
+            self._ended(conversation)
 
-    def _count(self, conversation: Conversation, stored: Sequence[StoredMessage]) -> None:
+    def _count(
+        self, conversation: Conversation, stored: Sequence[StoredMessage], *, begins: bool
+    ) -> None:
+        """Count what came; what came to another server begins nothing here."""
         counted, missing = self._settings.counted, self._missing.pop(conversation, self._usual)
         tokens = sum(counted(one.analysis.token_count + LINE_TOKENS) for one in stored)
         missing = Missing(missing.tokens - tokens, missing.messages - len(stored))
-        if missing.is_due and conversation not in self._running:
-            self._running.add(conversation)
-            self._spawn(self._compact_if_due(conversation))
+        if begins and missing.is_due and self._begin(conversation, begun_by=stored[-1].seq):
             return  # what is new from now on counts for the next attempt
         self._await(conversation, missing)
 
@@ -157,6 +162,20 @@ class Summaries:
         if len(self._missing) > REMEMBERED:
             self._missing.popitem(last=False)
 
+    def _begin(
+        self,
+        conversation: Conversation,
+        settings: CompactionSettings | None = None,
+        *,
+        begun_by: int = 0,
+    ) -> bool:
+        """Compact beside what runs if it is due; False: it runs already."""
+        if conversation in self._running or self._is_closed:
+            return False
+        self._running[conversation] = begun_by
+        self._spawn(self._compact_if_due(conversation, settings))
+        return True
+
     async def _compact_if_due(
         self, conversation: Conversation, settings: CompactionSettings | None = None
     ) -> None:
@@ -164,7 +183,11 @@ class Summaries:
             async with self._slots:
                 await self._compact(conversation, settings, only_if_due=True)
         finally:
-            self._running.discard(conversation)
+            self._ended(conversation)
+
+    def _ended(self, conversation: Conversation) -> None:
+        if not self._is_closed:  # else it was broken off: another server is to do it
+            del self._running[conversation]
 
     async def _compact(
         self,
@@ -180,7 +203,7 @@ class Summaries:
                     if settings is None:
                         self._await(conversation, missing)
                     return
-            await self._compactor.compact(conversation, settings=settings)
+            await self._compactor.compact(conversation, settings=settings, only_if_due=only_if_due)
         except BackscrollError as error:
             log.warning("a conversation is not compacted now", reason=error.message)
         except Exception:
@@ -199,3 +222,12 @@ class Summaries:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _by_thread(rows: Sequence[StoredMessage]) -> Iterable[tuple[str, Sequence[StoredMessage]]]:
+    """Rows of a channel, of the whole channel first; then those of each thread."""
+    by_thread: dict[str, list[StoredMessage]] = {"": [*rows]} if rows else {}
+    for one in rows:
+        if one.message.thread_id:
+            by_thread.setdefault(one.message.thread_id, []).append(one)
+    return by_thread.items()

@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
 
-from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.concurrency.jobs import ALONE, Job, Jobs
+from backscroll_sidecar.domain import ChannelKey, StoredMessage
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import (
     Applied,
@@ -74,18 +75,21 @@ class Backlog:
         reader: HistoryReader,
         submit: Submit,
         embedder: Embedder,
+        jobs: Jobs = ALONE,
     ) -> None:
         self._reader = reader
         self._submit = submit
         self._embedder = embedder
+        self._jobs = jobs
         self._request_count: Callable[[], int] = lambda: 0
         self._due: OrderedDict[ChannelKey, int] = OrderedDict()
-        self._must_scan = True
+        self._must_scan = jobs.is_alone
         self._scanning = False
         self._working_on: ChannelKey | None = None
         self._wake = asyncio.Event()
         self._moved = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._turn: asyncio.Task[None] | None = None
         self.refused: dict[tuple[ChannelKey, str, int], None] = {}
         self.embedded = 0
         self.fault: ModelFault | None = None
@@ -97,6 +101,15 @@ class Backlog:
         if applied.stored:
             self._put_due(key, min(stored.seq for stored in applied.stored))
 
+    def take_over(self, key: ChannelKey, rows: Sequence[StoredMessage]) -> None:
+        """Embed what another server did not."""
+        if rows:
+            self._put_due(key, min(row.seq for row in rows))
+
+    def is_behind(self, key: ChannelKey, seq: int, message_id: str) -> bool:  # noqa: ARG002
+        """Whether a row may have no vector yet."""
+        return self._must_scan or key == self._working_on or self._due.get(key, seq + 1) <= seq
+
     async def wait(self, key: ChannelKey, timeout_s: float) -> Waited:
         """Wait until everything stored before the call has a vector.
 
@@ -104,6 +117,8 @@ class Backlog:
 
         Raises `StoreUnavailable`.
         """
+        if not self._jobs.is_alone:
+            self._put_due(key, 1)  # whoever got the messages may be gone
         info = await self._reader.channel_info(key)
         last_seq, left, can_embed = info.last_seq if info else 0, 1, False
         with contextlib.suppress(TimeoutError):
@@ -122,10 +137,10 @@ class Backlog:
     async def count(self, key: ChannelKey, until_seq: int) -> int:
         """How many rows up to this one (included) have no vector, those that will never have one left out.
 
-        A channel that is not due has none left: then nothing is counted in the store.
+        A channel that is not due has none left: then nothing is counted in a store that is this server's alone.
         """
         embedder = self._embedder
-        if self._task is not None and not self._is_behind(key):
+        if self._task is not None and self._jobs.is_alone and not self._is_behind(key):
             return 0
         count = await self._reader.unembedded_count(key, embedder.id, embedder.dims, until_seq)
         return max(0, count - sum(1 for refused in self.refused if refused[0] == key))
@@ -148,13 +163,16 @@ class Backlog:
         """Start the task, once: first everything that a former process left."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="backscroll-backlog")
+            if not self._jobs.is_alone:
+                self._turn = asyncio.create_task(self._scan_in_turn(), name=Job.EMBEDDING_ALL)
 
     async def close(self) -> None:
         """Stop. What is not embedded is found again by the next start. Idempotent."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait({task})
+        for task in (self._task, self._turn):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task})
+        self._task = self._turn = None
 
     # --- the task ----------------------------------------------------------------------------------
 
@@ -184,6 +202,12 @@ class Backlog:
                 log.exception("the backlog met an unexpected error and goes on")
                 await asyncio.sleep(retry_s)
                 retry_s = min(2 * retry_s, MAX_RETRY_S)
+
+    async def _scan_in_turn(self) -> None:
+        """Look at all channels where no other server does, or the one that did is gone."""
+        await self._jobs.turn(Job.EMBEDDING_ALL, self._embedder.id)
+        self._must_scan = True
+        self._wake.set()
 
     async def _scan(self) -> None:
         """Make every channel due. With more channels than `MAX_DUE_CHANNELS` it is done in several rounds."""

@@ -19,15 +19,17 @@ from backscroll_sidecar.store.postgres import (
     record_statements,
     statements,
     usage_statements,
+    work_statements,
 )
 from tests.kit.postgres import server
 
 MODULES = (
     statements, alias_statements, change_statements, erase_statements, event_statements, lease_statements,
-    loss_statements, record_statements, usage_statements,
+    loss_statements, record_statements, usage_statements, work_statements,
 )  # fmt: skip
 OF_ALL_TENANTS = {
     "CHANNELS": "background work over all tenants",
+    "OTHERS_AT_WORK": "background work over all tenants",
     "NEWEST_SEGMENTS": "a start loads the channels in use last, whosever they are",
     "SETTINGS": "of the server",
     "LOCK_SCHEMA": "of the schema",

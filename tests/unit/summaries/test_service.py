@@ -46,6 +46,7 @@ def test_the_next_one_waits_for_a_quarter_of_the_threshold(sizes):
                 analysis=SimpleNamespace(token_count=size),
                 state=MessageState.LIVE,
                 revision=0,
+                seq=1,
                 message=SimpleNamespace(thread_id=""),
             )
             counted = rule.counted(size + LINE_TOKENS)
@@ -86,7 +87,7 @@ def test_a_thread_is_compacted_by_itself_and_nothing_begins_behind_the_end():
             stored = [
                 SimpleNamespace(
                     analysis=SimpleNamespace(token_count=10), state=MessageState.LIVE, revision=0,
-                    message=SimpleNamespace(thread_id=thread_id),
+                    seq=1, message=SimpleNamespace(thread_id=thread_id),
                 )
                 for _ in range(count)
             ]  # fmt: skip

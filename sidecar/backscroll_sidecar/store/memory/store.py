@@ -62,6 +62,7 @@ class InMemoryStore(InMemoryReader):
     keeps_segments = False
     shared = None
     leases = None
+    work = None
 
     def __init__(self) -> None:
         super().__init__()

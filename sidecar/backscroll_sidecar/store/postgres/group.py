@@ -44,7 +44,7 @@ from backscroll_sidecar.store.facts import (
 )
 from backscroll_sidecar.store.postgres import alias_statements as alias_sql
 from backscroll_sidecar.store.postgres import event_statements as event_sql
-from backscroll_sidecar.store.postgres import journal, lookups, losses, records, usage
+from backscroll_sidecar.store.postgres import journal, lookups, losses, records, usage, work
 from backscroll_sidecar.store.postgres import statements as sql
 from backscroll_sidecar.store.postgres.arrays import columns, wanted
 from backscroll_sidecar.store.postgres.connections import Connection
@@ -64,19 +64,20 @@ def by_tenant(changes: Sequence[Change]) -> dict[str, list[int]]:
 
 
 async def apply_changes(
-    connection: Connection, tenant: str, changes: Sequence[Change], told: Told
+    connection: Connection, tenant: str, changes: Sequence[Change], told: Told, holder: str
 ) -> tuple[list[Applied], range]:
-    """Do what changes of one tenant say, in the transaction of the connection.
+    """Do what changes of one tenant say, in the transaction of the connection, for the server `holder`.
 
     Also returns the numbers of the losses that they are.
     """
-    await losses.hold(connection, tenant, changes)
+    is_held = await losses.hold(connection, tenant, changes)
     last_seqs, versions = await _lock(connection, tenant, changes)
     foreign, last_loss = await _new_losses(connection, tenant, changes, told)
     refused = {
         place: answer
         for place, change in enumerate(changes)
-        if foreign and (answer := losses.undone(change, foreign)) is not None
+        if (is_held or foreign)
+        and (answer := losses.undone(change, foreign, is_held=is_held)) is not None
     }
     admitted = [change for place, change in enumerate(changes) if place not in refused]
     applied: list[Applied] = []
@@ -97,6 +98,8 @@ async def apply_changes(
     if OF_TENANT.intersection(taken) and EVERYWHERE not in versions:
         versions |= (await _hold(connection, tenant, {EVERYWHERE: 1}))[1]
     done = list(zip(admitted, applied, strict=True))
+    came = [(change.key.channel, row.seq) for change, one in done for row in one.stored]
+    await work.begin(connection, tenant, holder, came)
     await journal.write(connection, tenant, done, versions, taken)
     own = await losses.write(connection, tenant, admitted, last_loss)
     answers = iter(applied)

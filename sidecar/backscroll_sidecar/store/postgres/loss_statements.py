@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-# Held by whoever writes for a turn, so that no loss is committed meanwhile.
-HOLD_TENANT = "SELECT 1 FROM channels WHERE tenant = $1 AND channel = '' FOR SHARE"
+# Held by whoever writes for a turn, so that no loss is committed meanwhile. Whether an erasure keeps turns from it.
+HOLD_TENANT = "SELECT holds IS NOT NULL FROM channels WHERE tenant = $1 AND channel = '' FOR SHARE"
 BEGIN_TENANT = (
     "INSERT INTO channels (tenant, channel, version) VALUES ($1, '', 0) ON CONFLICT DO NOTHING"
 )
+
+# Both wait for the turns that write.
+HOLD_TURNS = """
+INSERT INTO channels AS mine (tenant, channel, version, holds) VALUES ($1, '', 0, ARRAY[$2::text])
+ON CONFLICT (tenant, channel) DO UPDATE SET holds = mine.holds || excluded.holds
+"""
+LET_TURNS = """
+UPDATE channels SET holds = nullif(array_remove(holds, $2::text), '{}') WHERE tenant = $1 AND channel = ''
+"""
+LET_TURNS_OF = """
+UPDATE channels SET holds = (SELECT array_agg(one) FROM unnest(holds) AS one WHERE NOT starts_with(one, $2))
+WHERE tenant = $1 AND channel = ''
+"""
 
 LOSS_COUNT = "SELECT coalesce(max(number), 0) FROM losses WHERE tenant = $1"
 

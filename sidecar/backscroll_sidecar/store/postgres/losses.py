@@ -46,13 +46,15 @@ class Told:
         return losses
 
 
-async def hold(connection: Connection, tenant: str, changes: Sequence[Change]) -> None:
-    """Before channels are locked: keep losses from being committed while turns write."""
+async def hold(connection: Connection, tenant: str, changes: Sequence[Change]) -> bool:
+    """Before channels are locked: keep losses from being committed while turns write; True: turns must not write."""
     if not any(True for change in changes for _ in kept_by_turns(change)):
-        return
-    if await connection.fetchval(sql.HOLD_TENANT, tenant) is None:
+        return False
+    is_held = await connection.fetchval(sql.HOLD_TENANT, tenant)
+    if is_held is None:
         await connection.execute(sql.BEGIN_TENANT, tenant)
-        await connection.fetchval(sql.HOLD_TENANT, tenant)
+        is_held = await connection.fetchval(sql.HOLD_TENANT, tenant)
+    return bool(is_held)
 
 
 async def count(connection: Connection, tenant: str) -> int:
@@ -84,9 +86,11 @@ async def write(connection: Connection, tenant: str, changes: Iterable[Change], 
     return range(last + 1, last + 1 + len(taken))
 
 
-def undone(change: Change, losses: Sequence[Loss]) -> Applied | None:
-    """What a change of a turn is answered that would bring back what others took away; None: it would not."""
+def undone(change: Change, losses: Sequence[Loss], *, is_held: bool) -> Applied | None:
+    """What a change of a turn is answered that would bring back what others took away, or are about to; None: it would
+    not.
+    """
     for _, names in kept_by_turns(change):
-        if any(loss.hits(change.key, names) for loss in losses):
+        if is_held or any(loss.hits(change.key, names) for loss in losses):
             return Applied(error=Gone("what the turn was about was erased or recalled"))
     return None

@@ -7,11 +7,28 @@ only, the writer.
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
-from backscroll_sidecar.ports import Applied, Change, Leases, Loss, SharedWrites
+from backscroll_sidecar.ports import (
+    Applied,
+    Change,
+    Leases,
+    Left,
+    Loss,
+    SharedWork,
+    SharedWrites,
+)
 from backscroll_sidecar.store.durability import Durability
 from backscroll_sidecar.store.moving.ends import check_here
 from backscroll_sidecar.store.postgres import (
@@ -23,8 +40,10 @@ from backscroll_sidecar.store.postgres import (
     reads,
     records,
     usage,
+    work,
 )
 from backscroll_sidecar.store.postgres import lease_statements as lease_sql
+from backscroll_sidecar.store.postgres import loss_statements as loss_sql
 from backscroll_sidecar.store.postgres.connections import Connection, Connections
 from backscroll_sidecar.store.postgres.failures import TRY_AGAIN, typed
 from backscroll_sidecar.store.postgres.losses import Told
@@ -59,6 +78,7 @@ class PostgresStore:
         self._connections = connections
         self._told = Told()
         self._holder = uuid.uuid4().hex
+        self.holder = uuid.uuid4().hex
 
     @classmethod
     async def open(cls, url: str, *, durability: Durability = "full") -> PostgresStore:
@@ -113,7 +133,7 @@ class PostgresStore:
             for tenant, places in sorted(group.by_tenant(changes).items()):
                 some = [changes[place] for place in places]
                 applied, own[tenant] = await group.apply_changes(
-                    connection, tenant, some, self._told
+                    connection, tenant, some, self._told, self.holder
                 )
                 done.update(zip(places, applied, strict=True))
             for tenant, numbers in own.items():  # before anybody can read them
@@ -136,6 +156,14 @@ class PostgresStore:
         if loss_count > known:
             found, loss_count = await self._losses_since(tenant, known)
         return self._told.tell(tenant, found, loss_count)
+
+    async def hold_turns(self, tenant: str, name: str) -> None:
+        held = (tenant, f"{self.holder}:{name}")
+        await self._connections.read(lambda c: c.execute(loss_sql.HOLD_TURNS, *held))
+
+    async def let_turns(self, tenant: str, name: str) -> None:
+        held = (tenant, f"{self.holder}:{name}")
+        await self._connections.read(lambda c: c.execute(loss_sql.LET_TURNS, *held))
 
     # --- what one server at a time does ------------------------------------------------------
 
@@ -164,6 +192,23 @@ class PostgresStore:
 
     def let_go(self) -> None:
         """Nothing: each answer looks at where the history is."""
+
+    # --- what follows from messages ----------------------------------------------------------
+
+    @property
+    def work(self) -> SharedWork:
+        return self
+
+    async def end_work(self, tenant: str, done: Mapping[str, Iterable[int]]) -> None:
+        await self._connections.read(lambda c: work.end(c, tenant, self.holder, done))
+
+    async def others_at_work(self) -> Mapping[str, Sequence[str]]:
+        return await self._connections.read(lambda c: work.others(c, self.holder))
+
+    async def take_over(self, tenant: str, holder: str) -> Sequence[Left]:
+        return await self._connections.read(
+            lambda c: work.take_over(c, tenant, self.holder, holder)
+        )
 
     # --- reading -----------------------------------------------------------------------------
 

@@ -61,6 +61,7 @@ class SqliteStore:
     keeps_segments = True
     shared = None
     leases = None
+    work = None
 
     def __init__(
         self, path: Path, lock: FileLock, writer: OwnedConnection, reader: ReadingConnection

@@ -8,8 +8,10 @@ CREATE TABLE channels (
     channel  text COLLATE "C" NOT NULL,     -- '': what belongs to no channel
     last_seq bigint,                        -- the highest seq ever given; NULL: no message and no member ever came
     version  bigint NOT NULL,
+    holds    text[],                        -- of '': erasures under way that keep turns from writing; NULL: none
     PRIMARY KEY (tenant, channel)
 );
+CREATE INDEX channels_held ON channels (tenant) WHERE holds IS NOT NULL;
 
 -- What the last groups changed of a channel, so that the caches of other servers take over just that. Of erasures nothing
 -- stands here: who finds a version missing drops what it has of the channel.
@@ -53,6 +55,15 @@ CREATE TABLE moved_keys (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind   text NOT NULL,                   -- the table of the row
     key    text NOT NULL                    -- JSON array: its key
+);
+
+-- Rows that a server got and has not done yet what follows from them. Of one that died another takes them over.
+CREATE TABLE unfinished (
+    tenant  text COLLATE "C" NOT NULL,
+    channel text COLLATE "C" NOT NULL,
+    holder  text COLLATE "C" NOT NULL,      -- the server
+    rows    int8multirange NOT NULL,        -- their `seq`; some may be of erased ones
+    PRIMARY KEY (tenant, channel, holder)
 );
 
 CREATE TABLE messages (

@@ -1,0 +1,43 @@
+"""What follows from messages and is not done yet, by the server that began it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports import Left
+from backscroll_sidecar.store.postgres import work_statements as sql
+from backscroll_sidecar.store.postgres.arrays import columns
+from backscroll_sidecar.store.postgres.connections import Connection
+from backscroll_sidecar.store.postgres.loss_statements import LET_TURNS_OF
+
+
+async def begin(
+    connection: Connection, tenant: str, holder: str, rows: Iterable[tuple[str, int]]
+) -> None:
+    """Note rows as they come, in their transaction."""
+    if rows := list(rows):
+        await connection.execute(sql.BEGIN_WORK, tenant, holder, *columns(rows))
+
+
+async def end(
+    connection: Connection, tenant: str, holder: str, done: Mapping[str, Iterable[int]]
+) -> None:
+    """Forget what is done, by channel."""
+    if rows := [(channel, seq) for channel, seqs in done.items() for seq in seqs]:
+        await connection.execute(sql.END_WORK, tenant, holder, *columns(rows))
+
+
+async def others(connection: Connection, holder: str) -> Mapping[str, Sequence[str]]:
+    """Who else has work, and of which tenants."""
+    found: dict[str, list[str]] = {}
+    for other, tenant in await connection.fetch(sql.OTHERS_AT_WORK, holder):
+        found.setdefault(other, []).append(tenant)
+    return found
+
+
+async def take_over(connection: Connection, tenant: str, holder: str, other: str) -> Sequence[Left]:
+    """Make somebody else's work one's own; turns that it held up may write again."""
+    await connection.execute(LET_TURNS_OF, tenant, f"{other}:")
+    rows = await connection.fetch(sql.TAKE_OVER, tenant, holder, other)
+    return [Left(ChannelKey(tenant, channel), first, last) for channel, first, last in rows]

@@ -1,0 +1,55 @@
+"""Every statement on what servers have begun and not done yet, by the rules of `statements`.
+
+Rows are locked in the order of their channels, so that a group and what ends work never wait for each other.
+"""
+
+# ruff: noqa: S608 -- the only things put into these texts are the constants of this module
+
+from __future__ import annotations
+
+_PUT = """
+ON CONFLICT (tenant, channel, holder) DO UPDATE SET rows = mine.rows + excluded.rows
+"""
+
+BEGIN_WORK = f"""
+INSERT INTO unfinished AS mine (tenant, channel, holder, rows)
+SELECT $1, one, $2, range_agg(int8range(two, two, '[]')) FROM unnest($3::text[], $4::bigint[]) AS given (one, two)
+GROUP BY one ORDER BY one
+{_PUT}
+"""
+
+END_WORK = """
+WITH given (in_channel, in_rows) AS (
+    SELECT one COLLATE "C", range_agg(int8range(two, two, '[]'))
+    FROM unnest($3::text[], $4::bigint[]) AS done (one, two) GROUP BY one
+), held (in_channel, in_rows) AS (
+    SELECT channel, rows - in_rows
+    FROM given JOIN unfinished ON tenant = $1 AND channel = in_channel AND holder = $2
+    ORDER BY channel FOR UPDATE OF unfinished
+), ended AS (
+    DELETE FROM unfinished USING held
+    WHERE tenant = $1 AND channel = in_channel AND holder = $2 AND isempty(in_rows)
+)
+UPDATE unfinished SET rows = in_rows FROM held
+WHERE tenant = $1 AND channel = in_channel AND holder = $2 AND NOT isempty(in_rows)
+"""
+
+# $3: whose it was.
+TAKE_OVER = f"""
+WITH taken AS (
+    DELETE FROM unfinished WHERE tenant = $1 AND holder = $3 RETURNING channel, rows
+), put AS (
+    INSERT INTO unfinished AS mine (tenant, channel, holder, rows)
+    SELECT $1, channel, $2, rows FROM taken ORDER BY channel
+    {_PUT}
+)
+SELECT channel, lower(stretch), upper(stretch) - 1 FROM taken, unnest(rows) AS stretch ORDER BY 1, 2
+"""
+
+# Or who hold turns up.
+OTHERS_AT_WORK = """
+SELECT holder, tenant FROM unfinished WHERE holder <> $1
+UNION
+SELECT split_part(one, ':', 1), tenant FROM channels, unnest(holds) AS one
+WHERE holds IS NOT NULL AND split_part(one, ':', 1) <> $1
+"""
