@@ -121,6 +121,7 @@ async def extract_preferences(
     learning: Learning,
     model: ChatModel,
     stack: AsyncExitStack,
+    jobs: Jobs,
 ) -> Extractor:
     """What reads messages for preferences, started."""
     extractor = Extractor(
@@ -130,6 +131,7 @@ async def extract_preferences(
         learning.consent,
         settings.preference_extraction,
         _model_reader(settings, model, preferences.topics),
+        jobs,
     )
     await extractor.start()
     stack.push_async_callback(extractor.close)

@@ -293,7 +293,9 @@ async def _assemble(
     model = model or chat_model(settings, pacer)
     upstream, model = upstream_of(model, settings), recorder.model(model) if recorder else model
     stack.push_async_callback(model.close)
-    extractor = await extract_preferences(settings, store, preferences, learning, model, stack)
+    extractor = await extract_preferences(
+        settings, store, preferences, learning, model, stack, others.jobs
+    )
     summaries = _summaries(settings, store, writer, events, clock, model, stack, locks)
     periods = await summarise_periods(
         settings, channels, store, writer, clock, learning, model, stack, others.jobs

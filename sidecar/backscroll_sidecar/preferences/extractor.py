@@ -12,6 +12,7 @@ from typing import Protocol
 import structlog
 from msgspec.structs import replace
 
+from backscroll_sidecar.concurrency.jobs import ALONE, Jobs
 from backscroll_sidecar.domain import (
     AuthorKind,
     ChannelKey,
@@ -74,6 +75,7 @@ class Extractor:
         consent: StoredConsent,
         usual: PreferenceExtraction,
         model_reader: ModelReader | None = None,
+        jobs: Jobs = ALONE,
     ) -> None:
         self._reader = reader
         self._preferences = preferences
@@ -81,6 +83,7 @@ class Extractor:
         self._consent = consent
         self._usual = usual
         self._model_reader = model_reader
+        self._jobs = jobs
         self._waiting: Waiting = {}
         self._for_model: Waiting = {}
         self._in_hand: Counter[tuple[ChannelKey, str]] = Counter()
@@ -178,6 +181,7 @@ class Extractor:
                 log.exception("messages could not be read for preferences")
 
     async def _read_by_rules(self, key: ChannelKey, batch: Mapping[str, int]) -> None:
+        await self._jobs.catch_up(key.tenant, ())
         settings = self._channel_settings.known(key) or await self._channel_settings.read(key)
         mode = self._mode(settings.preference_extraction)
         if mode is PreferenceExtraction.OFF:
@@ -237,6 +241,7 @@ class Extractor:
 
     async def _rows(self, key: ChannelKey, batch: Mapping[str, int]) -> list[StoredMessage]:
         rows = await self._reader.get_messages(key, [*batch])
+        await self._jobs.catch_up(key.tenant, ())
         refused = await self._consent.refusals(key.tenant)
         found = (rows[id_] for id_ in batch if id_ in rows)
         return [one for one in found if is_own_word(one) and one.message.author.id not in refused]
