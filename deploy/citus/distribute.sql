@@ -11,6 +11,7 @@
 SELECT create_distributed_table('channels', 'tenant', colocate_with => 'none');
 SELECT create_distributed_table('channel_changes', 'tenant', colocate_with => 'channels');
 SELECT create_distributed_table('losses', 'tenant', colocate_with => 'channels');
+SELECT create_distributed_table('unfinished', 'tenant', colocate_with => 'channels');
 SELECT create_distributed_table('messages', 'tenant', colocate_with => 'channels');
 SELECT create_distributed_table('revisions', 'tenant', colocate_with => 'channels');
 SELECT create_distributed_table('vectors', 'tenant', colocate_with => 'channels');

@@ -37,7 +37,7 @@ PER_SERVER: Final = {
     "backscroll-shadows": "builds beside those that it made",
     "backscroll-precompute": "its caches",
     "backscroll-secure-delete": "its files; in PostgreSQL there are none",
-    "backscroll-segment-writer": "its files; in PostgreSQL there are none",
+    "backscroll-segment-writer": "segments of the channels that it has in memory",
     "backscroll-backlog": "the messages that it got",
     "backscroll-periods-here": "the channels in which it got messages",
     "backscroll-preferences": "the messages that it got",
