@@ -331,18 +331,8 @@ async def _assemble(
     )  # fmt: skip
     stack.push_async_callback(chat.drain)
     rooms = Rooms.over(
-        store,
-        writer,
-        history,
-        directory,
-        Modes(own_modes(settings)),
-        clock,
-        builder,
-        chat,
-        model,
-        summaries,
-        locks,
-    )
+        store, writer, history, directory, Modes(own_modes(settings)), clock, builder, chat, model, summaries, locks
+    )  # fmt: skip
     await others.follow(
         publishers,
         [channels, rooms.sessions, builder.opening.shared, history.semantic_search],

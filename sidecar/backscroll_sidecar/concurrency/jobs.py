@@ -33,6 +33,7 @@ class Job(StrEnum):
 
 PER_SERVER: Final = {
     "backscroll-writer": "its own writes",
+    "backscroll-let-turns": "its own erasures",
     "backscroll-usage": "the builds that it made",
     "backscroll-shadows": "builds beside those that it made",
     "backscroll-precompute": "its caches",

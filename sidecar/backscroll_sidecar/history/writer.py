@@ -182,7 +182,8 @@ class Writer:
                 await shared.hold_turns(tenant, name)
                 yield
             finally:
-                task = asyncio.create_task(_let_turns(shared, tenant, name))
+                letting = _let_turns(shared, tenant, name)
+                task = asyncio.create_task(letting, name="backscroll-let-turns")
                 _running.add(task)
                 task.add_done_callback(_running.discard)
                 await asyncio.wait({task}, timeout=LET_AGAIN_S)

@@ -38,6 +38,10 @@ async def others(connection: Connection, holder: str) -> Mapping[str, Sequence[s
 
 async def take_over(connection: Connection, tenant: str, holder: str, other: str) -> Sequence[Left]:
     """Make somebody else's work one's own; turns that it held up may write again."""
-    await connection.execute(LET_TURNS_OF, tenant, f"{other}:")
-    rows = await connection.fetch(sql.TAKE_OVER, tenant, holder, other)
+    async with connection.transaction():
+        await connection.execute(LET_TURNS_OF, tenant, f"{other}:")
+        rows = await connection.fetch(sql.LEFT_BY, tenant, other)
+        channels = [*{channel for channel, _, _ in rows}]
+        await connection.execute(sql.ADOPT, tenant, holder, other, channels)
+        await connection.execute(sql.DROP_ADOPTED, tenant, other, channels)
     return [Left(ChannelKey(tenant, channel), first, last) for channel, first, last in rows]

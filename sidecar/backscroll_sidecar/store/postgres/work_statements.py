@@ -34,17 +34,22 @@ UPDATE unfinished SET rows = in_rows FROM held
 WHERE tenant = $1 AND channel = in_channel AND holder = $2 AND NOT isempty(in_rows)
 """
 
-# $3: whose it was.
-TAKE_OVER = f"""
-WITH taken AS (
-    DELETE FROM unfinished WHERE tenant = $1 AND holder = $3 RETURNING channel, rows
-), put AS (
-    INSERT INTO unfinished AS mine (tenant, channel, holder, rows)
-    SELECT $1, channel, $2, rows FROM taken ORDER BY channel
-    {_PUT}
-)
-SELECT channel, lower(stretch), upper(stretch) - 1 FROM taken, unnest(rows) AS stretch ORDER BY 1, 2
+# What a server has left, from now on held against it.
+LEFT_BY = """
+SELECT channel, lower(stretch), upper(stretch) - 1
+FROM (SELECT channel, rows FROM unfinished WHERE tenant = $1 AND holder = $2 ORDER BY channel FOR UPDATE) AS held,
+    unnest(rows) AS stretch
 """
+# $3: whose it was. $4: what of it was held.
+ADOPT = f"""
+INSERT INTO unfinished AS mine (tenant, channel, holder, rows)
+SELECT $1, channel, $2, rows FROM unfinished AS theirs
+WHERE tenant = $1 AND channel = ANY($4::text[]) AND holder = $3 ORDER BY channel
+{_PUT}
+"""
+DROP_ADOPTED = (
+    "DELETE FROM unfinished WHERE tenant = $1 AND holder = $2 AND channel = ANY($3::text[])"
+)
 
 # Or who hold turns up.
 OTHERS_AT_WORK = """
