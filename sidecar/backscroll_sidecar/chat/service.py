@@ -54,6 +54,8 @@ COMMIT_S = 0.02
 """What most commits take, also on a slow disk. Of short deadlines it gets more than half the reserve."""
 SETTLE_S = 10.0
 """What is waited for the commits of a turn whose caller has left."""
+LETS_GO_S = 1.0
+"""What is waited for another server to let go of a turn."""
 
 
 COMPACTION_S = 20.0
@@ -278,8 +280,7 @@ class ChatService:
         release = self._hold(name)
         limits = self._limits(request)
         try:
-            if not await self._locks.try_to_take(request.tenant, *name):
-                raise _continued_elsewhere()
+            await self._take_turn(request.tenant, name)
             turn = await self._turn_store.find(request.tenant, request.turn_id, request.allowed)
             if turn.ended is not None:
                 release()
@@ -306,6 +307,14 @@ class ChatService:
         async with aclosing(steps):
             async for event in steps:
                 yield event
+
+    async def _take_turn(self, tenant: str, name: tuple[str, ...]) -> None:
+        """Hold a turn of all servers. One that has told its caller how far it came lets go of it right behind that."""
+        try:
+            async with asyncio.timeout(LETS_GO_S):
+                await self._locks.take(tenant, *name)
+        except TimeoutError:
+            raise _continued_elsewhere() from None
 
     async def _with_smaller_context(
         self, context: BuildRequest, built: BuiltContext, limits: TimeLimits | None, turn: Turn

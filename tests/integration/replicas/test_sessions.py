@@ -39,17 +39,16 @@ async def test_personas_and_policy(two: Two) -> None:
     here, there = two
     await there.say("@小白 在吗")  # there it is in memory by now
     red = pb.Participant(id="red", kind=PERSONA, name="小红", persona="你是一只红猫。")
-    await here.stub.AddParticipants(pb.AddParticipantsRequest(session=here.ref, participants=[red]))
+    await here.stub.PutParticipants(pb.PutParticipantsRequest(session=here.ref, participants=[red]))
     await here.stub.RemoveParticipants(
         pb.RemoveParticipantsRequest(session=here.ref, participant_ids=["black"])
     )
     heard = await there.say("@小红 @小黑 @小白 在吗")
     assert sorted(who for who, _ in heard.targets) == ["red", "white"]
-    assert "你是一只红猫" in there.model.prompt() or "你是一只红猫" in there.model.prompt(-2)
+    assert any("你是一只红猫" in there.model.prompt(n) for n in (-2, -1))
 
 
-async def test_rounds_of_a_session_go_one_after_the_other(two: Two) -> None:
-    """Asked at both servers at once: each reply is stored once, and no round is asked in the middle of another."""
+async def test_a_round_that_is_asked_at_both_is_had_once(two: Two) -> None:
     here, there = two
     asked = [
         chat.say(f"@小白 {number}", request_id=f"r{number}")
@@ -60,23 +59,25 @@ async def test_rounds_of_a_session_go_one_after_the_other(two: Two) -> None:
     assert {one.reason for one in heard} == {"COMPLETE"}
     assert len(here.model.calls) + len(there.model.calls) == 3
     said = [one.author.id for one in await here.history()]
-    assert said == ["u1", "white"] * 3
+    assert sorted(said) == ["u1"] * 3 + ["white"] * 3
 
 
-async def test_an_interrupt_is_answered_once(two: Two) -> None:
-    """Its results come to both servers at once."""
+async def test_interrupts_are_answered_once(two: Two) -> None:
+    """The results come to both servers at once, right behind the calls."""
     here, there = two
-    heard = await here.say("@小黑 天气如何", request_id="r1", **WITH_TOOLS)
-    (interrupt,) = heard.of("interrupt")
-    answers = [answer_of(interrupt)]
-    done = await asyncio.gather(
-        *(chat.resume("r1", answers=answers) for chat in (here, there) for _ in range(2))
-    )
-    assert {one.reason for one in done} == {"COMPLETE"}
-    assert {one.said["black"] for one in done} == {"晴天"}
-    assert len(here.model.calls) + len(there.model.calls) == 2
-    other = await there.resume("r1", answers=[answer_of(interrupt, "雨")])
-    assert other.refusal.reason == "CONFLICT"
+    for number in range(20):
+        name = f"r{number}"
+        heard = await here.say(f"@小黑 {number}", request_id=name, **WITH_TOOLS)
+        (interrupt,) = heard.of("interrupt")
+        answers = [answer_of(interrupt)]
+        done = await asyncio.gather(
+            *(chat.resume(name, answers=answers) for chat in (here, there) for _ in range(2))
+        )
+        assert [(one.reason, one.said) for one in done] == [("COMPLETE", {"black": "晴天"})] * 4
+        other = await there.resume(name, answers=[answer_of(interrupt, "雨")])
+        assert other.refusal is not None
+        assert other.refusal.reason == "CONFLICT"
+    assert len(here.model.calls) + len(there.model.calls) == 2 * 20
 
 
 async def test_a_session_that_is_ended_here_is_ended_there(two: Two) -> None:
