@@ -1,0 +1,1 @@
+"""How many servers a load needs: a simulation fed with what was measured (docs/guide/scaling.md)."""
