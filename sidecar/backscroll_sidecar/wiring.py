@@ -266,7 +266,7 @@ async def _assemble(
     publishers = FanOut(channels, rosters)
     writer = Writer(store, publishers)
     others = _with_others(store, publishers, writer, locks, stack)
-    preferences, remembered = _preferences(settings, store, writer, clock, locks)
+    preferences, remembered = _preferences(settings, store, writer, clock, others.jobs)
     publishers.add(tenant_caches=[remembered])
     await writer.start()
     stack.push_async_callback(writer.close)
@@ -517,11 +517,11 @@ def _sources(
 
 
 def _preferences(
-    settings: Settings, store: HistoryStore, writer: Writer, clock: Clock, locks: Locks
+    settings: Settings, store: HistoryStore, writer: Writer, clock: Clock, jobs: Jobs
 ) -> tuple[PreferenceService, RememberedPreferences]:
     """What is known of people, and what builds are told of it."""
     topics = Topics(own_topics(settings))
     return (
-        PreferenceService(store, writer, clock, topics, locks),
+        PreferenceService(store, writer, clock, topics, jobs),
         RememberedPreferences(store, clock, topics, settings.preferences_shown),
     )

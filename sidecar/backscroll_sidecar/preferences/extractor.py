@@ -107,13 +107,18 @@ class Extractor:
             return
         moment = self._preferences.moment()
         for row in applied.stored:
-            if is_own_word(row) and (row.revision or not row.moves):  # else only its place changed
-                self._queue(self._waiting, (key, row.message.id), moment, MOST_WAITING)
+            self._come(key, row, moment)
         self._wake.set()
 
+    def _come(self, key: ChannelKey, row: StoredMessage, moment: int) -> None:
+        if is_own_word(row) and (row.revision or not row.moves):  # else only its place changed
+            self._queue(self._waiting, (key, row.message.id), moment, MOST_WAITING)
+
     def take_over(self, key: ChannelKey, rows: Sequence[StoredMessage]) -> None:
-        """Read what another server did not."""
-        self.publish(key, Applied(stored=tuple(rows)))
+        """Read what another server did not. All that was deleted of a person since it came stays away."""
+        for row in rows:
+            self._come(key, row, 1_000 * row.rank_time_ms)
+        self._wake.set()
 
     def is_behind(self, key: ChannelKey, seq: int, message_id: str) -> bool:  # noqa: ARG002
         """Whether a message is still to be read."""

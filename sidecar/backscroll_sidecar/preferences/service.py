@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from backscroll_sidecar.allowed_channels import AllowedChannels, is_allowed
-from backscroll_sidecar.concurrency.locks import Locks
+from backscroll_sidecar.concurrency.jobs import ALONE, Jobs
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import Gone, NotFound
 from backscroll_sidecar.ports import (
@@ -51,6 +51,10 @@ REFUSED = "refused_preference"
 MOST_CLEARED = 4_096
 ALL = "\0"
 """Stands for all channels: no channel has this name."""
+CLEARED = "cleared_preferences"
+"""The kind of what tells other servers that all was deleted, of a channel or, with an id, of all."""
+CLEARED_MS = 24 * 3_600_000
+"""No server reads messages that have waited for so long."""
 _topics_of = msgspec.json.Decoder(list[str]).decode
 
 
@@ -75,13 +79,14 @@ class PreferenceService:
         writer: ChangeWriter,
         clock: Clock,
         topics: Topics = KNOWN,
-        locks: Locks | None = None,
+        jobs: Jobs = ALONE,
     ) -> None:
         self.topics = topics
         self._reader = reader
         self._writer = writer
         self._clock = clock
-        self._locks = locks or Locks()
+        self._locks = jobs.locks
+        self._is_alone = jobs.is_alone
         self._moments = 0
         self._cleared: OrderedDict[tuple[str, str, str], int] = OrderedDict()
         """By tenant, user and channel: the moment when all was deleted. What came before is not read any more."""
@@ -174,7 +179,7 @@ class PreferenceService:
         """
         async with self._locks.hold(tenant, "preferences", user_id):
             if not id:
-                self._clear(tenant, user_id, ALL if all_channels else channel)
+                await self._clear(tenant, user_id, ALL if all_channels else channel, deadline_s)
             reads = channel or all_channels  # what was read from messages is of a channel
             stored = await self._stored(tenant, user_id) if reads else ()
             channels = dict.fromkeys(one.channel for one in stored) if all_channels else (channel,)
@@ -192,8 +197,8 @@ class PreferenceService:
     # --- what is read from messages ----------------------------------------------------------------
 
     def moment(self) -> int:
-        """A number that grows: what is asked for later has a larger one."""
-        self._moments += 1
+        """The time in microseconds; what is asked for later has a larger one."""
+        self._moments = max(self._moments + 1, 1_000 * self._clock.now_ms())
         return self._moments
 
     async def keep_read(self, source: Source, found: Sequence[Kept]) -> None:
@@ -204,7 +209,7 @@ class PreferenceService:
         """
         key, user_id = source.key, source.user_id
         async with self._locks.hold(key.tenant, "preferences", user_id):
-            if self._is_cleared(source):
+            if await self._is_cleared(source):
                 return
             now_ms = self._clock.now_ms()
             records = await self._reader.records_of_owner(key.tenant, READ, user_id, now_ms)
@@ -322,16 +327,31 @@ class PreferenceService:
         record = await self._reader.record(key, REFUSED, user_id, message_id, now_ms)
         return frozenset() if record is None else frozenset(_topics_of(record.body))
 
-    def _clear(self, tenant: str, user_id: str, channel: str) -> None:
-        self._cleared[tenant, user_id, channel] = self.moment()
+    async def _clear(
+        self, tenant: str, user_id: str, channel: str, deadline_s: float | None
+    ) -> None:
+        moment = self._cleared[tenant, user_id, channel] = self.moment()
         self._cleared.move_to_end((tenant, user_id, channel))
         if len(self._cleared) > MOST_CLEARED:
             self._cleared.popitem(last=False)
+        if not self._is_alone:
+            at_ms = self._clock.now_ms()
+            key = ChannelKey(tenant, EVERYWHERE if channel == ALL else channel)
+            change = RecordChange(
+                key, CLEARED, "all" if channel == ALL else "", str(moment).encode(), (about_user(user_id),),
+                at_ms, at_ms + CLEARED_MS, user_id,
+            )  # fmt: skip
+            await self._writer.submit(change, deadline_s)
 
-    def _is_cleared(self, source: Source) -> bool:
-        tenant, channel = source.key
-        whole = (self._cleared.get((tenant, source.user_id, one), 0) for one in (ALL, channel))
-        return max(whole) > source.moment
+    async def _is_cleared(self, source: Source) -> bool:
+        """Whether all was deleted behind what a message said, here or at another server."""
+        (tenant, channel), user_id = source.key, source.user_id
+        moments = [self._cleared.get((tenant, user_id, one), 0) for one in (ALL, channel)]
+        if not self._is_alone:
+            now_ms = self._clock.now_ms()
+            found = await self._reader.records_of_owner(tenant, CLEARED, user_id, now_ms)
+            moments += [int(one.body) for one in found if one.id or one.channel == channel]
+        return max(moments) > source.moment
 
 
 def _new_id(here: Sequence[Preference], kept: Kept, topic: Topic, at_ms: int) -> str:

@@ -148,6 +148,25 @@ async def test_of_two_that_live_one_pays(url: str, monkeypatch: pytest.MonkeyPat
     assert (one.unfinished.taken_over, two.unfinished.taken_over) == (0, 0)
 
 
+@pytest.mark.parametrize("which", [{"all_channels": True}, {"channel": ROOM}])
+async def test_what_is_deleted_there_while_a_message_is_read_here(
+    url: str, which: dict[str, object]
+) -> None:
+    """What the message said stays away; what is said afterwards is kept."""
+    go = asyncio.Event()
+    model = FakeModel(answer=lambda request: [Wait(go), *reading(request)])
+    async with served(url, model=model, **READS) as (here, app), served(url) as (there, _):
+        await here.append(ROOM, [line(1, TEA)])
+        await until(lambda: model.calls)
+        await there.delete_preference("u1", "", **which)
+        go.set()
+        await until_done(app)
+        assert await liked(there) == []
+        await here.append(ROOM, [line(2, TEA)])
+        await until_done(app)
+        assert await liked(there) == ["喝茶"]
+
+
 def either(request: ModelRequest) -> Script:
     is_reading = TEA in request.messages[-1].content
     return reading(request) if is_reading else summing_up(request)
