@@ -203,6 +203,10 @@ image-check: $(PACKAGE_STAMP)  ## Lint the Dockerfile and take its steps in a fo
 	$(PACKAGE_VENV)/bin/hadolint Dockerfile
 	$(PACKAGE_VENV)/bin/python tools/run-dockerfile
 
+.PHONY: deploy-check
+deploy-check: $(STAMP) $(PACKAGE_STAMP)  ## Hold what is in deploy/ against Envoy itself, before three servers
+	PATH="$(CURDIR)/$(PACKAGE_VENV)/bin:$$PATH" $(PYTEST) $(PYTEST_FLAGS) -m proof tests/proof/test_envoy.py
+
 .PHONY: lock
 lock: $(PACKAGE_STAMP)  ## Write anew which releases go into the image
 	$(PACKAGE_VENV)/bin/uv pip compile $(LOCK_FLAGS) pyproject.toml --no-emit-package backscroll \
