@@ -2,22 +2,30 @@
 
 import asyncio
 import hashlib
+import json
 import signal
+import socket
 import sqlite3
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import asyncpg
 import pytest
 
-from backscroll import AsyncClient, Member, Message
+from backscroll import AsyncClient, Client, Member, Message
 from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.store.moving.move import Moved, Told, move
 from backscroll_sidecar.store.moving.tables import TABLES
 from backscroll_sidecar.store.opening import open_new_end, open_old_end
 from backscroll_sidecar.store.postgres.arrays import unspelled
+from tests.integration.cli.conftest import InProcess, Shell
 from tests.integration.cli.in_process import Commands
 from tests.kit import broken_migration
 from tests.kit.postgres import server
+from tests.kit.prepared import Started
 from tests.kit.served import served
+from tests.kit.talkers import Talkers
 
 pytestmark = pytest.mark.row("P-22")
 NOON_MS = 1_700_000_000_000
@@ -25,6 +33,8 @@ ROOMS = ("room", "群组 \U0002070e", "o'Brien\n%")
 HOSTILE = "\U00020000\U0003134f \u2028 'quoted' \\N \\. \t ﷽ \x1a1 e\u0301"
 LEFT_BEHIND = {"segments", "moves", "moved_keys", "schema_migrations"}
 """Tables of SQLite that do not move."""
+OF_SERVERS = {"version", "holds"}
+"""Columns of PostgreSQL's channels that only servers tell each other."""
 
 
 @pytest.fixture
@@ -99,7 +109,11 @@ async def rows_of_database(url: str, tables: dict[str, object]) -> dict[str, lis
     for table in tables:
         rows = [dict(row) for row in await connection.fetch(f"SELECT * FROM {table}")]
         if table == "channels":
-            rows = [row for row in rows if row.pop("version") and row["last_seq"] is not None]
+            rows = [
+                {name: row[name] for name in row.keys() - OF_SERVERS}
+                for row in rows
+                if row["last_seq"] is not None
+            ]
         for row in rows:
             for name in {"owner", "id", "name"} & row.keys() if "record" in table else ():
                 row[name] = unspelled(row[name])
@@ -163,8 +177,8 @@ async def test_all_that_is_kept_moves(tmp_path: Path) -> None:
     theirs: dict[str, set[str]] = {}
     for table, column in map(str.split, told.splitlines()):
         theirs.setdefault(table, set()).add(column)
-    theirs["channels"].remove("version")
-    left = LEFT_BEHIND | {"channel_changes", "losses", "leases"}
+    theirs["channels"] -= OF_SERVERS
+    left = LEFT_BEHIND | {"channel_changes", "losses", "leases", "unfinished"}
     assert mine == {name: found for name, found in theirs.items() if name not in left}
 
 
@@ -209,7 +223,7 @@ def a_new_end(way: str, folder: Path, name: str) -> str:
 async def rows_of(database: str, tables: dict[str, object]) -> dict[str, list[object]]:
     if "://" in database:
         return await rows_of_database(database, tables)
-    return rows_of_file(Path(database))
+    return {name: some for name, some in rows_of_file(Path(database)).items() if name in tables}
 
 
 @pytest.mark.parametrize(("old_kind", "new_kind"), [("file", "url"), ("url", "file")])
@@ -267,22 +281,35 @@ async def test_ctrl_c_takes_everything_back(tmp_path: Path, kind: str, step: str
 
 
 @pytest.mark.parametrize("kind", ["file", "url"])
-async def test_a_killed_migration_is_abandoned(here: Commands, tmp_path: Path, kind: str) -> None:
+async def test_a_killed_migration_is_abandoned(
+    here: Commands, inside: InProcess, tmp_path: Path, kind: str
+) -> None:
     old, new = a_new_end(kind, tmp_path, "old"), a_new_end("url", tmp_path, "new")
     async with served(old) as (client, _):
         await fill(client)
     ends = ("--from", old, "--to", new)
     await asyncio.to_thread(broken_migration.run, signal.SIGKILL, "fill", 4, *ends)
     assert traces(old)
+    assert "begun" in doctors_word(inside, old)
+    assert "no server can have it yet" in doctors_word(inside, new)
     done = await asyncio.to_thread(here.json, "migrate", *ends, "--abandon")
     assert done["abandoned"]
     assert not traces(old)
     again = await asyncio.to_thread(here.json, "migrate", *ends, "--abandon")
     assert not again["abandoned"]
+    assert not doctors_word(inside, old)
     await asyncio.to_thread(here.json, "migrate", *ends)
     done = await asyncio.to_thread(here.run, "migrate", *ends, "--abandon")
     assert done.returncode == 1
     assert "move it back from there" in done.stderr
+    assert "this history moved to" in doctors_word(inside, old)
+    assert "came from" in doctors_word(inside, new)
+
+
+def doctors_word(shell: InProcess, database: str) -> str:
+    """What it says of a migration; nothing: that there is none."""
+    said = json.loads(shell.run("doctor", "--json", BACKSCROLL_DATABASE=database).stdout)
+    return "".join(one["detail"] for one in said["checks"] if one["name"] == "migration")
 
 
 def traces(database: str) -> list[str]:
@@ -301,3 +328,89 @@ def traces(database: str) -> list[str]:
     found = [name for (name,) in connection.execute(f"{asked} UNION ALL {triggers}")]
     connection.close()
     return found
+
+
+@pytest.mark.parametrize(("old_kind", "new_kind"), [("file", "url"), ("url", "file")])
+def test_bots_go_on_talking(shell: Shell, tmp_path: Path, old_kind: str, new_kind: str) -> None:
+    """The next server waits for the port and the history; nothing acknowledged is lost, nothing is stored twice."""
+    old, new = a_new_end(old_kind, tmp_path, "old"), a_new_end(new_kind, tmp_path, "new")
+    next_one: list[Started] = []
+    log = tmp_path / "next.log"
+
+    def told(step: str, done: int, total: int) -> None:
+        if step == "comparing" and not next_one:
+            command = ("serve", "--json", "--listen", first.address, "--database", new)
+            with log.open("w") as errors:
+                next_one.append(
+                    prepared.start(command, tmp_path, shell.variables({}), stderr=errors)
+                )
+            wait_until(lambda: "waits for a migration" in log.read_text())
+            with Client(first.address) as client:
+                client.edit_message("first", "m1", "edited meanwhile")
+                client.erase("first", message_ids=["m2"])
+                client.pin_message("first", "m3")
+            talkers.wait_for(20)
+
+    assert shell.prepared is not None
+    prepared = shell.prepared
+    with shell.serving("--database", old, listen=f"127.0.0.1:{free_port()}") as first:
+        with Client(first.address) as client:
+            client.append("first", [line(n) for n in range(10)])
+        with Talkers(first.address, ["a", "b"], rate=100) as talkers:
+            talkers.wait_for(20)
+            moved = asyncio.run(moved_between(old, new, told))
+            talkers.wait_for(20)
+        assert first.popen.wait(60) == 0
+        assert f"this history moved to {shown(new)}" in first.log.read_text()
+    try:
+        with Client(json.loads(next_one[0].stdout.readline())["listen"][0]) as client:
+            for room, count in talkers.said.items():
+                ids = [one.message.id for one in client.list_messages(room)]
+                assert ids == [f"{room} m{n}" for n in range(count)]
+            texts = {one.message.id: one.message.parts for one in client.list_messages("first")}
+            assert "m2" not in texts
+            assert "edited meanwhile" in str(texts["m1"])
+            assert [one.message.id for one in client.list_pinned_messages("first")] == ["m3"]
+    finally:
+        next_one[0].send_signal(signal.SIGTERM)
+        assert next_one[0].wait(60) == 0
+    assert moved.caught_up
+    tables = rows_of_file(Path(old if old_kind == "file" else new))
+    written = {"messages", "channels", "members", "usage_records", "events"}
+    kept = {name: some for name, some in tables.items() if name not in written}
+    assert digest(asyncio.run(rows_of(old, kept))) == digest(asyncio.run(rows_of(new, kept)))
+    print(
+        f"{old_kind} to {new_kind}: writes paused for {moved.pause_ms} ms, a bot waited {talkers.longest_s:.2f} s"
+    )
+
+
+async def moved_between(old: str, new: str, told: Told) -> Moved:
+    leaving = await open_old_end(url_of(old), shown(old))
+    coming = await open_new_end(url_of(new), shown(new))
+    try:
+        return await move(leaving, coming, told)
+    finally:
+        await leaving.close()
+        await coming.close()
+
+
+def url_of(database: str) -> str:
+    return database if "://" in database else f"sqlite:///{database}"
+
+
+def shown(database: str) -> str:
+    """As it is shown: the tests' PostgreSQL has no passwords."""
+    return database
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    ends_s = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < ends_s
+        time.sleep(0.01)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from backscroll_sidecar.errors import StoreMoved, StoreUnavailable
+from backscroll_sidecar.ports import Finding
 from backscroll_sidecar.store.moving.tables import Key, Row, Table
 
 Phase = Literal["leaving", "closed", "left", "arriving", "arrived"]
@@ -52,6 +54,28 @@ def check_here(move: Move | None) -> None:
             raise StoreUnavailable(
                 f"a migration fills this database from {move.other}: let it end, or end it with --abandon"
             )
+
+
+def findings(move: Move | None) -> Iterator[Finding]:
+    """What `doctor` says of it."""
+    if move is None:
+        return
+    began = f"{datetime.fromtimestamp(move.began_at_ms / 1_000, UTC):%Y-%m-%d %H:%M} UTC"
+    again = "let backscroll migrate end, or run it again; --abandon takes it back"
+    match move.phase:
+        case "leaving":
+            yield Finding("migration", "warn", f"to {move.other}, begun {began}", again)
+        case "closed":
+            said = f"broken off at the switch to {move.other}: nothing can be written"
+            yield Finding("migration", "fail", said, again)
+        case "left":
+            said = f"this history moved to {move.other}"
+            yield Finding("migration", "fail", said, "set database to that")
+        case "arriving":
+            said = f"from {move.other}, begun {began}: no server can have it yet"
+            yield Finding("migration", "warn", said, again)
+        case "arrived":
+            yield Finding("migration", "ok", f"came from {move.other}, {began}")
 
 
 class Changed(NamedTuple):

@@ -10,8 +10,10 @@ import asyncpg
 
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Finding
+from backscroll_sidecar.store.moving import ends as moving
 from backscroll_sidecar.store.postgres import migrate, statements
 from backscroll_sidecar.store.postgres.failures import typed
+from backscroll_sidecar.store.postgres.moves import found_move
 
 OLDEST_POSTGRES = 16
 CONNECT_S = 5.0
@@ -36,6 +38,7 @@ async def _found(url: str) -> list[Finding]:
             _encoding(settings),
             _durability(settings),
             await _schema(connection, had, waiting),
+            *(moving.findings(None if waiting else await found_move(connection))),
         ]
 
 

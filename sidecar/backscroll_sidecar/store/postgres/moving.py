@@ -8,6 +8,7 @@ may hold U+0000.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -56,9 +57,13 @@ ORDER BY 3, 1
 """
 _MINE = "backscroll.moves_it"
 """Set in the session of the migration, which alone writes the new end; a server would write `channels` first."""
+_LOOKS_FOR_OTHERS, _LOOK_S = 20, 0.05
+_LOOKS = "backscroll looks"
+"""Who asks whether a database is being filled, and nothing else."""
 _OTHERS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+    AND application_name <> $1
 """
 _REFUSE = f"""
 CREATE OR REPLACE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS
@@ -70,7 +75,8 @@ _NAMES = [one.name for one in TABLES]
 async def is_arriving(url: str) -> bool:
     """Whether a migration still fills this database. Raises `StoreUnavailable`."""
     with typed():
-        connection = await asyncpg.connect(url, timeout=_CONNECT_S)
+        named = {"application_name": _LOOKS}
+        connection = await asyncpg.connect(url, timeout=_CONNECT_S, server_settings=named)
         try:
             if await connection.fetchval("SELECT to_regclass('moves')") is None:
                 return False
@@ -250,13 +256,10 @@ class PostgresNewEnd(_PostgresEnd):
             return not await self._connection.fetchval(f"SELECT {found}")
 
     async def prepare(self, move: Move) -> None:
+        await self._check_free()
         with typed():
             async with self._connection.transaction():
                 run = self._connection.execute
-                if others := await self._connection.fetchval(_OTHERS):
-                    raise FailedPrecondition(
-                        f"{others} other connections to {self.address}: stop whoever has it first"
-                    )
                 await run(_REFUSE)
                 await run(
                     "CREATE TRIGGER closed_channels BEFORE INSERT OR UPDATE OR DELETE ON channels FOR EACH STATEMENT "
@@ -320,6 +323,19 @@ class PostgresNewEnd(_PostgresEnd):
                     await run(statement)
                 await _drop_closed(run)
                 await run("DELETE FROM moves")
+
+    async def _check_free(self) -> None:
+        """Whoever has it would keep what it knows of an empty database. Some only look, and are gone at once."""
+        others = 0
+        for _ in range(_LOOKS_FOR_OTHERS):
+            with typed():
+                others = await self._connection.fetchval(_OTHERS, _LOOKS)
+            if not others:
+                return
+            await asyncio.sleep(_LOOK_S)
+        raise FailedPrecondition(
+            f"{others} other connections to {self.address}: stop its servers first"
+        )
 
     async def _delete(self, table: Table, keys: set[Key]) -> None:
         if not keys:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Finding
+from backscroll_sidecar.store.moving import ends as moving
 from backscroll_sidecar.store.sqlite import files, migrate
+from backscroll_sidecar.store.sqlite.moving import found_move
 
 WAL_RESET_FIXED = (3, 51, 3)
 
@@ -27,9 +29,10 @@ def findings(path: Path) -> Iterator[Finding]:
             found = connection.execute("PRAGMA quick_check(5)").fetchall()
             damage = [text for (text,) in found if text != "ok"]
             stats = None if waiting else files.read_stats(connection, path)
+            move = None if waiting else found_move(connection)
         fault = "damaged: " + "; ".join(damage) if damage else ""
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it is what the caller wants to know
-        fault, stats, waiting = str(error), None, 0
+        fault, stats, waiting, move = str(error), None, 0, None
     if fault:
         advice = "restore a backup (backscroll restore), or name another file with --database"
         yield Finding("database", "fail", f"{path}: {fault}", advice)
@@ -50,6 +53,7 @@ def findings(path: Path) -> Iterator[Finding]:
             "what was erased or recalled may have left copies in the database's file",
             "a server clears them within a minute, and a moment after its start",
         )
+    yield from moving.findings(move)
     yield Finding("lock", "ok", "a server has the database" if is_in_use else "free")
 
 
