@@ -74,20 +74,24 @@ async def liked(client: AsyncClient) -> list[str]:
 
 
 async def test_reading_for_preferences(url: str, silent: SseServer) -> None:
-    """The model was asked and never answered; the server is killed; another asks its model, once."""
-    model = FakeModel(answer=reading)
-    async with served(url, model=model, **READS) as (there, app):
+    """The model was asked and never answered; the server is killed; one of two others asks its model, once."""
+    models = [FakeModel(answer=reading) for _ in range(2)]
+    async with (
+        served(url, model=models[0], **READS) as (there, app),
+        served(url, model=models[1], **READS) as (_, other),
+    ):
         with process(url, silent, **READS) as dying:
             async with AsyncClient(dying.address) as here:
                 await here.append(ROOM, [line(1, TEA)])
             await until(lambda: silent.exchanges)
             await asyncio.sleep(2 * unfinished.ENDED_S * unfinished.LOOKED_EVERY)
-            assert not model.calls  # as long as it lives it is its own
+            assert not any(model.calls for model in models)  # as long as it lives it is its own
             dying.kill()
-        await until(lambda: model.calls)
-        await until_done(app)
+        await until(lambda: any(model.calls for model in models))
+        for one in (app, other):
+            await until_done(one)
         assert await liked(there) == ["喝茶"]
-        assert len(model.calls) == 1
+        assert sum(len(model.calls) for model in models) == 1
 
 
 async def test_a_compaction(url: str, silent: SseServer) -> None:

@@ -16,16 +16,17 @@ async def begin(
     connection: Connection, tenant: str, holder: str, rows: Iterable[tuple[str, int]]
 ) -> None:
     """Note rows as they come, in their transaction."""
-    if rows := list(rows):
-        await connection.execute(sql.BEGIN_WORK, tenant, holder, *columns(rows))
+    if stretches := _stretches(rows):
+        await connection.execute(sql.BEGIN_WORK, tenant, holder, *columns(stretches))
 
 
 async def end(
     connection: Connection, tenant: str, holder: str, done: Mapping[str, Iterable[int]]
 ) -> None:
     """Forget what is done, by channel."""
-    if rows := [(channel, seq) for channel, seqs in done.items() for seq in seqs]:
-        await connection.execute(sql.END_WORK, tenant, holder, *columns(rows))
+    rows = ((channel, seq) for channel, seqs in done.items() for seq in seqs)
+    if stretches := _stretches(rows):
+        await connection.execute(sql.END_WORK, tenant, holder, *columns(stretches))
 
 
 async def others(connection: Connection, holder: str) -> Mapping[str, Sequence[str]]:
@@ -45,3 +46,14 @@ async def take_over(connection: Connection, tenant: str, holder: str, other: str
         await connection.execute(sql.ADOPT, tenant, holder, other, channels)
         await connection.execute(sql.DROP_ADOPTED, tenant, other, channels)
     return [Left(ChannelKey(tenant, channel), first, last) for channel, first, last in rows]
+
+
+def _stretches(rows: Iterable[tuple[str, int]]) -> list[tuple[str, int, int]]:
+    """Rows as stretches of their channels, both ends included."""
+    found: list[tuple[str, int, int]] = []
+    for channel, seq in sorted(rows):
+        if found and found[-1][0] == channel and found[-1][2] >= seq - 1:
+            found[-1] = (channel, found[-1][1], seq)
+        else:
+            found.append((channel, seq, seq))
+    return found

@@ -1,6 +1,7 @@
 """Every statement on what servers have begun and not done yet, by the rules of `statements`.
 
-Rows are locked in the order of their channels, so that a group and what ends work never wait for each other.
+Arrays are stretches of arrival numbers: a channel, the first and the last. Rows are locked in the order of their
+channels, so that a group and what ends work never wait for each other.
 """
 
 # ruff: noqa: S608 -- the only things put into these texts are the constants of this module
@@ -13,15 +14,15 @@ ON CONFLICT (tenant, channel, holder) DO UPDATE SET rows = mine.rows + excluded.
 
 BEGIN_WORK = f"""
 INSERT INTO unfinished AS mine (tenant, channel, holder, rows)
-SELECT $1, one, $2, range_agg(int8range(two, two, '[]')) FROM unnest($3::text[], $4::bigint[]) AS given (one, two)
-GROUP BY one ORDER BY one
+SELECT $1, one, $2, range_agg(int8range(two, three, '[]'))
+FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS given (one, two, three) GROUP BY one ORDER BY one
 {_PUT}
 """
 
 END_WORK = """
 WITH given (in_channel, in_rows) AS (
-    SELECT one COLLATE "C", range_agg(int8range(two, two, '[]'))
-    FROM unnest($3::text[], $4::bigint[]) AS done (one, two) GROUP BY one
+    SELECT one COLLATE "C", range_agg(int8range(two, three, '[]'))
+    FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS done (one, two, three) GROUP BY one
 ), held (in_channel, in_rows) AS (
     SELECT channel, rows - in_rows
     FROM given JOIN unfinished ON tenant = $1 AND channel = in_channel AND holder = $2
