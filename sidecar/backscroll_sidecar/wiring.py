@@ -304,10 +304,11 @@ async def _assemble(
     publishers.add(
         summaries,
         periods,
+        learning.follow_ups,
         tenant_caches=[
             learning.channel_settings, learning.consent, learning.experiments, directory,
         ],
-        workers=[extractor, learning.follow_ups],
+        workers=[extractor],
     )  # fmt: skip
     opening = Opening(
         channels, store, analyzer, building, clock, remembered, summaries, directory,

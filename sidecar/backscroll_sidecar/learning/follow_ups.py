@@ -62,11 +62,15 @@ class FollowUps:
         self._task: asyncio.Task[None] | None = None
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
-        """Take note of answers, and of people who write behind them."""
+        """Take note of answers, whoever got them, and of people who write behind them here."""
+        if applied.is_foreign and applied.is_erasure:  # others wrote, and nobody says what
+            self._answered_ms.pop(key, None)
         for row in applied.stored:
             message = row.message
             if message.role is Role.ASSISTANT:
                 self._note(key, self._clock.now_ms())
+            elif applied.is_foreign:
+                continue
             elif message.author.kind is AuthorKind.HUMAN and self._may_follow(key):
                 self._due[key] = None
                 self._wake.set()

@@ -10,9 +10,11 @@ from backscroll_sidecar.concurrency import jobs
 from backscroll_sidecar.history import retention
 from backscroll_sidecar.summaries import period_service
 from backscroll_sidecar.wiring import App
+from tests.contract.models.sse_server import HANG, Reply, sse_server
 from tests.kit.fake_model import STOP, FakeModel, Wait
 from tests.kit.postgres import server
 from tests.kit.served import served
+from tests.kit.server_process import ServerProcess
 
 pytestmark = pytest.mark.row("P-22")
 DAY = 86_400_000
@@ -105,3 +107,27 @@ async def until_summarised(client: AsyncClient) -> list[list[str]]:
             if found:
                 return found
             await asyncio.sleep(0.05)
+
+
+async def test_a_period_of_a_server_that_died(url: str) -> None:
+    """Killed while its model was summarising: whoever lives has the job, and asks its own model once."""
+    day = NOON // DAY * DAY - 5 * DAY
+    lines = [Message(f"m{n}", ANN, f"the printer lives in room {n}", day + n) for n in range(6)]
+    lines += [Message(f"later{n}", ANN, f"lunch {n}?", NOON - 30_000 + n) for n in range(25)]
+    model = FakeModel(["The printer moved.", STOP])
+    async with sse_server() as silent:
+        silent.replies = [Reply([HANG])]
+        settings = {
+            "BACKSCROLL_MODEL_BASE_URL": silent.url, "BACKSCROLL_SUMMARY_HOURS": "24", "BACKSCROLL_EMBEDDER": "none",
+        }  # fmt: skip
+        with ServerProcess(url, settings=settings) as dying:
+            async with AsyncClient(dying.address) as here:
+                await here.append("room", lines)
+            async with asyncio.timeout(60):
+                await silent.asked.wait()
+            async with served(url, model=model, summary_hours=24) as (there, _):
+                await asyncio.sleep(1.0)
+                assert not model.calls
+                dying.kill()
+                assert [len(one) for one in await until_summarised(there)] == [6]
+    assert len(model.calls) == 1

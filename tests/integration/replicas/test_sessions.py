@@ -1,6 +1,7 @@
 """Sessions and what is set for many channels, changed at one server and used at another (P-22)."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from tests.kit.postgres import server
 
 pytestmark = pytest.mark.row("P-22")
 NOON, HOUR = 1_795_176_000_000, 3_600_000
+NOW = time.time_ns() // 1_000_000
 ANN, BEN = Author("u1", "Ann"), Author("u2", "Ben")
 Two = tuple[Room, Room]
 
@@ -136,3 +138,19 @@ async def test_consent(two: Two) -> None:
     assert await recorded() == 1
     await here.set_usage_consent("u1", collect_usage=True)
     assert await recorded() == 2
+
+
+async def test_a_follow_up_comes_to_another_server_than_the_answer(two: Two) -> None:
+    """What people write behind it is read all the same."""
+    here, there = (one.client for one in two)
+    await there.append("inn", [Message("m", BEN, "the train leaves at ten", NOW - 60_000)])
+    await asyncio.sleep(2.0)  # it has looked at the channel: there was no answer
+    await there.append("inn", [Message("q", ANN, "which train?", NOW - 50_000, mentions=["bot"])])
+    context = await here.build_context("inn", trigger_message_id="q", self_ids=["bot"])
+    bot = Author("bot", "Helper", kind="bot")
+    reply = Message("a", bot, "the one at ten", NOW - 40_000, reply_to="q", role="assistant")
+    await here.append("inn", reply, context_id=context.id)
+    await there.append("inn", [Message("f", ANN, "thanks, that helps!", NOW, reply_to="a")])
+    async with asyncio.timeout(60):
+        while not (await there.get_usage_record(context.id)).signals:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
