@@ -104,6 +104,7 @@ log = logging.getLogger(__name__)
 
 DAY_MS = 24 * 3_600_000
 WRITER_GRACE_S = 10.0
+RESTART_S = 15.0
 """Seconds that queued messages get to become durable when the server stops."""
 
 
@@ -327,8 +328,8 @@ async def _assemble(
     )
     history.secure_delete = secure_delete
     chat = ChatService(
-        builder, TurnStore(history, writer, store, clock, settings.wordings()), model, chat_settings(settings),
-        clock, pacer, events, summaries, usage, spans, locks,
+        builder, TurnStore(history, writer, store, clock, settings.wordings(), _patience_s(store)), model,
+        chat_settings(settings), clock, pacer, events, summaries, usage, spans, locks,
     )  # fmt: skip
     stack.push_async_callback(chat.drain)
     rooms = Rooms.over(
@@ -359,6 +360,11 @@ async def _assemble(
         ),
         spans, upstream, others.replicas, others.unfinished,
     )  # fmt: skip
+
+
+def _patience_s(store: HistoryStore) -> float:
+    """How long what a turn has to store waits for a store that is away: a database starts again, a file does not."""
+    return 0.0 if store.shared is None else RESTART_S
 
 
 def _locks(store: HistoryStore, stack: AsyncExitStack) -> Locks:

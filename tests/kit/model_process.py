@@ -45,12 +45,23 @@ def script(
 
 @dataclass
 class Exchange:
-    """One request: when it came, what was written of its answer, when its client hung up before the end."""
+    """One request: when it came, what was written of its answer, when its client hung up before the end.
+
+    Attributes
+    ----------
+    key : of the API, which tells who asked.
+    whom : how the system text begins.
+    is_behind_tools : it ends in results of tools.
+    """
 
     tag: str
     asked_s: float
+    key: str = ""
+    whom: str = ""
+    is_behind_tools: bool = False
     sent: int = 0
     is_whole: bool = False
+    whole_s: float | None = None
     gone_s: float | None = None
 
 
@@ -99,17 +110,16 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         head, end, body = self._buffer.partition(b"\r\n\r\n")
-        length = next(
-            (int(line[15:]) for line in head.split(b"\r\n") if line[:15].lower() == b"content-length:"),
-            0,
-        )  # fmt: skip
+        headers = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
+        length = int(headers.get(b"content-length", 0))
         if not end or len(body) < length:
             return
         self._buffer = body[length:]
         if head.startswith(b"GET"):
             self._tell_journal()
         else:
-            self._answer(json.loads(body[:length]))
+            key = headers.get(b"authorization", b"").decode().removeprefix("bearer ")
+            self._answer(json.loads(body[:length]), key)
 
     def _tell_journal(self) -> None:
         told = json.dumps([asdict(one) for one in self._journal]).encode()
@@ -118,13 +128,15 @@ class _Connection(asyncio.Protocol):
             b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(told), told)
         )
 
-    def _answer(self, body: dict[str, Any]) -> None:
+    def _answer(self, body: dict[str, Any], key: str) -> None:
         self._script = dict(parse_qsl(body["model"]))
         # Behind the results of a call the model answers, whatever its script says of calls.
-        if body["messages"][-1]["role"] == "tool":
+        is_behind_tools = body["messages"][-1]["role"] == "tool"
+        if is_behind_tools:
             self._script["call"] = "0"
         now_s = time.monotonic()
-        self._exchange = Exchange(self._script.get("tag", ""), now_s)
+        whom = body["messages"][0]["content"].split("\n", 1)[0]
+        self._exchange = Exchange(self._script.get("tag", ""), now_s, key, whom, is_behind_tools)
         self._journal.append(self._exchange)
         self._transport.write(HEAD)
         self._wheel.add(self, now_s + float(self._script.get("first", 0)))
@@ -148,7 +160,7 @@ class _Connection(asyncio.Protocol):
             self._write(_chunk({"tool_calls": [call]}))
         self._write(_chunk({}, "tool_calls" if self._script["call"] == "1" else "stop"))
         self._transport.write(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
-        exchange.is_whole = True
+        exchange.is_whole, exchange.whole_s = True, time.monotonic()
         self._exchange = None
 
     def _write(self, event: bytes) -> None:

@@ -6,6 +6,7 @@ import atexit
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 import asyncpg
 
@@ -46,13 +48,27 @@ class PostgresServer:
         self._run("initdb", "-D", str(data), "-U", "backscroll", "--auth=trust", "-E", "UTF8",
                   "--locale=C", "--no-sync")  # fmt: skip
         self._log = (self.folder / "log").open("wb")
+        self.go_on()
+        atexit.register(self.stop)
+
+    def go_on(self) -> None:
+        """Start it, with what it kept."""
         self.process = subprocess.Popen(
-            [*self._as, str(self.bin / "postgres"), "-D", str(data), "-k", str(self.folder),
+            [*self._as, str(self.bin / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder),
              "-c", "listen_addresses=", "-c", "fsync=off", "-c", "autovacuum=off"],
             stdout=self._log, stderr=subprocess.STDOUT, cwd=self.folder,
         )  # fmt: skip
-        atexit.register(self.stop)
         self._wait()
+
+    def restart(self, how: Literal["fast", "immediate"]) -> None:
+        """End all sessions, with `immediate` as a crash does, and start again."""
+        self.halt(how)
+        self.go_on()
+
+    def halt(self, how: Literal["fast", "immediate"] = "fast") -> None:
+        """End it, until it is to go on."""
+        self.process.send_signal(signal.SIGINT if how == "fast" else signal.SIGQUIT)
+        self.process.wait(START_S)
 
     def new_database(self) -> str:
         """The URL of an empty database that nobody else has."""

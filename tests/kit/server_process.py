@@ -21,6 +21,7 @@ class ServerProcess:
     database : path of the SQLite file.
     state_dir : where kernels are cached; None: the user's own.
     settings : further settings, by their environment variables.
+    listen : its address.
     """
 
     def __init__(
@@ -30,11 +31,12 @@ class ServerProcess:
         durability: str = "full",
         state_dir: str | Path | None = None,
         settings: Mapping[str, str] | None = None,
+        listen: str = "127.0.0.1:0",
     ) -> None:
         self._settings = dict(settings or {})
         self._command = [
             sys.executable, "-m", "backscroll_sidecar.cli.tied", "serve", "--json",
-            "--listen", "127.0.0.1:0", "--database", str(database), "--durability", durability,
+            "--listen", listen, "--database", str(database), "--durability", durability,
             *(("--state-dir", str(state_dir)) if state_dir else ()),
         ]  # fmt: skip
         self._process: subprocess.Popen[str] | None = None

@@ -38,6 +38,7 @@ from backscroll._channel import (
     TlsConfig,
     check_target,
     metadata_for,
+    metadata_of,
     open_calls,
     open_channel,
 )
@@ -330,7 +331,7 @@ class AsyncClient:
         responses = self._rpcs[call.rpc](
             call.request,
             timeout=deadline_s(self._timeout_s, call.timeout_s),
-            metadata=self._metadata,
+            metadata=metadata_of(self._metadata, call.request),
         )
         try:
             async for response in responses:
@@ -347,7 +348,7 @@ class AsyncClient:
             self._rpcs[call.rpc](
                 call.request,
                 timeout=deadline_s(self._timeout_s, call.timeout_s, call.extra_s),
-                metadata=self._metadata,
+                metadata=metadata_of(self._metadata, call.request),
             ),
         )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import grpc
 from google.protobuf.wrappers_pb2 import Int32Value, StringValue
@@ -108,6 +109,8 @@ RETRIED: Mapping[str, tuple[str, ...]] = {
         "StartRound",
     ),
 }
+CHANNEL_HEADER = "x-backscroll-channel"
+"""Of each call that is about one channel, percent-encoded. Servers do not read it."""
 _RETRY_POLICY = {
     "maxAttempts": 4,
     "initialBackoff": "0.1s",
@@ -246,6 +249,18 @@ def metadata_for(
     if tls is None and not _is_local(target):
         raise ValueError(f"the token would travel to {target} unencrypted; give tls=TlsConfig(...)")
     return (("authorization", f"Bearer {token}"),)
+
+
+def metadata_of(
+    metadata: tuple[tuple[str, str], ...], request: object
+) -> tuple[tuple[str, str], ...]:
+    """Metadata of one call: with its channel, so that a proxy may send all calls of a channel to one server."""
+    channel = getattr(request, "channel", "") or getattr(
+        getattr(request, "context", None), "channel", ""
+    )
+    if not isinstance(channel, str) or not channel:
+        return metadata
+    return (*metadata, (CHANNEL_HEADER, quote(channel, safe="/:@")))
 
 
 def _is_local(target: str) -> bool:

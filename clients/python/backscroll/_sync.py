@@ -29,6 +29,7 @@ from backscroll._channel import (
     TlsConfig,
     check_target,
     metadata_for,
+    metadata_of,
     open_calls,
     open_channel,
 )
@@ -315,7 +316,7 @@ class Client:
         responses = self._rpcs[call.rpc](
             call.request,
             timeout=deadline_s(self._timeout_s, call.timeout_s),
-            metadata=self._metadata,
+            metadata=metadata_of(self._metadata, call.request),
         )
         try:
             for response in responses:
@@ -331,7 +332,7 @@ class Client:
             self._rpcs[call.rpc],
             call.request,
             timeout=deadline_s(self._timeout_s, call.timeout_s, call.extra_s),
-            metadata=self._metadata,
+            metadata=metadata_of(self._metadata, call.request),
         )
 
 

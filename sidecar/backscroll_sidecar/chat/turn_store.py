@@ -1,7 +1,9 @@
 """Reads and writes of a turn: its question, tool rounds and reply, and the kept turn itself."""
 
+import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import structlog
 from msgspec.structs import replace
@@ -38,6 +40,7 @@ from backscroll_sidecar.errors import (
     InvalidRequest,
     NotFound,
     Reason,
+    StoreUnavailable,
 )
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import Writer
@@ -53,11 +56,18 @@ from backscroll_sidecar.turn_ids import asked_mark, mark_of, partial_id, reply_i
 
 log = structlog.get_logger(__name__)
 
+T = TypeVar("T")
+
+AGAIN_S = 0.25
+"""Between two tries to store what a store does not take that is away."""
 KEPT = {AppendOutcome.STORED, AppendOutcome.DUPLICATE}
 
 
 class TurnStore:
-    """What turns store. Ids are made from the turn's, so a retry stores nothing twice."""
+    """What turns store. Ids are made from the turn's, so a retry stores nothing twice.
+
+    `patience_s`: so long a store that is away is waited for, since an answer that was paid for is at stake.
+    """
 
     def __init__(
         self,
@@ -66,7 +76,9 @@ class TurnStore:
         reader: HistoryReader,
         clock: Clock,
         wordings: Wordings = NEUTRAL,
+        patience_s: float = 0.0,
     ) -> None:
+        self._patience_s = patience_s
         self._history = history
         self._writer = writer
         self._reader = reader
@@ -85,7 +97,7 @@ class TurnStore:
         Gone
             It was recalled or erased.
         """
-        (result,) = await self._history.append(key, [question])
+        (result,) = await self._patiently(lambda: self._history.append(key, [question]))
         if result.outcome is AppendOutcome.CONFLICT and not await self._is_stored(key, question):
             raise Conflict(
                 "question_message_id is taken by another message", field="question_message_id"
@@ -251,13 +263,15 @@ class TurnStore:
         context_id: str = "",
         replaced: str = "",
     ) -> None:
-        results = await self._history.append(
-            turn.key,
-            rows,
-            turn=TurnMark(turn.since),
-            records=records,
-            context_id=context_id,
-            replaces=replaced,
+        results = await self._patiently(
+            lambda: self._history.append(
+                turn.key,
+                rows,
+                turn=TurnMark(turn.since),
+                records=records,
+                context_id=context_id,
+                replaces=replaced,
+            )
         )
         for result in results:
             if result.outcome not in KEPT:
@@ -273,7 +287,19 @@ class TurnStore:
         if records or messages:
             await self._append(turn, messages, (self._record_of(turn), *records))
         else:
-            await self._writer.submit(self._record_of(turn))
+            await self._patiently(lambda: self._writer.submit(self._record_of(turn)))
+
+    async def _patiently(self, write: Callable[[], Awaitable[T]]) -> T:
+        """What `write` returns, which is tried again while the store is away. Raises what it raises in the end."""
+        loop = asyncio.get_running_loop()
+        ends_s = loop.time() + self._patience_s
+        while True:
+            try:
+                return await write()
+            except StoreUnavailable:
+                if loop.time() >= ends_s:
+                    raise
+            await asyncio.sleep(AGAIN_S)
 
     def _record_of(self, turn: Turn) -> RecordChange:
         return RecordChange(

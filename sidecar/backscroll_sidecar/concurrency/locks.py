@@ -1,15 +1,17 @@
 """Locks by name: one task at a time holds a name, of all servers that share a store.
 
 In one server they are locks in memory. With a shared store whoever holds one of them also holds a lease there. It is
-prolonged until the lock is given back; that of a server that died or was stopped ends by itself.
+prolonged until the lock is given back; that of a server that died ends by itself. A lease of a server that lives may
+stand for long: so what could not be given back, or may have been taken without an answer, is given back later.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
@@ -21,7 +23,7 @@ from backscroll_sidecar.ports import Leases
 log = logging.getLogger(__name__)
 
 LASTS_MS = 5_000
-"""A lease of a server that is not heard of any more."""
+"""A lease of a server that died."""
 PROLONGED_S = 1.5
 """A third of it: two failures are no loss."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.02, 0.25
@@ -36,7 +38,9 @@ class Locks:
     def __init__(self, leases: Leases | None = None) -> None:
         self._leases = leases
         self._locks: WeakValueDictionary[Name, asyncio.Lock] = WeakValueDictionary()
-        self._taken: defaultdict[str, set[str]] = defaultdict(set)
+        self._numbers = itertools.count(1)
+        self._taken: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self._owed: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._prolonging: asyncio.Task[None] | None = None
         self._giving: set[asyncio.Task[None]] = set()
 
@@ -64,21 +68,26 @@ class Locks:
         """The same; False: another server holds it."""
         if self._leases is None:
             return True
-        spelled = _spelled(name)
-        if not await self._leases.take(tenant, spelled, LASTS_MS):
-            return False
-        self._taken[tenant].add(spelled)
+        spelled, holding = _spelled(name), next(self._numbers)
         if self._prolonging is None:
             self._prolonging = asyncio.create_task(self._prolong())
+        try:
+            if not await self._leases.take(tenant, spelled, LASTS_MS, holding):
+                return False
+        except BaseException:
+            self._owed[tenant][spelled] = holding  # it may have been taken
+            raise
+        self._owed[tenant].pop(spelled, None)
+        self._taken[tenant][spelled] = holding
         return True
 
     def give_back(self, tenant: str, *name: str) -> None:
         """Let go, behind whoever calls."""
         spelled = _spelled(name)
-        if self._leases is None or spelled not in self._taken[tenant]:
+        holding = self._taken[tenant].pop(spelled, None)
+        if holding is None:
             return
-        self._taken[tenant].discard(spelled)
-        task = asyncio.create_task(self._give_back(tenant, spelled))
+        task = asyncio.create_task(self._give_back(tenant, spelled, holding))
         self._giving.add(task)
         task.add_done_callback(self._giving.discard)
 
@@ -87,36 +96,44 @@ class Locks:
         if self._prolonging is not None:
             self._prolonging.cancel()
             self._prolonging = None
-        for tenant, names in self._taken.items():
-            for name in tuple(names):
-                names.discard(name)
-                await self._give_back(tenant, name)
+        for some in (self._owed, self._taken):
+            await self._give_all_back(some)
         if self._giving:
             await asyncio.wait(self._giving)
 
-    async def _give_back(self, tenant: str, spelled: str) -> None:
+    async def _give_all_back(self, some: Mapping[str, dict[str, int]]) -> None:
+        for tenant, names in tuple(some.items()):
+            for name in tuple(names):
+                if (holding := names.pop(name, None)) is not None:
+                    await self._give_back(tenant, name, holding)
+
+    async def _give_back(self, tenant: str, spelled: str, holding: int) -> None:
         assert self._leases is not None
         try:
-            await self._leases.give_back(tenant, spelled)
-        except BackscrollError as error:  # it ends by itself
-            log.warning("a lease cannot be given back: %s", error.message)
+            await self._leases.give_back(tenant, spelled, holding)
+        except BackscrollError as error:
+            log.warning("a lease cannot be given back yet: %s", error.message)
+            if spelled not in self._taken[tenant]:
+                self._owed[tenant].setdefault(spelled, holding)
 
     async def _prolong(self) -> None:
         assert self._leases is not None
         while True:
             await asyncio.sleep(PROLONGED_S)
-            for tenant, names in [(one, tuple(some)) for one, some in self._taken.items() if some]:
+            await self._give_all_back(self._owed)
+            for tenant, names in [(one, dict(some)) for one, some in self._taken.items() if some]:
                 try:
-                    held = await self._leases.prolong(tenant, names, LASTS_MS)
+                    held = await self._leases.prolong(tenant, list(names), LASTS_MS)
                 except BackscrollError as error:
                     log.warning("leases cannot be prolonged: %s", error.message)
                     continue
-                self._lose(tenant, set(names).difference(held))
+                for name in names.keys() - held:
+                    self._lose(tenant, name, names[name])
 
-    def _lose(self, tenant: str, names: Iterable[str]) -> None:
-        """Another server took over: this one was not heard of for too long. What both write is stored once."""
-        for name in names:
-            self._taken[tenant].discard(name)
+    def _lose(self, tenant: str, name: str, holding: int) -> None:
+        """Another server took over, unless it was given back just now. What both write is stored once."""
+        if self._taken[tenant].get(name) == holding:
+            del self._taken[tenant][name]
             log.warning("another server took over what this one held")
 
 

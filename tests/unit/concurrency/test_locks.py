@@ -16,21 +16,34 @@ class FakeLeases:
     def __init__(self, held: dict[tuple[str, str], str], server: str) -> None:
         self.held, self.server = held, server
         self.is_down = False
+        self.unheard: BaseException | None = None
+        self.holdings: dict[tuple[str, str], int] = {}
 
-    async def take(self, tenant: str, name: str, lasts_ms: int) -> bool:
+    async def take(self, tenant: str, name: str, lasts_ms: int, holding: int) -> bool:
         del lasts_ms
-        if self.is_down:
-            raise StoreUnavailable("down")
+        self._check()
         await asyncio.sleep(0)
-        return self.held.setdefault((tenant, name), self.server) == self.server
+        is_ours = self.held.setdefault((tenant, name), self.server) == self.server
+        if is_ours:
+            self.holdings[tenant, name] = holding
+        if self.unheard is not None:
+            raise self.unheard
+        return is_ours
 
     async def prolong(self, tenant: str, names: Collection[str], lasts_ms: int) -> Sequence[str]:
         del lasts_ms
+        self._check()
         return [name for name in names if self.held.get((tenant, name)) == self.server]
 
-    async def give_back(self, tenant: str, name: str) -> None:
-        if self.held.get((tenant, name)) == self.server:
-            del self.held[tenant, name]
+    async def give_back(self, tenant: str, name: str, holding: int) -> None:
+        self._check()
+        place = tenant, name
+        if self.held.get(place) == self.server and self.holdings[place] == holding:
+            del self.held[place]
+
+    def _check(self) -> None:
+        if self.is_down:
+            raise StoreUnavailable("down")
 
 
 @pytest.fixture
@@ -111,3 +124,64 @@ async def test_what_another_took_over_is_not_given_back(
         await asyncio.sleep(0.05)
     await locks.close()
     assert held == {("a", '["x"]'): "another"}
+
+
+async def test_what_cannot_be_given_back_is_given_back_later(
+    held: dict[tuple[str, str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that lives would keep it from all others."""
+    monkeypatch.setattr(module, "PROLONGED_S", 0.01)
+    leases = FakeLeases(held, "one")
+    locks = Locks(leases)
+    async with locks.hold("a", "x"):
+        leases.is_down = True
+    await asyncio.sleep(0.05)
+    assert held
+    leases.is_down = False
+    async with asyncio.timeout(5):
+        while held:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+    await locks.close()
+
+
+@pytest.mark.parametrize("unheard", [StoreUnavailable("gone"), asyncio.CancelledError()])
+async def test_what_may_have_been_taken_is_given_back(
+    held: dict[tuple[str, str], str], monkeypatch: pytest.MonkeyPatch, unheard: BaseException
+) -> None:
+    """The connection broke, or the caller left, before the store's answer came."""
+    monkeypatch.setattr(module, "PROLONGED_S", 0.01)
+    leases = FakeLeases(held, "one")
+    leases.unheard = unheard
+    locks = Locks(leases)
+    with pytest.raises(type(unheard)):
+        await locks.try_to_take("a", "x")
+    assert held
+    async with asyncio.timeout(5):
+        while held:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+    await locks.close()
+
+
+async def test_a_late_return_of_what_was_taken_again(held: dict[tuple[str, str], str]) -> None:
+    """What one call gives back and the next one takes may reach the store in the other order."""
+    leases = FakeLeases(held, "one")
+    locks = Locks(leases)
+    assert await locks.try_to_take("a", "x")
+    locks.give_back("a", "x")  # by a task that has not run yet
+    taking = asyncio.create_task(locks.try_to_take("a", "x"))
+    giving = leases.give_back
+    gone: list[object] = []
+
+    async def late(*args: object) -> None:
+        await taking
+        gone.append(args)
+        await giving(*args)  # type: ignore[arg-type]
+
+    leases.give_back = late  # type: ignore[method-assign]
+    async with asyncio.timeout(5):
+        while not gone:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+    assert held
+    locks.give_back("a", "x")
+    await locks.close()
+    assert not held

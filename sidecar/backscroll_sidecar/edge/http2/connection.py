@@ -50,7 +50,7 @@ class Connection(asyncio.Protocol):
     endpoints : by path.
     max_bytes : of a message.
     opened, closed : told of the connection.
-    hold : as `Link` says.
+    hold, linger_s : as `Link` says.
     """
 
     def __init__(
@@ -61,12 +61,14 @@ class Connection(asyncio.Protocol):
         opened: Callable[[Connection], None],
         closed: Callable[[Connection], None],
         hold: Callable[[int], bool],
+        linger_s: Callable[[], float],
     ) -> None:
         self.loop = loop
         self._endpoints = endpoints
         self._max_bytes = max_bytes
         self._opened, self._closed = opened, closed
         self.hold = hold
+        self.linger_s = linger_s
         self._transport: Any = None
         self.write: Callable[[bytes], None] = _drop
         self._reader = FrameReader()

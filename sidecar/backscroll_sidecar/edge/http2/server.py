@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from backscroll_sidecar.concurrency.standstill import Standstill
 from backscroll_sidecar.edge.call_pipeline import Endpoint
 from backscroll_sidecar.edge.http2.connection import Connection
 
@@ -40,6 +41,7 @@ class LocalServer:
         self._is_empty = asyncio.Event()
         self._is_empty.set()
         self._held_bytes = 0
+        self._standstill: Standstill | None = None
         self._is_stopping = False
         self._has_stopped = asyncio.Event()
 
@@ -50,9 +52,11 @@ class LocalServer:
     async def start(self) -> None:
         """Take calls."""
         loop = asyncio.get_running_loop()
+        self._standstill = Standstill()
+        self._standstill.start()
 
         def connection() -> Connection:
-            told = self._opened, self._closed, self._hold
+            told = self._opened, self._closed, self._hold, self._linger_s
             return Connection(loop, self._endpoints, self._max_receive_bytes, *told)
 
         for one in self._sockets:
@@ -60,9 +64,15 @@ class LocalServer:
             create: Any = loop.create_unix_server if is_path else loop.create_server
             self._listening.append(await create(connection, sock=one, backlog=BACKLOG))
 
+    def _linger_s(self) -> float:
+        """How long calls go on whose callers left while this process stood still: their answers may be here."""
+        return 0.0 if self._standstill is None else self._standstill.left_s
+
     async def stop(self, grace_s: float | None) -> None:
         """Take no new calls, let running ones end for `grace_s`, then end them as UNAVAILABLE. Idempotent."""
         self._is_stopping = True
+        if self._standstill is not None:
+            self._standstill.stop()
         for server in self._listening:
             server.close()
         for bound in self._sockets:

@@ -44,6 +44,7 @@ class Link(Protocol):
     window : bytes the client has room for, all streams together.
     initial_window : of its new streams.
     hold : told of bytes of messages that lie here, and of their end; False: too many.
+    linger_s : how long a call may go on whose caller has left.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -51,6 +52,7 @@ class Link(Protocol):
     initial_window: int
     write: Callable[[bytes], None]
     hold: Callable[[int], bool]
+    linger_s: Callable[[], float]
 
     def allow(self, stream_id: int, count: int) -> None:
         """Let the client send so many bytes more."""
@@ -359,7 +361,10 @@ class Stream:
     def leave(self, told: ErrorCode | None = None) -> None:
         """The caller has left, or the connection has; or the caller is told why it cannot stay."""
         self.close(told)
-        self._stop_handler()
+        if linger_s := self._connection.linger_s():
+            self._connection.loop.call_later(linger_s, self._stop_handler)
+        else:
+            self._stop_handler()
 
     def close(self, told: ErrorCode | None = None) -> None:
         """Nothing is sent or taken any more; a caller who may still be sending is told, or why it gets no more."""

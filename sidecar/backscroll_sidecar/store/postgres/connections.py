@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
@@ -25,6 +26,25 @@ CONNECT_S = 5.0
 STATEMENT_S = 60.0
 IDLE_S = 300.0
 PREPARED_STATEMENTS = 1_000
+CACHE_SIZE = "statement_cache_size"
+"""Of an URL: 0 prepares no statements, for a pool that hands sessions around."""
+GROUP_STANDS_MS = 3_000
+"""A server that is stopped in the middle of a group keeps its rows from all others for so long."""
+
+
+def driver_options(url: str) -> dict[str, Any]:
+    """What the driver is told of the database, by its URL, which may say `statement_cache_size=0`."""
+    parts = urlsplit(url)
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    sizes = [value for name, value in query if name == CACHE_SIZE]
+    if not sizes:
+        limit = {"idle_in_transaction_session_timeout": str(GROUP_STANDS_MS)}
+        return {"dsn": url, CACHE_SIZE: PREPARED_STATEMENTS, "server_settings": limit}
+    if not sizes[-1].isdecimal():
+        raise StoreUnavailable(f"{CACHE_SIZE} of the database's URL is no number")
+    rest = urlencode([one for one in query if one[0] != CACHE_SIZE])
+    dsn = urlunsplit(parts._replace(query=rest))
+    return {"dsn": dsn, CACHE_SIZE: int(sizes[-1])}
 
 
 class Connections:
@@ -80,6 +100,18 @@ class Connections:
                 await connection.execute("SET LOCAL synchronous_commit = off")
             yield connection
 
+    @contextlib.asynccontextmanager
+    async def of_its_own(self) -> AsyncIterator[asyncpg.Connection]:
+        """A connection beside the pools, for as long as the block lasts. Raises `StoreUnavailable`."""
+        with typed():
+            connection = await asyncpg.connect(
+                **driver_options(self._url), timeout=CONNECT_S, command_timeout=STATEMENT_S
+            )
+        try:
+            yield connection
+        finally:
+            connection.terminate()
+
     def _of(self, pool: asyncpg.Pool | None) -> asyncpg.Pool:
         if pool is None:
             raise StoreUnavailable("the store is closed")
@@ -87,13 +119,12 @@ class Connections:
 
     async def _made(self, size: int) -> asyncpg.Pool:
         return await asyncpg.create_pool(
-            self._url,
+            **driver_options(self._url),
             min_size=1,
             max_size=size,
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
             max_inactive_connection_lifetime=IDLE_S,
-            statement_cache_size=PREPARED_STATEMENTS,
             reset=_left_as_found,
         )
 

@@ -12,6 +12,7 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Finding
 from backscroll_sidecar.store.moving import ends as moving
 from backscroll_sidecar.store.postgres import migrate, statements
+from backscroll_sidecar.store.postgres.connections import driver_options
 from backscroll_sidecar.store.postgres.failures import typed
 from backscroll_sidecar.store.postgres.moves import found_move
 
@@ -45,7 +46,7 @@ async def _found(url: str) -> list[Finding]:
 @asynccontextmanager
 async def _connected(url: str) -> AsyncIterator[asyncpg.Connection]:
     with typed():
-        connection = await asyncpg.connect(url, timeout=CONNECT_S, statement_cache_size=0)
+        connection = await asyncpg.connect(**driver_options(url), timeout=CONNECT_S)
         try:
             yield connection
         finally:

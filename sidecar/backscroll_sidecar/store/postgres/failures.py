@@ -63,7 +63,8 @@ def typed() -> Iterator[None]:
         raise StoreUnavailable("the store is closed") from error
     except TimeoutError as error:
         raise StoreUnavailable("the database does not answer in time") from error
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, asyncpg.InternalClientError) as error:
+        # The last: the driver hands out a connection that the database has ended just now.
         raise StoreUnavailable(
             "the database cannot be reached: check that it runs, and the address"
         ) from error

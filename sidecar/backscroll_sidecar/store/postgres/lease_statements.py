@@ -4,17 +4,32 @@
 
 from __future__ import annotations
 
-_LATER = "clock_timestamp() + $4::bigint * interval '1 millisecond'"
+_LATER = "clock_timestamp() + $3::bigint * interval '1 millisecond'"
 
 TAKE = f"""
-INSERT INTO leases AS held (tenant, name, holder, ends_at) VALUES ($1, $2, $3, {_LATER})
-ON CONFLICT (tenant, name) DO UPDATE SET holder = excluded.holder, ends_at = excluded.ends_at
-    WHERE held.ends_at < clock_timestamp() OR held.holder = excluded.holder
+INSERT INTO leases AS held (tenant, name, ends_at, holder, holding) VALUES ($1, $2, {_LATER}, $4, $5)
+ON CONFLICT (tenant, name) DO UPDATE SET ends_at = excluded.ends_at, holding = excluded.holding
+    WHERE held.holder = excluded.holder
 RETURNING 1
 """
-
-PROLONG = f"""
-UPDATE leases SET ends_at = {_LATER} WHERE tenant = $1 AND name = ANY($2::text[]) AND holder = $3 RETURNING name
+RUN_OUT = """
+SELECT holder, ends_at < clock_timestamp() - $3::bigint * interval '1 millisecond' AS long_ago FROM leases
+WHERE tenant = $1 AND name = $2 AND ends_at < clock_timestamp()
 """
+TAKE_OVER = f"""
+UPDATE leases SET ends_at = {_LATER}, holder = $4, holding = $5
+WHERE tenant = $1 AND name = $2 AND holder = $6 AND ends_at < clock_timestamp() RETURNING 1
+"""
+PROLONG = f"""
+UPDATE leases SET ends_at = {_LATER} WHERE tenant = $1 AND name = ANY($2::text[]) AND holder = $4 RETURNING name
+"""
+GIVE_BACK = "DELETE FROM leases WHERE tenant = $1 AND name = $2 AND holder = $3 AND holding = $4"
 
-GIVE_BACK = "DELETE FROM leases WHERE tenant = $1 AND name = $2 AND holder = $3"
+STAND = "SELECT pg_advisory_lock($1)"
+STANDS = "SELECT NOT pg_try_advisory_xact_lock_shared($1)"
+"""Whether any session has it."""
+IS_POOLED = "SELECT pg_backend_pid() <> $1"
+"""Whether the process that answers is another one than the connection was told, since a pool stands between."""
+ALIVE = "SELECT 1"
+KEEP = "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3"
+"""The session of a machine that is gone ends after 11 s."""

@@ -6,6 +6,7 @@ only, the writer.
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import (
     AsyncIterator,
@@ -48,8 +49,11 @@ from backscroll_sidecar.store.postgres.connections import Connection, Connection
 from backscroll_sidecar.store.postgres.failures import TRY_AGAIN, typed
 from backscroll_sidecar.store.postgres.losses import Told
 from backscroll_sidecar.store.postgres.moves import found_move
+from backscroll_sidecar.store.postgres.presence import Presence
 
 READERS = 8
+SILENT_MS = 60_000
+"""Of a server that is there, and has not prolonged what it holds for so long, others take it."""
 TRIES = 5
 """Of a group that others' groups keep from its commit."""
 
@@ -77,8 +81,10 @@ class PostgresStore:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._told = Told()
-        self._holder = uuid.uuid4().hex
         self.holder = uuid.uuid4().hex
+        self._server = secrets.randbits(63)
+        self._presence = Presence(connections, self._server)
+        self._presence.start()
 
     @classmethod
     async def open(cls, url: str, *, durability: Durability = "full") -> PostgresStore:
@@ -110,6 +116,7 @@ class PostgresStore:
 
     async def close(self) -> None:
         """Finish what runs and disconnect. Idempotent."""
+        await self._presence.close()
         await self._connections.close()
 
     # --- writing -----------------------------------------------------------------------------
@@ -171,18 +178,33 @@ class PostgresStore:
     def leases(self) -> Leases:
         return self
 
-    async def take(self, tenant: str, name: str, lasts_ms: int) -> bool:
-        values = (tenant, name, self._holder, lasts_ms)
-        return bool(await self._connections.read(lambda c: c.fetchval(lease_sql.TAKE, *values)))
+    async def take(self, tenant: str, name: str, lasts_ms: int, holding: int) -> bool:
+        values = (tenant, name, lasts_ms, self._server, holding)
+        if await self._ask(lease_sql.TAKE, *values):
+            return True
+        holder = await self._gone_holder(tenant, name)
+        return holder is not None and bool(await self._ask(lease_sql.TAKE_OVER, *values, holder))
+
+    async def _gone_holder(self, tenant: str, name: str) -> int | None:
+        """The server that holds a name no more, though it has not given it back."""
+        run_out = await self._connections.read(
+            lambda one: one.fetchrow(lease_sql.RUN_OUT, tenant, name, SILENT_MS)
+        )
+        if run_out is None:
+            return None
+        holder, is_long_ago = run_out
+        return holder if is_long_ago or await self._presence.is_gone(holder) else None
 
     async def prolong(self, tenant: str, names: Collection[str], lasts_ms: int) -> Sequence[str]:
-        values = (tenant, list(names), self._holder, lasts_ms)
+        values = (tenant, list(names), lasts_ms, self._server)
         rows = await self._connections.read(lambda c: c.fetch(lease_sql.PROLONG, *values))
         return [name for (name,) in rows]
 
-    async def give_back(self, tenant: str, name: str) -> None:
-        values = (tenant, name, self._holder)
-        await self._connections.read(lambda c: c.execute(lease_sql.GIVE_BACK, *values))
+    async def give_back(self, tenant: str, name: str, holding: int) -> None:
+        await self._ask(lease_sql.GIVE_BACK, tenant, name, self._server, holding)
+
+    async def _ask(self, statement: str, *values: str | int) -> Any:  # noqa: ANN401
+        return await self._connections.read(lambda one: one.fetchval(statement, *values))
 
     # --- moving ------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ def wired(max_bytes: int = MAX_BYTES, **handlers: Any) -> Wire:
 def wire_of(server: LocalServer, max_bytes: int = MAX_BYTES) -> Wire:
     """A connection as the server makes them for its sockets."""
     loop = asyncio.get_running_loop()
-    told = server._opened, server._closed, server._hold
+    told = server._opened, server._closed, server._hold, server._linger_s
     wire = Wire(Connection(loop, server._endpoints, max_bytes, *told))
     wire.connection.connection_made(wire)
     return wire

@@ -33,11 +33,12 @@ CREATE TABLE losses (
     PRIMARY KEY (tenant, number)
 );
 
--- What one server at a time does. Of one that died or was stopped it ends by itself.
+-- What one server at a time does. Of one that died it ends by itself.
 CREATE TABLE leases (
     tenant  text COLLATE "C" NOT NULL,
     name    text COLLATE "C" NOT NULL,
-    holder  text NOT NULL,
+    holder  bigint NOT NULL,                -- a server, by the advisory lock that its session has
+    holding bigint NOT NULL,                -- which of the times that it held something
     ends_at timestamptz NOT NULL,           -- by the database's clock
     PRIMARY KEY (tenant, name)
 );
