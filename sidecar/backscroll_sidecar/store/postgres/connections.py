@@ -12,6 +12,7 @@ import asyncpg
 
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.postgres.failures import typed
+from backscroll_sidecar.store.postgres.lease_statements import IS_POOLED
 
 if TYPE_CHECKING:
     Connection = (
@@ -38,8 +39,7 @@ def driver_options(url: str) -> dict[str, Any]:
     query = parse_qsl(parts.query, keep_blank_values=True)
     sizes = [value for name, value in query if name == CACHE_SIZE]
     if not sizes:
-        limit = {"idle_in_transaction_session_timeout": str(GROUP_STANDS_MS)}
-        return {"dsn": url, CACHE_SIZE: PREPARED_STATEMENTS, "server_settings": limit}
+        return {"dsn": url, CACHE_SIZE: PREPARED_STATEMENTS}
     if not sizes[-1].isdecimal():
         raise StoreUnavailable(f"{CACHE_SIZE} of the database's URL is no number")
     rest = urlencode([one for one in query if one[0] != CACHE_SIZE])
@@ -67,7 +67,7 @@ class Connections:
     async def open(self) -> None:
         """Connect. Raises `StoreUnavailable`."""
         with typed():
-            self._writer = await self._made(1)
+            self._writer = await self._made(1, _for_groups)
             self._pool = await self._made(self._readers)
 
     async def close(self) -> None:
@@ -117,7 +117,7 @@ class Connections:
             raise StoreUnavailable("the store is closed")
         return pool
 
-    async def _made(self, size: int) -> asyncpg.Pool:
+    async def _made(self, size: int, init: Any = None) -> asyncpg.Pool:  # noqa: ANN401 - the driver's stubs hide it
         return await asyncpg.create_pool(
             **driver_options(self._url),
             min_size=1,
@@ -125,8 +125,20 @@ class Connections:
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
             max_inactive_connection_lifetime=IDLE_S,
+            init=init,
             reset=_left_as_found,
         )
+
+
+async def is_pooled(connection: asyncpg.Connection) -> bool:
+    """Whether a pool stands between: then another process answers than the one that the connection was told."""
+    return bool(await connection.fetchval(IS_POOLED, connection.get_server_pid()))
+
+
+async def _for_groups(connection: asyncpg.Connection) -> None:
+    """A session that writes. One of a pool is not ours to set."""
+    if not await is_pooled(connection):
+        await connection.execute(f"SET idle_in_transaction_session_timeout = {GROUP_STANDS_MS}")
 
 
 async def _left_as_found(_: object) -> None:

@@ -13,9 +13,11 @@ import logging
 import time
 from typing import Any
 
+import asyncpg
+
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.postgres import lease_statements as sql
-from backscroll_sidecar.store.postgres.connections import Connection, Connections
+from backscroll_sidecar.store.postgres.connections import Connection, Connections, is_pooled
 from backscroll_sidecar.store.postgres.failures import typed
 
 log = logging.getLogger(__name__)
@@ -81,10 +83,11 @@ class Presence:
                 log.debug("the session of this server ended: %s", error.message)
             await asyncio.sleep(AGAIN_S)
 
-    async def _stand(self, session: Connection) -> None:
+    async def _stand(self, session: asyncpg.Connection) -> None:
         """Keep the lock for as long as the session lasts. Raises `StoreUnavailable`."""
-        if await self._ask(session, sql.IS_POOLED, session.get_server_pid()):
-            self._is_pooled = True
+        with typed():
+            self._is_pooled = await is_pooled(session)
+        if self._is_pooled:
             return
         lost = asyncio.Event()
         session.add_termination_listener(lambda _: lost.set())
