@@ -16,6 +16,7 @@ import platform
 import random
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import count, cycle
@@ -34,7 +35,7 @@ from tests.kit.postgres import server  # noqa: E402
 from tests.kit.server_process import ServerProcess  # noqa: E402
 
 CHANNELS, MESSAGES = 64, 1_000
-CALLERS, SECONDS = 16, 8.0
+CALLERS, SECONDS, IDLE_S = 16, 10.0, 4.0
 VECTOR_MESSAGES = 2_000
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -80,19 +81,31 @@ def resident_bytes(pid: int) -> int:
 
 
 class Meter:
-    """Processor time between two moments, a call."""
+    """Processor time since it was made, a call, less what the same time takes with no call."""
 
-    def __init__(self, pid: int, in_postgres: bool) -> None:
-        self._pid, self._in_postgres = pid, in_postgres
-        self._began = self._now()
+    def __init__(self, pid: int, in_postgres: bool, idle: Sequence[float]) -> None:
+        self._pid, self._in_postgres, self._idle = pid, in_postgres, idle
+        self._began_s, self._began = time.monotonic(), self._now()
+
+    @classmethod
+    async def made(cls, pid: int, in_postgres: bool) -> Meter:
+        """One that knows what nothing costs: it looks on for some seconds."""
+        looked = cls(pid, in_postgres, (0.0, 0.0, 0.0))
+        await asyncio.sleep(IDLE_S)
+        pairs = zip(looked._began, looked._now(), strict=True)
+        return cls(pid, in_postgres, [(b - a) / IDLE_S for a, b in pairs])
 
     def _now(self) -> tuple[float, float, float]:
         database = of_postgres() if self._in_postgres else 0.0
         return of_process(self._pid), of_loop(self._pid), database
 
     def a_call(self, calls: int) -> dict[str, float]:
-        """Milliseconds since the beginning, for each of so many calls."""
-        used = [1_000 * (b - a) / calls for a, b in zip(self._began, self._now(), strict=True)]
+        """Milliseconds for each of so many calls."""
+        lasted_s = time.monotonic() - self._began_s
+        used = [
+            1_000 * max(0.0, b - a - idle * lasted_s) / calls
+            for a, b, idle in zip(self._began, self._now(), self._idle, strict=True)
+        ]
         return {
             "server_ms": round(used[0], 4),
             "loop_ms": round(used[1], 4),
@@ -169,7 +182,7 @@ async def load(
 ) -> dict[str, float]:
     """One kind of call for some seconds, and what it used, the work behind the answers included."""
     await settled(running.pid, in_postgres)
-    meter = Meter(running.pid, in_postgres)
+    meter = await Meter.made(running.pid, in_postgres)
     done = await closed_loop(call, requests, len(requests), concurrency=callers, longest_s=SECONDS)
     await settled(running.pid, in_postgres)
     calls = len(done.latencies_s)
@@ -205,7 +218,7 @@ async def of_store(database: str, size: Callable[[], int], in_postgres: bool) ->
         before = resident_bytes(running.pid)
         first = [chats.build_request(channel(n), chats.said(1, skip=MESSAGES)[0], "balanced")
                  .SerializeToString() for n in range(CHANNELS)]  # fmt: skip
-        meter = Meter(running.pid, in_postgres)
+        meter = await Meter.made(running.pid, in_postgres)
         await closed_loop(method(BUILD), first, len(first))
         await settled(running.pid, in_postgres)
         found["cold_build"] = meter.a_call(CHANNELS)
