@@ -121,35 +121,34 @@ class Unfinished:
 
     async def _end(self) -> None:
         slices = LoopSlices()
-        done: dict[str, dict[str, list[int]]] = {}
-        for key, noted in [*self._noted.items()]:
-            await slices.spend(ROW_US * len(noted))
-            if seqs := [seq for seq, id_ in noted.items() if not self._is_behind(key, seq, id_)]:
-                done.setdefault(key.tenant, {})[key.channel] = seqs
-        for tenant, by_channel in done.items():
-            forgotten = {
-                channel: self._forget(ChannelKey(tenant, channel), seqs)
-                for channel, seqs in by_channel.items()
-            }
-            try:
-                await self._work.end_work(tenant, by_channel)
-            except BaseException:
-                for channel, rows in forgotten.items():
+        done: dict[str, dict[str, dict[int, str]]] = {}
+        try:
+            for key in [*self._noted]:
+                await slices.spend(ROW_US * len(self._noted[key]))
+                if rows := self._forget(key):
+                    done.setdefault(key.tenant, {})[key.channel] = rows
+            for tenant in [*done]:
+                await self._work.end_work(tenant, done[tenant])
+                del done[tenant]
+        finally:  # the store was not told of these
+            for tenant, by_channel in done.items():
+                for channel, rows in by_channel.items():
                     for seq, message_id in rows.items():
                         self._note(ChannelKey(tenant, channel), seq, message_id)
-                raise
+
+    def _forget(self, key: ChannelKey) -> dict[int, str]:
+        """Forget what is done, before the store is told: what comes again meanwhile is noted again."""
+        noted = self._noted[key]
+        done = {seq: id_ for seq, id_ in noted.items() if not self._is_behind(key, seq, id_)}
+        for seq in done:
+            del noted[seq]
+        self.count -= len(done)
+        if not noted:
+            del self._noted[key]
+        return done
 
     def _is_behind(self, key: ChannelKey, seq: int, message_id: str) -> bool:
         return any(one.is_behind(key, seq, message_id) for one in self._workers)
-
-    def _forget(self, key: ChannelKey, seqs: Sequence[int]) -> dict[int, str]:
-        """Before the store is told: what comes again meanwhile is noted again."""
-        noted = self._noted[key]
-        forgotten = {seq: noted.pop(seq) for seq in seqs}
-        self.count -= len(forgotten)
-        if not noted:
-            del self._noted[key]
-        return forgotten
 
     # --- what others left --------------------------------------------------------------------------
 

@@ -29,6 +29,11 @@ ENOUGH_S = 120.0
 """A bound for what takes about ten seconds: the machine may be busy."""
 
 
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unfinished, "ENDED_S", 0.1)
+
+
 @pytest.fixture
 async def url() -> str:
     return await server().emptied()
@@ -84,7 +89,7 @@ async def test_reading_for_preferences(url: str, silent: SseServer) -> None:
             async with AsyncClient(dying.address) as here:
                 await here.append(ROOM, [line(1, TEA)])
             await until(lambda: silent.exchanges)
-            await asyncio.sleep(2 * unfinished.ENDED_S * unfinished.LOOKED_EVERY)
+            await asyncio.sleep(1.0)
             assert not any(model.calls for model in models)  # as long as it lives it is its own
             dying.kill()
         await until(lambda: any(model.calls for model in models))
@@ -128,9 +133,8 @@ async def never(_texts: object) -> object:
     return await asyncio.get_running_loop().create_future()
 
 
-async def test_of_two_that_live_one_pays(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_of_two_that_live_one_pays(url: str) -> None:
     """However long its model takes, and whoever is called meanwhile."""
-    monkeypatch.setattr(unfinished, "ENDED_S", 0.05)
     go = asyncio.Event()
     models = [FakeModel(answer=lambda request: [Wait(go), *either(request)]) for _ in range(2)]
     settings = {**READS, **COMPACTS}
