@@ -5,8 +5,9 @@
 --
 -- Every key begins with the tenant and every statement names one, so each statement asks one machine. All tables are spread
 -- alike, and what is referred to comes before what refers to it.
--- Two stay on the coordinator, which all servers call: `leases`, for Citus lets no statement that writes look at the clock,
--- and `schema_migrations`, which a start reads.
+-- `moves`, which each call looks into, is everywhere. Three stay on the coordinator, which all servers call: `leases`, for
+-- Citus lets no statement that writes look at the clock; `schema_migrations`, which a start reads; and `moved_keys`, of a
+-- migration to another database, which is done before or behind this.
 
 SELECT create_distributed_table('channels', 'tenant', colocate_with => 'none');
 SELECT create_distributed_table('channel_changes', 'tenant', colocate_with => 'channels');
@@ -24,3 +25,4 @@ SELECT create_distributed_table('records', 'tenant', colocate_with => 'channels'
 SELECT create_distributed_table('record_names', 'tenant', colocate_with => 'channels');
 SELECT create_distributed_table('usage_records', 'tenant', colocate_with => 'channels');
 SELECT create_distributed_table('signals', 'tenant', colocate_with => 'channels');
+SELECT create_reference_table('moves');

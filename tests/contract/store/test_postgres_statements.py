@@ -41,7 +41,11 @@ STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": text
     for module in MODULES
     for name, text in vars(module).items()
-    if name.isupper() and name[0] != "_" and isinstance(text, str) and name not in PARTS
+    if name.isupper()
+    and name[0] != "_"
+    and isinstance(text, str)
+    and name not in PARTS
+    and not text.startswith("SET ")
 }
 
 
