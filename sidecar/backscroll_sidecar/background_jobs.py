@@ -34,20 +34,24 @@ async def look_after(
     writer: Writer,
     publishers: FanOut,
     stack: AsyncExitStack,
-) -> SecureDelete | None:
-    """What works on the store behind the answers: segments are written, what was deleted goes from its files."""
+) -> Callable[[int], int | None]:
+    """What works on the store behind the answers: segments are written, what was deleted goes from its files.
+
+    Returns what tells until when (`EraseReceipt.files_clean_by_ms`).
+    """
     if store.keeps_segments:
         segment_writer = SegmentWriter(channels, writer.submit)
         await segment_writer.start()
         stack.push_async_callback(segment_writer.close)
         publishers.add(workers=[segment_writer])
     if store.maintenance is None:
-        return None
+        by_itself = None if store.shared is None else 0
+        return lambda _: by_itself
     secure_delete = SecureDelete(store.maintenance)
     await secure_delete.start()
     stack.push_async_callback(secure_delete.close)
     publishers.add(workers=[secure_delete])
-    return secure_delete
+    return secure_delete.clean_by_ms
 
 
 async def make_ready(

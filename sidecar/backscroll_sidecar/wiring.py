@@ -272,7 +272,7 @@ async def _assemble(
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
-    secure_delete = await look_after(store, channels, writer, publishers, stack)
+    clean_by_ms = await look_after(store, channels, writer, publishers, stack)
     codec = AnswerFields()
     precompute = await make_ready(channels, codec, publishers, stack)
     embedding: SemanticParts | None = None
@@ -326,7 +326,7 @@ async def _assemble(
     history = _history(
         settings, store, writer, rosters, analyzer, clock, executor, embedding, learning
     )
-    history.secure_delete = secure_delete
+    history.clean_by_ms = clean_by_ms
     chat = ChatService(
         builder, TurnStore(history, writer, store, clock, settings.wordings(), _patience_s(store)), model,
         chat_settings(settings), clock, pacer, events, summaries, usage, spans, locks,

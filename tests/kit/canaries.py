@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.kit.kept import kept_in
+
 _ZLIB = re.compile(rb"\x78[\x01\x5e\x9c\xda]|\x1f\x8b\x08")
 _MOST_BYTES = 1 << 24
 
@@ -49,17 +51,12 @@ def _inner_base64(raw: bytes, offset: int) -> bytes:
 
 
 def found_in(folder: Path, *canaries: str) -> list[Find]:
-    """Where any of them stands in any file below the folder: as it is, or compressed."""
+    """Where any of them stands in any file below the folder, or row that stands for one: as it is, or compressed."""
     wanted = [
         (canary, name, form) for canary in canaries for name, form in dict(forms(canary)).items()
     ]
     found = []
-    for path in sorted(folder.rglob("*")):
-        try:
-            content = path.read_bytes() if path.is_file() else b""
-        except FileNotFoundError:  # it went meanwhile
-            continue
-        where = str(path.relative_to(folder))
+    for where, content in kept_in(folder):
         for how, text in (("", content), *_unpacked(content)):
             found += [
                 Find(canary, name + how, where, text.find(form))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import pwd
@@ -9,19 +10,21 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import asyncpg
 
 USER = "nobody"
 """Whom the server runs as where the tests run as root, which PostgreSQL refuses."""
 START_S = 30.0
-_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_migrations'"
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
 
 
 class PostgresServer:
@@ -34,6 +37,8 @@ class PostgresServer:
         self.bin = Path(package.origin).parent / "pginstall18" / "bin"
         self.folder = Path(tempfile.mkdtemp(prefix="backscroll-pg-"))
         self._databases = 0
+        self._beside = asyncio.new_event_loop()
+        threading.Thread(target=self._beside.run_forever, name="postgres", daemon=True).start()
         self._kept = ""
         data = self.folder / "data"
         data.mkdir()
@@ -74,14 +79,19 @@ class PostgresServer:
         """The URL of an empty database that nobody else has."""
         self._databases += 1
         name = f"test_{self._databases}"
-        self.psql(self.url("postgres"), f"CREATE DATABASE {name}")
+        self.rows(self.url("postgres"), f"CREATE DATABASE {name} STRATEGY file_copy")
         return self.url(name)
+
+    def drop(self, url: str) -> None:
+        """Delete a database, whoever is still connected to it."""
+        name = url.removeprefix("postgresql://backscroll@/").partition("?")[0]
+        self.rows(self.url("postgres"), f"DROP DATABASE {name} WITH (FORCE)")
 
     async def emptied(self) -> str:
         """The URL of a database with nothing in it, the same each time: emptying takes a fifth of making one."""
         self._kept = self._kept or self.new_database()
         connection = await asyncpg.connect(self._kept)
-        tables = await connection.fetch(_TABLES)
+        tables = await connection.fetch(f"{_TABLES} AND tablename <> 'schema_migrations'")
         if tables:
             names = ", ".join(name for (name,) in tables)
             await connection.execute(f"TRUNCATE {names} RESTART IDENTITY")
@@ -90,6 +100,21 @@ class PostgresServer:
 
     def url(self, database: str) -> str:
         return f"postgresql://backscroll@/{database}?host={self.folder}"
+
+    def rows(self, url: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """What a statement gives; it is committed. Asked in a thread of its own, whatever loop the caller is in."""
+
+        async def asked() -> list[tuple[Any, ...]]:
+            connection = await asyncpg.connect(url)
+            try:
+                return [tuple(row) for row in await connection.fetch(statement, *values)]
+            finally:
+                await connection.close()
+
+        return asyncio.run_coroutine_threadsafe(asked(), self._beside).result()
+
+    def tables(self, url: str) -> list[str]:
+        return [name for (name,) in self.rows(url, _TABLES)]
 
     def psql(self, url: str, statements: str) -> str:
         """What the server's own client prints of these; its protocol takes what has parameters without values."""
@@ -145,8 +170,26 @@ def database_url(database: Path | str) -> str:
     """What a test names, or the database of PostgreSQL that stands for it: for each path one."""
     if not IN_POSTGRES or str(database).startswith("postgresql:"):
         return str(database)
-    if str(database) == ":memory:":
-        return server().new_database()
-    if str(database) not in _databases:
-        _databases[str(database)] = server().new_database()
-    return _databases[str(database)]
+    name = str(database)
+    url = _databases.get(name) or server().new_database()
+    _databases[url if name == ":memory:" else name] = url
+    return url
+
+
+def database_known(database: Path) -> str | None:
+    """The database that stands for a file already, if one does."""
+    return _databases.get(str(database))
+
+
+def databases_below(folder: Path) -> list[str]:
+    """Those that stand for files in a folder."""
+    return [url for name, url in _databases.items() if Path(name).is_relative_to(folder)]
+
+
+@contextmanager
+def databases_end() -> Iterator[None]:
+    """Those that the block made go at its end: each takes 8 MB of the disk."""
+    before = set(_databases)
+    yield
+    for name in _databases.keys() - before:
+        server().drop(_databases.pop(name))

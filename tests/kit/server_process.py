@@ -12,13 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+from tests.kit.postgres import database_url
+
 
 class ServerProcess:
     """`backscroll serve` in a process of its own.
 
     Parameters
     ----------
-    database : path of the SQLite file.
+    database : path of the SQLite file, or URL.
     state_dir : where kernels are cached; None: the user's own.
     settings : further settings, by their environment variables.
     listen : its address.
@@ -36,7 +38,7 @@ class ServerProcess:
         self._settings = dict(settings or {})
         self._command = [
             sys.executable, "-m", "backscroll_sidecar.cli.tied", "serve", "--json",
-            "--listen", listen, "--database", str(database), "--durability", durability,
+            "--listen", listen, "--database", database_url(database), "--durability", durability,
             *(("--state-dir", str(state_dir)) if state_dir else ()),
         ]  # fmt: skip
         self._process: subprocess.Popen[str] | None = None

@@ -254,7 +254,7 @@ class EraseReceipt(dict[str, int]):
     are_files_clean : bool
         Whether nothing that was ever deleted is left in a file of the server. The same call again tells it anew.
     files_clean_by_ms : int
-        Until when it should be gone from the files, where they are not clean.
+        Until when it should be gone from the files, where they are not clean; 0: when PostgreSQL vacuums them.
     is_dry_run : bool
         Nothing was deleted.
     """

@@ -168,8 +168,9 @@ def _show(erased: EraseReceipt, console: Any = None) -> None:  # noqa: ANN401 - 
         console.print(table)
     if not erased.is_dry_run:
         by = datetime.fromtimestamp(erased.files_clean_by_ms / 1_000, UTC)
-        console.print(
-            "the files are clean"
-            if erased.are_files_clean
-            else f"gone from the files by {by:%H:%M:%S} UTC"
-        )
+        if erased.are_files_clean:
+            console.print("the files are clean")
+        elif erased.files_clean_by_ms:
+            console.print(f"gone from the files by {by:%H:%M:%S} UTC")
+        else:
+            console.print("gone from the files when PostgreSQL vacuums them")

@@ -41,6 +41,10 @@ class SecureDelete:
         """Whether something that was deleted may still be in the files."""
         return any(chore.is_due for chore in self._chores)
 
+    def clean_by_ms(self, at_ms: int) -> int | None:
+        """Until when what was deleted at that time is gone from the files; None: nothing of it is there."""
+        return at_ms + round(CLEAN_WITHIN_S * 1_000) if self.is_due else None
+
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Remember that something was deleted. Cheap where nothing was."""
         del key

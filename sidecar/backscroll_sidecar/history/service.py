@@ -6,7 +6,7 @@ append: validate.check_message → analyse → AppendChange → Writer.submit �
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
 from msgspec.structs import replace
@@ -36,7 +36,6 @@ from backscroll_sidecar.history.ingest import (
 from backscroll_sidecar.history.reads import HistoryReads
 from backscroll_sidecar.history.redaction_policy import NO_REDACTION, Redaction
 from backscroll_sidecar.history.rosters import Rosters
-from backscroll_sidecar.history.secure_delete import CLEAN_WITHIN_S, SecureDelete
 from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.tombstones import Erasure
 from backscroll_sidecar.history.validate import (
@@ -104,7 +103,7 @@ class HistoryService(HistoryReads):
         super().__init__(reader, analyzer, embedding)
         self._usage = usage or NoUsage()
         self._redaction = redaction
-        self.secure_delete: SecureDelete | None = None
+        self.clean_by_ms: Callable[[int], int | None] = lambda _: None
         """Set where the store has files: what a receipt says of them."""
         self._writer = writer
         self.semantic_search = semantic_search or SemanticSearch(reader, {})
@@ -417,10 +416,8 @@ class HistoryService(HistoryReads):
             some = changes[start : start + ERASED_AT_ONCE]
             applied = await asyncio.gather(*(self._writer.submit(one, deadline_s) for one in some))
             receipts += [one.receipt for one in applied]
-        is_due = self.secure_delete is not None and self.secure_delete.is_due
         at_ms = erasure.erased_at_ms
-        clean_by_ms = at_ms + round(CLEAN_WITHIN_S * 1_000) if is_due else None
-        return replace(summed(receipts), at_ms=at_ms, files_clean_by_ms=clean_by_ms)
+        return replace(summed(receipts), at_ms=at_ms, files_clean_by_ms=self.clean_by_ms(at_ms))
 
 
 def _cannot_be_stored(refused: Refused) -> InvalidRequest:

@@ -248,7 +248,8 @@ Change = (
 class EraseReceipt(msgspec.Struct, frozen=True):
     """How many rows went, by store: those of `RECEIPT_STORES`. With `is_dry_run`: how many would go.
 
-    `files_clean_by_ms` is until when it goes from the files; None: nothing of it is there.
+    `files_clean_by_ms` is until when it goes from the files; 0: when their database comes to it; None: nothing of it is
+    there.
     """
 
     counts: Mapping[str, int]

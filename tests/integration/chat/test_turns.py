@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from tests.contract.models.sse_server import DONE, Reply, said, stopped
 from tests.integration.chat.talk import ROOM, TOOLS, talk, talk_to, text_of, turn
 from tests.kit.fake_model import STOP, FakeModel, Wait, always
+from tests.kit.kept import rows
 
 T0 = 1_795_176_000_000
 LINES = [
@@ -268,9 +268,7 @@ async def test_end_follows_the_commits(tmp_path: Path) -> None:
         call = bot.stub.StreamChat(turn("when?"))
         async for event in call:
             if event.HasField("end"):
-                with sqlite3.connect(path) as other:
-                    ids = [id for (id,) in other.execute("SELECT id FROM messages ORDER BY seq")]
-                other.close()
+                ids = [id for (id,) in rows(path, "SELECT id FROM messages ORDER BY seq")]
                 at_end.append((event.end.reply_message_id, ids))
     ((reply_id, ids),) = at_end
     assert len(ids) == 2

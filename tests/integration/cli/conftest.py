@@ -19,6 +19,7 @@ import pytest
 
 from backscroll_sidecar.cli import main
 from tests.kit import surface
+from tests.kit.postgres import IN_POSTGRES, database_known, database_url
 from tests.kit.prepared import IN_THE_START, Prepared, Started
 
 COMMAND = (sys.executable, "-m", "backscroll._cli_entry")
@@ -64,7 +65,13 @@ class Shell:
             "NUMBA_CACHE_DIR": str(self.kernels),
             "BACKSCROLL_EMBEDDER": "none",  # loading one takes seconds; tests that want it say so
         }
+        if url := database_known(self.default_database):
+            state["BACKSCROLL_DATABASE"] = url
         return {**inherited, **state, "COLUMNS": "120", **self.environment, **more}
+
+    @property
+    def default_database(self) -> Path:
+        return self.directory / "state" / "backscroll.db"
 
     def run(
         self, *arguments: str, stdin: str = "", **environment: str
@@ -98,6 +105,8 @@ class Shell:
     def serving(
         self, *arguments: str, listen: str = "127.0.0.1:0", **environment: str
     ) -> Iterator[Process]:
+        if IN_POSTGRES:
+            arguments, environment = self._in_postgres(arguments, environment)
         log = self.directory / "server.log"
         with log.open("w") as errors:
             command = ("serve", "--json", "--listen", listen, *arguments)
@@ -118,6 +127,16 @@ class Shell:
             finally:
                 process.stop()
                 popen.stdout.close()
+
+    def _in_postgres(
+        self, arguments: tuple[str, ...], environment: dict[str, str]
+    ) -> tuple[tuple[str, ...], dict[str, str]]:
+        """The same with the database of PostgreSQL that stands for the one meant."""
+        if "--database" in arguments:
+            at = arguments.index("--database") + 1
+            return (*arguments[:at], database_url(arguments[at]), *arguments[at + 1 :]), environment
+        meant = self.variables(environment).get("BACKSCROLL_DATABASE", self.default_database)
+        return arguments, {**environment, "BACKSCROLL_DATABASE": database_url(meant)}
 
 
 @dataclass

@@ -20,6 +20,8 @@ from backscroll_sidecar.store.sqlite import migrate
 from backscroll_sidecar.store.sqlite.files import FileLock
 from tests.integration.cli.in_process import Commands
 
+pytestmark = pytest.mark.sqlite("a backup copies a file of SQLite")
+
 NOON = 1_795_176_000_000
 DUMPS = Path(__file__).parents[2] / "unit/store/databases"
 ROWS = 300

@@ -10,6 +10,8 @@ from tests.integration.context.test_restart import NOON, chat, everything
 from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
+pytestmark = pytest.mark.sqlite("a backup copies a file of SQLite")
+
 
 @pytest.mark.row("N-10")
 @pytest.mark.parametrize("index", ["none", "exact", "hnsw"])

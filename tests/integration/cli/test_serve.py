@@ -50,6 +50,7 @@ def test_says_so_in_words_without_json(shell):
     assert line.startswith("Backscroll serves on 127.0.0.1:")
 
 
+@pytest.mark.sqlite("threads that read the file are looked at")
 @pytest.mark.skipif(len(CORES) < 2, reason="there is no core to choose")
 def test_only_the_event_loop_keeps_to_its_core(shell):
     core = max(CORES)
@@ -71,6 +72,7 @@ def test_what_was_stored_is_there_after_a_restart(shell):
     assert (again["stored"], again["duplicate"]) == (0, 400)
 
 
+@pytest.mark.sqlite("a file has one server")
 def test_one_database_has_one_server(shell):
     with shell.serving():
         second = shell.run(*SERVE)
@@ -178,6 +180,7 @@ def test_where_the_users_cache_cannot_be_used_is_said(shell):
     assert said["directory"].startswith(str(shell.directory / "state" / "kernels"))
 
 
+@pytest.mark.sqlite("a new file is said")
 def test_a_new_database_is_said_with_its_place(shell):
     path = shell.directory / "not" / "yet" / "x.db"
     made = []

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from backscroll_sidecar.cli.commands import app
+from tests.kit.postgres import IN_POSTGRES
 
 pytestmark = pytest.mark.slow
 
@@ -28,9 +29,12 @@ def test_doctor_finds_a_running_server_and_its_database(chat):
     assert found["server"]["status"] == "ok"
     assert found["tokens"]["detail"] == "o200k_base, exact"
     assert "400 messages" in found["database"]["detail"]
-    assert "whole" in found["database"]["detail"]
-    assert found["lock"]["detail"] == "a server has the database"
-    assert found["sqlite"]["status"] == "ok"
+    if IN_POSTGRES:
+        assert found["postgres"]["status"] == found["encoding"]["status"] == "ok"
+    else:
+        assert "whole" in found["database"]["detail"]
+        assert found["lock"]["detail"] == "a server has the database"
+        assert found["sqlite"]["status"] == "ok"
     assert "rjieba" in found["chinese"]["detail"]
 
 

@@ -5,6 +5,7 @@ import pytest
 from backscroll import Author, Conflict, InvalidRequest, Message
 from backscroll_sidecar.config.settings import MemorySettings
 from backscroll_sidecar.errors import StoreUnavailable
+from tests.kit.kept import kept_bytes
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000
@@ -189,7 +190,7 @@ async def test_erasing_the_user_erases_them(tmp_path):
         assert await lines_for(client) == []
         assert list(await client.list_preferences("u1")) == []
         assert await lines_for(client, asker=BEN) == [SHORT]
-    files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    files = kept_bytes(tmp_path)
     assert (FORMAL.encode() in files, TEA.encode() in files, SHORT.encode() in files) == (
         False, False, True,
     )  # fmt: skip

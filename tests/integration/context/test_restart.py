@@ -14,7 +14,7 @@ from backscroll_sidecar.context.rendered_lines import missing_lately
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.lines.line_source import USUAL
-from backscroll_sidecar.store.sqlite import SqliteStore
+from tests.kit.kept import STORE
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000
@@ -184,7 +184,7 @@ async def test_a_slow_store_and_the_callers_deadline():
         else:
             pytest.fail("never in time")
         assert context.raw.rung == context_pb2.RUNG_EMPTY
-        assert [d.reason for d in context.degradations] == ["TIMEOUT"]
+        assert {d.reason for d in context.degradations} == {"TIMEOUT"}
         context = await client.build_context(
             room, "what now?", asker="u1", asked_at=NOON, profile="room"
         )
@@ -228,7 +228,7 @@ async def test_a_start_that_cannot_load_starts(tmp_path, monkeypatch, error):
     async def broken(*args: object) -> object:
         raise error
 
-    monkeypatch.setattr(SqliteStore, "lately_kept", broken)
+    monkeypatch.setattr(STORE, "lately_kept", broken)
     async with served(database) as (client, _):
         context = await client.build_context("room", "what now?", asker="u1")
         assert not context.degradations
@@ -239,13 +239,13 @@ async def test_a_start_waits_for_no_store(tmp_path, monkeypatch):
     """Law 5: a load that hangs at the start costs what the settings say, and no channel."""
     database = tmp_path / "history.db"
     await filled(database)
-    load, hangs = SqliteStore.load_channel, asyncio.Event()
+    load, hangs = STORE.load_channel, asyncio.Event()
 
     async def slow(*args: object) -> object:
         await hangs.wait()
         return await load(*args)
 
-    monkeypatch.setattr(SqliteStore, "load_channel", slow)
+    monkeypatch.setattr(STORE, "load_channel", slow)
     async with served(database, preload_seconds=0.01) as (client, app):
         assert not len(app.channels)
         hangs.set()
@@ -280,7 +280,7 @@ async def test_the_servers_own_timeout():
         started = time.perf_counter()
         context = await client.build_context("room", "what now?", asker="u1")
         assert time.perf_counter() - started < 5
-        assert [d.reason for d in context.degradations] == ["TIMEOUT"]
+        assert {d.reason for d in context.degradations} == {"TIMEOUT"}
 
 
 def _key(channel: str) -> ChannelKey:

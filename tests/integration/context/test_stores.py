@@ -2,14 +2,14 @@
 history needs.
 """
 
-import sqlite3
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 
 import pytest
 
 from backscroll import Author, Member, Message
 from backscroll.v1 import context_pb2
 from tests.kit.fake_embedder import FakeEmbedder
+from tests.kit.kept import rows, tables
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000
@@ -123,16 +123,9 @@ async def test_each_store_gives_the_same_answers(tmp_path):
     ]
 
 
-def rows_of(database) -> dict[str, int]:
+def counts_of(database) -> dict[str, int]:
     """How many rows each table has."""
-    with closing(sqlite3.connect(database)) as connection:
-        names = connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-        ).fetchall()
-        return {
-            name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
-            for (name,) in names
-        }
+    return {name: rows(database, f"SELECT count(*) FROM {name}")[0][0] for name in tables(database)}
 
 
 @pytest.mark.row("S3-15")
@@ -145,13 +138,18 @@ async def test_naive_needs_messages_and_events_alone(tmp_path):
         await client.append("room", sent)
         first = await client.build_context("room", "so?", **asked)
         assert 0 < len(first.items) < 12
-    used = {name for name, count in rows_of(database).items() if count}
-    beside = {"channels", "members", "segments", "schema_migrations", "usage_records"}
+    used = {name for name, count in counts_of(database).items() if count}
+    beside = {
+        "channels",
+        "channel_changes",
+        "members",
+        "segments",
+        "schema_migrations",
+        "usage_records",
+    }
     assert used - beside == {"messages", "events"}
-    with closing(sqlite3.connect(database)) as connection:
-        for name in rows_of(database).keys() - {"messages", "events", "schema_migrations"}:
-            connection.execute(f"DELETE FROM {name}")
-        connection.commit()
+    for name in counts_of(database).keys() - {"messages", "events", "schema_migrations"}:
+        rows(database, f"DELETE FROM {name}")
     async with served(database) as (client, _):
         again = await client.build_context("room", "so?", **asked)
         assert again.payload == first.payload

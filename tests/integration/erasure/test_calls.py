@@ -14,6 +14,7 @@ from backscroll_sidecar.history import service
 from backscroll_sidecar.ports import RECEIPT_STORES, Applied, Change
 from tests.integration.chat.talk import talk, text_of, turn
 from tests.kit.fake_model import STOP, FakeModel, Wait
+from tests.kit.postgres import IN_POSTGRES, server
 from tests.kit.served import in_background, running, served
 
 NOON_MS = 1_795_176_000_000
@@ -33,10 +34,21 @@ def test_the_client_that_waits_erases_as_well() -> None:
         receipt = client.erase(user_id="u1", all_channels=True)
         assert receipt == told
         assert (receipt.is_dry_run, receipt.tenant) == (False, "default")
-        assert receipt.are_files_clean  # there are none
+        assert receipt.are_files_clean != IN_POSTGRES  # there are none
         assert set(receipt) == RECEIPT_STORES
         assert client.erase(whole_tenant=True)["messages"] == 2
         assert not any(client.erase(whole_tenant=True).values())
+
+
+@pytest.mark.row("N-10", "P-22")
+async def test_files_of_postgres_are_its_own_to_clean() -> None:
+    """The server does not know when: the receipt says so, each time."""
+    async with served(await server().emptied()) as (client, _):
+        await client.append("a", said("m1"))
+        for count in (1, 0):
+            receipt = await client.erase("a", user_id="u1")
+            assert receipt["messages"] == count
+            assert (receipt.are_files_clean, receipt.files_clean_by_ms) == (False, 0)
 
 
 @pytest.mark.row("N-10")

@@ -5,6 +5,7 @@ import pytest
 from backscroll import Author, Mention, Message
 from backscroll.errors import InvalidRequest
 from tests.kit.fake_model import STOP, FakeModel
+from tests.kit.kept import kept_bytes
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000
@@ -46,7 +47,7 @@ async def test_each_channel_has_its_own_set(tmp_path):
         assert not (await client.get_channel_settings("open")).redaction.kinds
         context = await client.build_context("room", "whom do I write to?", asker=ANN)
         assert "[email]" in str(context.payload)
-    left = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+    left = kept_bytes(tmp_path)
     assert b"bob@example.com" not in left
     assert b"13800138000" not in left
     async with served(database) as (client, _):

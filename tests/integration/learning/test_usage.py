@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
 
 import pytest
 
@@ -13,6 +12,7 @@ from backscroll_sidecar.config.settings import MemorySettings
 from backscroll_sidecar.edge.convert import usage
 from backscroll_sidecar.learning import feedback
 from tests.kit.fake_model import STOP, FakeModel
+from tests.kit.kept import columns, plan, rows
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000
@@ -144,10 +144,10 @@ async def test_the_table_is_the_designs(tmp_path):
         await client.append("room", answer(), context_id=context.id)
         await client.record_feedback(context.id, user_id="u1", rating=5, text="好")
         await client.get_usage_record(context.id)
-    database = sqlite3.connect(path)
-    database.row_factory = sqlite3.Row
-    (row,) = database.execute("SELECT * FROM context_usage_records").fetchall()
-    assert set(row.keys()) == {
+    names = columns(path, "context_usage_records")
+    (values,) = rows(path, f"SELECT {', '.join(names)} FROM context_usage_records")
+    row = dict(zip(names, values, strict=True))
+    assert set(row) == {
         "id", "tenant", "context_id", "group_id", "user_id", "trigger_message_id", "context_message_ids",
         "llm_response", "user_feedback", "success_indicator", "relevance_scores", "created_at",
         "experiment_id", "arm",
@@ -160,50 +160,52 @@ async def test_the_table_is_the_designs(tmp_path):
     scores = json.loads(row["relevance_scores"])
     assert scores.keys() >= {one.message.id for one in context.items}
     assert all(0 <= score <= 1 for score in scores.values())
-    columns = {one["name"]: one for one in database.execute("PRAGMA table_info(usage_records)")}
-    optional = {name for name, one in columns.items() if not one["notnull"]}
-    assert optional == {
-        "number", "candidates", "reply_seq", "user_feedback", "success_indicator", "other_channels",
+    told = columns(path, "usage_records")
+    assert {name for name, (is_optional, _) in told.items() if is_optional} - {"number"} == {
+        "candidates", "reply_seq", "user_feedback", "success_indicator", "other_channels",
         "experiment_id", "arm", "shadow_of",
     }  # fmt: skip
-    before = columns["created_at_ms"]["dflt_value"]
-    (now_ms,) = database.execute(f"SELECT {before}").fetchone()
-    assert abs(now_ms - row_time(database)) < 60_000
-    for condition, index in (
+    _, now = told["created_at_ms"]
+    ((now_ms, made_ms),) = rows(path, f"SELECT {now}, created_at_ms FROM usage_records")
+    assert abs(now_ms - made_ms) < 60_000
+    for condition, order, index, looked_up in (
         (
             "channel = '' AND user_id = ''",
-            "usage_records_by_user (tenant=? AND channel=? AND user_id",
+            "number",
+            "usage_records_by_user",
+            ["tenant", "channel", "user_id"],
         ),
-        ("created_at_ms > 0", "usage_records_by_time (tenant=? AND created_at_ms"),
+        (
+            "created_at_ms > 0",
+            "created_at_ms",
+            "usage_records_by_time",
+            ["tenant", "created_at_ms"],
+        ),
     ):
-        question = f"SELECT number FROM usage_records WHERE tenant = '' AND {condition}"
-        assert [one for one in plan_of(database, question) if f"INDEX {index}" in one]
+        question = (
+            f"SELECT number FROM usage_records WHERE tenant = '' AND {condition} ORDER BY {order}"
+        )
+        assert (index, looked_up) in plan(path, question)
 
 
 @pytest.mark.row("S5-18", "S5-19")
 async def test_the_view_finds_messages_one_by_one(tmp_path):
     """It reads the messages that a record names, however many there are, and finds its records by an index."""
     path = tmp_path / "b.db"
-    async with served(path):
-        pass
-    database = sqlite3.connect(path)
-    database.row_factory = sqlite3.Row
+    async with served(path) as (client, _):
+        await client.append("room", CHAT)
+        await ask(client)
+        await client.get_channel("room")
     question = (
         "SELECT * FROM context_usage_records WHERE tenant = '' AND group_id = '' AND user_id = ''"
+        " ORDER BY id DESC"
     )
-    steps = plan_of(database, question)
-    assert steps[0].startswith("SEARCH u USING INDEX usage_records_by_user")
-    messages = [one for one in steps if " m USING" in one]
-    assert len(messages) == 3
-    assert all("(tenant=? AND channel=? AND seq=?)" in one for one in messages), steps
-
-
-def plan_of(database, question):
-    return [one["detail"] for one in database.execute(f"EXPLAIN QUERY PLAN {question}")]
-
-
-def row_time(database):
-    return database.execute("SELECT created_at_ms FROM usage_records").fetchone()[0]
+    found = plan(path, question)
+    assert [one for one in found if one[0].startswith("usage_records")] == [
+        ("usage_records_by_user", ["tenant", "channel", "user_id"])
+    ]
+    messages = [looked_up for name, looked_up in found if "usage" not in name]
+    assert messages == [["tenant", "channel", "seq"]] * 3
 
 
 @pytest.mark.row("S5-18")

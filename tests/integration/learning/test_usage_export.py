@@ -1,7 +1,5 @@
 """Topic labels, and recorded builds as data to learn from, over the wire."""
 
-import sqlite3
-from contextlib import closing
 from hashlib import blake2b
 
 import pytest
@@ -11,6 +9,7 @@ from backscroll.errors import Gone, InvalidRequest, NotFound
 from backscroll.v1 import context_pb2, learning_pb2
 from backscroll_sidecar.learning.consented import ExportSummary
 from backscroll_sidecar.ports import UsageQuery
+from tests.kit.kept import rows
 from tests.kit.served import served
 
 NOON, MINUTE = 1_795_176_000_000, 60_000
@@ -283,11 +282,13 @@ async def test_refusals_of_older_servers_go_on_holding(tmp_path):
     async with served(path):
         pass
     old = [blake2b(f"default\0{one}".encode(), digest_size=16).hexdigest() for one in ("u1", "u2")]
-    with closing(sqlite3.connect(path)) as database, database:
-        database.executemany(
+    for one in old:
+        rows(
+            path,
             "INSERT INTO records (tenant, channel, kind, owner, id, body, created_at_ms, updated_at_ms, expires_at_ms)"
-            " VALUES ('default', '', 'usage_refusal', ?, '', x'', 1, 1, 0)",
-            [(one,) for one in old],
+            " VALUES ('default', '', 'usage_refusal', $1, '', $2, 1, 1, 0)",
+            one,
+            b"",
         )
     async with served(path) as (client, _):
         said = [await client.get_usage_consent(one) for one in ("u1", "u2", "u3")]
@@ -301,10 +302,7 @@ async def test_refusals_of_older_servers_go_on_holding(tmp_path):
 
 
 def _refusals(path):
-    with closing(sqlite3.connect(path)) as database:
-        return database.execute(
-            "SELECT kind, owner FROM records WHERE kind LIKE '%usage_refusal'"
-        ).fetchall()
+    return rows(path, "SELECT kind, owner FROM records WHERE kind LIKE '%usage_refusal'")
 
 
 @pytest.mark.row("S5-43", "N-10")

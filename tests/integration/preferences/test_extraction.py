@@ -11,6 +11,7 @@ from backscroll.v1 import preference_pb2 as pb
 from backscroll_sidecar.preferences import extractor
 from tests.integration.preferences.asking import ANN, BEN, NOON, shown, stored
 from tests.kit.fake_model import STOP, FakeModel, Wait
+from tests.kit.kept import kept_bytes
 from tests.kit.served import served
 
 MARKERS = itertools.count()
@@ -145,7 +146,7 @@ async def test_what_was_deleted_is_not_read_again(tmp_path):
         await client.append("room", [said("m2", "I like Kwyjibo tea")])
         assert await settled(client) == [("likes", "Kwyjibo tea")]
         await client.erase("room", message_ids=["m1", "m2"])
-    files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    files = kept_bytes(tmp_path)
     assert b"Kwyjibo" not in files
 
 

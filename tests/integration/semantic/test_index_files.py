@@ -10,6 +10,8 @@ from backscroll_scoring import hnsw
 from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
+pytestmark = pytest.mark.sqlite("files of indexes are kept beside a file of SQLite")
+
 NOON = 1_795_176_000_000
 
 

@@ -1,7 +1,6 @@
 """kill -9 in the middle of the backlog: the next start finds what is left, and only that (S2-22)."""
 
 import json
-import sqlite3
 import time
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from werkzeug import Request, Response
 from backscroll import Author, Client, Message
 from backscroll_sidecar.vectors.backlog import MAX_BATCH
 from tests.kit.fake_embedder import FakeEmbedder
+from tests.kit.kept import rows
 from tests.kit.server_process import ServerProcess
 
 COUNT = 300
@@ -59,7 +59,6 @@ def test_a_kill_in_the_middle_of_the_backlog(
         assert not found.raw.degradations
     assert set(asked) == {f"line {n}" for n in range(COUNT)} | {"line 7"}
     assert len(asked) <= COUNT + 2 * MAX_BATCH + 1
-    with sqlite3.connect(database) as connection:
-        kept = connection.execute("SELECT count(*), count(DISTINCT message_id) FROM vectors")
-        assert kept.fetchone() == (COUNT, COUNT)
-    connection.close()
+    assert rows(database, "SELECT count(*), count(DISTINCT message_id) FROM vectors") == [
+        (COUNT, COUNT)
+    ]

@@ -12,6 +12,7 @@ from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Finished, FinishReason, ModelError, ModelFault, ModelRequest
 from tests.kit.chats import NOON_MS
 from tests.kit.fake_model import CALLS, LENGTH, STOP, FakeModel, Refuse, Script, Wait, call
+from tests.kit.kept import kept_bytes
 from tests.kit.served import served
 
 ROOM = "room"
@@ -249,7 +250,7 @@ async def test_erased_words_are_not_at_rest_either(tmp_path: Path):
         await client.erase(ROOM, user_id="u9")
         again = await context_of(client)
     assert again.raw.summary == first.summary
-    assert b"ZX-99881" not in database.read_bytes()
+    assert b"ZX-99881" not in kept_bytes(tmp_path)
 
 
 async def make_generation(client: AsyncClient, number: int) -> pb.CompactResponse:

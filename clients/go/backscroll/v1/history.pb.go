@@ -2588,7 +2588,7 @@ type EraseResponse struct {
 	// files says whether anything of it may still be read in a file.
 	Files FilesState `protobuf:"varint,4,opt,name=files,proto3,enum=backscroll.v1.FilesState" json:"files,omitempty"`
 	// files_clean_by_ms is until when it should be gone from them, with FILES_STATE_SCHEDULED: later only where the disk
-	// or another program that reads the database prevents it.
+	// or another program that reads the database prevents it. Zero: PostgreSQL cleans its files by itself (VACUUM).
 	FilesCleanByMs int64 `protobuf:"varint,5,opt,name=files_clean_by_ms,json=filesCleanByMs,proto3" json:"files_clean_by_ms,omitempty"`
 	// dry_run says that nothing was deleted: the counts are of what would go.
 	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
