@@ -150,7 +150,7 @@ $(PEERS_STAMP): bench/peers/requirements.txt
 	@touch $@
 
 .PHONY: proof
-proof: $(STAMP) $(NODE_STAMPS)  ## Run the long proofs: kills, floods, leaks, properties with all their examples
+proof: $(STAMP) $(NODE_STAMPS) proof-postgres  ## Run the long proofs: kills, floods, leaks, properties with all their examples
 	$(PYTEST) $(PYTEST_FLAGS) -m proof tests
 	TEST_EXAMPLES=all $(PYTEST) $(PYTEST_FLAGS) $(WORKERS) -m "hypothesis and not proof" tests
 

@@ -10,6 +10,7 @@ from backscroll import Author, Member, Message
 from backscroll.v1 import context_pb2
 from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.kept import rows, tables
+from tests.kit.postgres import server
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000
@@ -92,17 +93,18 @@ async def told(client) -> dict[str, object]:
     return out
 
 
-@pytest.mark.row("S2-17")
+@pytest.mark.row("S2-17", "P-22")
 async def test_each_store_gives_the_same_answers(tmp_path):
-    """In memory, in a file, and from that file after a restart."""
+    """In memory; in a file and in PostgreSQL, and after a restart from what each has kept."""
     async with over(":memory:") as client:
         await fill(client)
         kept = await told(client)
-    async with over(tmp_path / "history.db") as client:
-        await fill(client)
-        assert await told(client) == kept
-    async with over(tmp_path / "history.db") as client:
-        assert await told(client) == kept
+    for database in (tmp_path / "history.db", await server().emptied()):
+        async with over(database) as client:
+            await fill(client)
+            assert await told(client) == kept
+        async with over(database) as client:
+            assert await told(client) == kept
     payload, text, items, _ = kept["retrieval u1"]
     ids = [name for name, _ in items]
     assert ids[:2] == ["far1", "far2"]
