@@ -173,13 +173,10 @@ class SemanticSearch:
             names = await self._reader.channels_of_user(tenant, user_id)
             yield names if allowed is None else allowed.among(names)
             return
-        after = ChannelKey(tenant, "")
-        while page := await self._reader.channels(after, CHANNELS_PAGE):
-            names = [key.channel for key in page if key.tenant == tenant]
+        after = ""
+        while names := await self._reader.channels_of_tenant(tenant, after, CHANNELS_PAGE):
             yield names if allowed is None else allowed.among(names)
-            if len(names) < len(page):
-                return
-            after = page[-1]
+            after = names[-1]
 
 
 class _Found:

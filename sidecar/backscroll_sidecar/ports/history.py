@@ -260,6 +260,9 @@ class HistoryReader(Protocol):
         A segment is written a while after messages came to a channel that is asked about: these were in use last.
         """
 
+    async def channels_of_tenant(self, tenant: str, after: str, limit: int) -> Sequence[str]:
+        """The first `limit` channels of a tenant behind `after`, by the code points of their names."""
+
     async def channels_of_user(self, tenant: str, user_id: str) -> Sequence[str]:
         """The channels of a tenant in which this user is a member, or was seen writing, by name."""
 

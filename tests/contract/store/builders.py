@@ -202,6 +202,7 @@ async def everything(store: Any, keys: Sequence[ChannelKey], probe_ids: Sequence
             found = await store.records(key, "pin", NOON_MS + at, owner="u-bob")
             seen.append([replace(one, number=0) for one in found])
     for tenant in sorted({key.tenant for key in keys}):
+        seen.append(await store.channels_of_tenant(tenant, "", 9))
         channels = [key.channel for key in keys]
         seen.append(await store.record_owners(tenant, "pin", None, 9))
         seen.append(await store.record_owners(tenant, "pin", "u-alice", 1))

@@ -46,6 +46,23 @@ async def ranked(store: HistoryStore, *times: int) -> None:
 class ReadingContract:
     """Obligations of `HistoryReader`."""
 
+    async def test_channels_of_a_tenant_by_code_points(self, store: HistoryStore) -> None:
+        """Law 6, P-22: page by page, each once, never of another tenant; what never held a row is none."""
+        names = ["A", "a", "a/b", "b", "é", "猫", "😀"]
+        for tenant, some in ((ROOM.tenant, names), ("other", ["c", "z"])):
+            for name in some:
+                await put(store, message(f"m-{name}"), key=ChannelKey(tenant, name))
+        await store.apply([EraseChange(ChannelKey(ROOM.tenant, "never"), ("m1",), "", NOON_MS)])
+        found: list[str] = []
+        while page := await store.channels_of_tenant(
+            ROOM.tenant, found[-1] if found else "", limit=3
+        ):
+            assert len(page) <= 3
+            found += page
+        assert found == names
+        assert await store.channels_of_tenant("nobody", "", 3) == []
+        assert await store.channels_of_tenant(ROOM.tenant, "", 0) == []
+
     async def test_latest_are_the_newest_oldest_first(self, store: HistoryStore) -> None:
         """S1-02, S3-08: 3 of 5, in order of time."""
         await put(store, *(message(f"m{i}", at=i) for i in range(5)))

@@ -426,6 +426,15 @@ class InMemoryReader:
         self._check_open()
         return []
 
+    async def channels_of_tenant(self, tenant: str, after: str, limit: int) -> Sequence[str]:
+        self._check_open()
+        found = sorted(
+            channel
+            for (of, channel), one in self._channels.items()
+            if of == tenant and one.is_known and channel > after
+        )
+        return found[: max(limit, 0)]
+
     async def channels_of_user(self, tenant: str, user_id: str) -> Sequence[str]:
         self._check_open()
         return sorted(

@@ -271,6 +271,14 @@ async def channels_to_erase(connection: Connection, tenant: str, user_id: str) -
     return [channel for (channel,) in rows]
 
 
+async def channels_of_tenant(
+    connection: Connection, tenant: str, after: str, limit: int
+) -> list[str]:
+    """A page of them, by name."""
+    rows = await connection.fetch(sql.CHANNELS_OF_TENANT, tenant, after, max(limit, 0))
+    return [channel for (channel,) in rows]
+
+
 async def channels_of_user(connection: Connection, tenant: str, user_id: str) -> list[str]:
     """By name."""
     rows = await connection.fetch(sql.CHANNELS_OF_USER, tenant, user_id)

@@ -352,6 +352,9 @@ SELECT count(*) FROM messages AS stretch
 WHERE tenant = $1 AND channel = $2 AND seq <= $6 AND {_LACKS_VECTOR}
 """
 
+CHANNELS_OF_TENANT = """
+SELECT channel FROM channels WHERE tenant = $1 AND channel > $2 AND last_seq IS NOT NULL ORDER BY channel LIMIT $3
+"""
 CHANNELS_OF_USER = "SELECT channel FROM members WHERE tenant = $1 AND user_id = $2 ORDER BY channel"
 
 # --- of the server and its schema ----------------------------------------------------------------

@@ -317,6 +317,14 @@ def channels_to_erase(connection: sqlite3.Connection, tenant: str, user_id: str)
     return [channel for (channel,) in connection.execute(statement, values)]
 
 
+def channels_of_tenant(
+    connection: sqlite3.Connection, tenant: str, after: str, limit: int
+) -> list[str]:
+    """A page of them, by name."""
+    rows = connection.execute(sql.CHANNELS_OF_TENANT, (tenant, after, max(limit, 0)))
+    return [channel for (channel,) in rows]
+
+
 def channels_of_user(connection: sqlite3.Connection, tenant: str, user_id: str) -> list[str]:
     """By name."""
     return [channel for (channel,) in connection.execute(sql.CHANNELS_OF_USER, (tenant, user_id))]

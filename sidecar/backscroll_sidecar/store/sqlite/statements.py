@@ -361,6 +361,9 @@ CHANNELS = """
 SELECT tenant, channel FROM channels WHERE (tenant, channel) > (?, ?) ORDER BY tenant, channel LIMIT ?
 """
 
+CHANNELS_OF_TENANT = (
+    "SELECT channel FROM channels WHERE tenant = ? AND channel > ? ORDER BY channel LIMIT ?"
+)
 CHANNELS_OF_USER = "SELECT channel FROM members WHERE tenant = ? AND user_id = ? ORDER BY channel"
 
 # --- for `doctor`: counts over everything, and nothing else --------------------------------------

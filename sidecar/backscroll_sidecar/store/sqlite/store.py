@@ -218,6 +218,7 @@ class SqliteStore:
     unembedded_count = _page(reads.unembedded_count)
     channels = _page(reads.channels)
     lately_kept = _page(reads.lately_kept)
+    channels_of_tenant = _page(reads.channels_of_tenant)
     channels_of_user = _page(reads.channels_of_user)
     channels_to_erase = _page(reads.channels_to_erase)
     _export_page = _page(reads.export_page)
