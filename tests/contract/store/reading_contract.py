@@ -230,7 +230,7 @@ class ReadingContract:
             {},
             *[[]] * 5,
             None,
-            *[[]] * 18,
+            *[[]] * 19,
             *[None] * 12,
         ]
         assert await everything(store, [ROOM], ["m1"]) == empty
