@@ -11,11 +11,12 @@ from backscroll import Client, Message
 from backscroll.errors import Unavailable
 
 AGAIN_S = 0.02
+AT_ONCE = 5
 NOON_MS = 1_700_000_000_000
 
 
 class Talkers:
-    """So many bots, each with a room of its own, all together at so many messages a second.
+    """So many bots, each with a room of its own, all together at so many messages a second, `AT_ONCE` in a call.
 
     Attributes
     ----------
@@ -27,7 +28,7 @@ class Talkers:
 
     def __init__(self, address: str, rooms: Sequence[str], rate: float) -> None:
         self._address = address
-        self._every_s = len(rooms) / rate
+        self._every_s = AT_ONCE * len(rooms) / rate
         self._is_over = threading.Event()
         self.said = dict.fromkeys(rooms, 0)
         self.longest_s = 0.0
@@ -66,23 +67,31 @@ class Talkers:
             with Client(self._address) as client:
                 next_s = time.monotonic()
                 while not self._is_over.is_set():
-                    self._say(client, room, self.said[room])
-                    self.said[room] += 1
+                    if self._say(client, room, self.said[room]):
+                        self.said[room] += AT_ONCE
                     next_s = max(next_s + self._every_s, time.monotonic() - 1.0)
                     time.sleep(max(next_s - time.monotonic(), 0.0))
         except Exception as error:  # noqa: BLE001 - told to whoever waits
             self.failures.append(error)
 
-    def _say(self, client: Client, room: str, number: int) -> None:
+    def _say(self, client: Client, room: str, number: int) -> bool:
+        """Whether it was acknowledged, sooner or later; False: nobody waits any more."""
         began_s = time.monotonic()
-        text = f"message {number} of {room}, which the cat 猫 read"
+        said = [
+            Message(
+                f"{room} m{n}",
+                f"u{n % 7}",
+                f"message {n} of {room}, which the cat 猫 read",
+                NOON_MS + n,
+            )
+            for n in range(number, number + AT_ONCE)
+        ]
         while True:
             try:
-                client.append(
-                    room, [Message(f"{room} m{number}", f"u{number % 7}", text, NOON_MS + number)]
-                )
+                client.append(room, said)
             except Unavailable:
-                time.sleep(AGAIN_S)
+                if self._is_over.wait(AGAIN_S):
+                    return False
             else:
                 self.longest_s = max(self.longest_s, time.monotonic() - began_s)
-                return
+                return True

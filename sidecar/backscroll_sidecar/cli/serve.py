@@ -250,7 +250,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
                 tls=tls,
                 tokens=tokens,
                 edge=settings.edge,
-                warmed_up=_freeze,
+                warmed_up=gc.freeze if arrived else _freeze,
             )
         )
         if not await _before(starting, stopping):
@@ -282,22 +282,37 @@ async def _serve(settings: Settings, as_json: bool) -> None:
 
 async def _arrived(settings: Settings, stopping: asyncio.Event) -> bool:
     """Wait for the migration that fills the database to end, ready to serve at once; False: there is none."""
-    from backscroll_sidecar.store.opening import is_arriving
     from backscroll_sidecar.wiring import rehearse
 
-    if not await is_arriving(settings.store_url):
+    if not await _is_arriving(settings):
         return False
     said = "waits for a migration that fills the database"
     log.warning(said, extra={"database": settings.database_name})
     service_manager.starting(said)
     await rehearse(settings)
+    _freeze()  # now: bots wait behind the arrival
     told_s = time.monotonic()
-    while not stopping.is_set() and await is_arriving(settings.store_url):
+    while not stopping.is_set() and await _is_arriving(settings):
         if time.monotonic() - told_s > service_manager.EXTENDED_S / 4:
             service_manager.starting(said)
             told_s = time.monotonic()
         await asyncio.sleep(ARRIVAL_LOOK_S)
+    if not stopping.is_set() and await _phase(settings) != "arrived":
+        raise StoreUnavailable("the migration that filled the database was taken back: it is empty")
     return True
+
+
+async def _is_arriving(settings: Settings) -> bool:
+    """Whether a migration fills the database; who opens it says what else is wrong with it."""
+    with contextlib.suppress(StoreUnavailable):
+        return await _phase(settings) == "arriving"
+    return False
+
+
+async def _phase(settings: Settings) -> str | None:
+    from backscroll_sidecar.store.opening import phase_of
+
+    return await phase_of(settings.store_url)
 
 
 async def _until_free(settings: Settings) -> None:
@@ -374,7 +389,6 @@ def _refuse_to_listen(settings: Settings) -> None:
     from backscroll_sidecar.edge.http.extra import check_installed
     from backscroll_sidecar.edge.keys_file import read_tokens
     from backscroll_sidecar.edge.tenants import TokenTenants
-    from backscroll_sidecar.store.opening import is_arriving
 
     if settings.tokens_file:
         TokenTenants(read_tokens(settings.tokens_file))
@@ -390,7 +404,7 @@ def _refuse_to_listen(settings: Settings) -> None:
     for address in addresses:
         is_ours = address.reach is Reach.LOOPBACK and address.port
         if is_ours and _is_taken(address.host, address.port):
-            if asyncio.run(is_arriving(settings.store_url)):
+            if asyncio.run(_is_arriving(settings)):
                 return  # of the server that has the history until then
             raise CommandError(f"{address.target} is taken by another program", TAKEN, exit_code=2)
 

@@ -122,7 +122,8 @@ class PostgresUrl(SecretStr):
     """The address of a PostgreSQL database, which may hold a password: shown without it."""
 
     def _display(self) -> str:
-        return re.sub(r"(?<=://)([^/@]*?)(:[^/@]*)?@", r"\1@", self.get_secret_value())
+        shown = re.sub(r"(?<=://)([^/@]*?)(:[^/@]*)?@", r"\1@", self.get_secret_value())
+        return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", shown)
 
 
 def database(value: object) -> object:

@@ -14,7 +14,7 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Finding, HistoryStore
 from backscroll_sidecar.store.durability import Durability
 from backscroll_sidecar.store.memory import InMemoryStore
-from backscroll_sidecar.store.moving.ends import NewEnd, OldEnd
+from backscroll_sidecar.store.moving.ends import NewEnd, OldEnd, Phase
 from backscroll_sidecar.store.sqlite import SqliteStore, examine
 from backscroll_sidecar.store.sqlite import moving as sqlite_moving
 
@@ -54,14 +54,17 @@ def examine_store(url: str) -> Iterator[Finding]:
     return examine.findings(Path(":memory:") if url == MEMORY else _path(url))
 
 
-async def is_arriving(url: str) -> bool:
-    """Whether a migration still fills this database: no server can have it before that ends. Changes nothing."""
-    try:
-        if url.startswith(POSTGRES):
-            return bool(await _postgres_moving().is_arriving(url))
-        return url != MEMORY and await asyncio.to_thread(sqlite_moving.is_arriving, _path(url))
-    except StoreUnavailable:
-        return False  # who opens it says what is wrong with it
+async def phase_of(url: str) -> Phase | None:
+    """Where a move of this database stands: while it is arriving no server can have it. Changes nothing.
+
+    Raises `StoreUnavailable`.
+    """
+    if url == MEMORY:
+        return None
+    if url.startswith(POSTGRES):
+        found: Phase | None = await _postgres_moving().phase(url)
+        return found
+    return await asyncio.to_thread(sqlite_moving.phase, _path(url))
 
 
 async def open_old_end(url: str, address: str) -> OldEnd:

@@ -290,25 +290,26 @@ async def test_a_killed_migration_is_abandoned(
     ends = ("--from", old, "--to", new)
     await asyncio.to_thread(broken_migration.run, signal.SIGKILL, "fill", 4, *ends)
     assert traces(old)
-    assert "begun" in doctors_word(inside, old)
-    assert "no server can have it yet" in doctors_word(inside, new)
+    assert "begun" in await doctors_word(inside, old)
+    assert "no server can have it yet" in await doctors_word(inside, new)
     done = await asyncio.to_thread(here.json, "migrate", *ends, "--abandon")
     assert done["abandoned"]
     assert not traces(old)
     again = await asyncio.to_thread(here.json, "migrate", *ends, "--abandon")
     assert not again["abandoned"]
-    assert not doctors_word(inside, old)
+    assert not await doctors_word(inside, old)
     await asyncio.to_thread(here.json, "migrate", *ends)
     done = await asyncio.to_thread(here.run, "migrate", *ends, "--abandon")
     assert done.returncode == 1
     assert "move it back from there" in done.stderr
-    assert "this history moved to" in doctors_word(inside, old)
-    assert "came from" in doctors_word(inside, new)
+    assert "this history moved to" in await doctors_word(inside, old)
+    assert "came from" in await doctors_word(inside, new)
 
 
-def doctors_word(shell: InProcess, database: str) -> str:
+async def doctors_word(shell: InProcess, database: str) -> str:
     """What it says of a migration; nothing: that there is none."""
-    said = json.loads(shell.run("doctor", "--json", BACKSCROLL_DATABASE=database).stdout)
+    done = await asyncio.to_thread(shell.run, "doctor", "--json", BACKSCROLL_DATABASE=database)
+    said = json.loads(done.stdout)
     return "".join(one["detail"] for one in said["checks"] if one["name"] == "migration")
 
 
@@ -374,6 +375,7 @@ def test_bots_go_on_talking(shell: Shell, tmp_path: Path, old_kind: str, new_kin
     finally:
         next_one[0].send_signal(signal.SIGTERM)
         assert next_one[0].wait(60) == 0
+        next_one[0].stdout.close()
     assert moved.caught_up
     tables = rows_of_file(Path(old if old_kind == "file" else new))
     written = {"messages", "channels", "members", "usage_records", "events"}

@@ -146,6 +146,10 @@ def test_the_password_of_a_database_is_never_shown():
         ("postgresql://bot:s3cret@db.example:5432/chat", "postgresql://bot@db.example:5432/chat"),
         ("postgresql://bot@db.example/chat", "postgresql://bot@db.example/chat"),
         ("postgresql:///chat?host=/run", "postgresql:///chat?host=/run"),
+        (
+            "postgresql:///chat?password=s3c%26&host=/run",
+            "postgresql:///chat?password=***&host=/run",
+        ),
     ):
         chosen = Settings(database=given)
         assert (chosen.store_url, chosen.database_name) == (given, shown)

@@ -109,6 +109,9 @@ class End(Protocol):
     async def page(self, table: Table, after: Key | None, limit: int) -> list[Row]:
         """The next rows behind a key; all of a key or none."""
 
+    async def between(self, table: Table, after: Key | None, upto: Key | None) -> list[Row]:
+        """Rows behind a key, up to another one; None: from the first, to the last."""
+
     async def rows(self, table: Table, keys: set[Key]) -> list[Row]:
         """Those that have these keys."""
 
@@ -134,6 +137,9 @@ class OldEnd(End, Protocol):
     async def leave(self) -> None:
         """Say for good that the history is elsewhere, and return once no server answers from it any more."""
 
+    async def tidy(self) -> None:
+        """Drop what only the move needed. It has left."""
+
     async def abandon(self) -> None:
         """Be as before the move."""
 
@@ -158,9 +164,6 @@ class NewEnd(End, Protocol):
 
     async def finish(self, progress: Progress) -> None:
         """Do what was put off."""
-
-    async def between(self, table: Table, after: Key | None, upto: Key | None) -> list[Row]:
-        """Rows behind a key, up to another one; None: from the first, to the last."""
 
     async def open_for_servers(self, numbers: Mapping[str, int]) -> None:
         """Let servers have it, and disconnect; numbers go on behind these."""

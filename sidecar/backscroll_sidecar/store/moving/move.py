@@ -20,7 +20,8 @@ from backscroll_sidecar.store.moving.tables import BY_NAME, TABLES, Key, Row, Ta
 Told = Callable[[str, int, int], object]
 """Told which step runs, and how many rows of how many it has done."""
 
-PAGE_ROWS = 5_000
+FIRST_ROWS, MOST_ROWS, PAGE_BYTES = 500, 5_000, 8 * 2**20
+"""Of a page: as many rows as are about so long, at most, and a few of the first."""
 FEW_KEYS = 1_000
 SHORT_S = 0.5
 """What is left to catch up with is little, or a round took so short: then the switch pauses writers for as little."""
@@ -93,6 +94,7 @@ class _Run:
         mine, theirs = await self._claimed()
         if mine.phase == "left":
             await self._open()
+            await self._old.tidy()
             return self._done
         if mine.phase == "closed":
             await self._old.reopen()
@@ -151,10 +153,12 @@ class _Run:
             behind = progress.behind.get(table.name)
             after = None if behind is None else tuple(behind)
             count = 0
-            page = await self._old.page(table, after, PAGE_ROWS)
+            limit = FIRST_ROWS
+            page = await self._old.page(table, after, limit)
             while page:
                 after = page[-1][: len(table.key)]
-                ahead = asyncio.create_task(self._old.page(table, after, PAGE_ROWS))
+                limit = _next_limit(limit, table.size_of(page))
+                ahead = asyncio.create_task(self._old.page(table, after, limit))
                 progress.behind = {table.name: list(after)}
                 try:
                     await self._new.fill(table, page, progress)
@@ -207,8 +211,10 @@ class _Run:
         total, done = await self._old.count(), 0
         for table in TABLES:
             after: Key | None = None
+            limit = FIRST_ROWS
             while True:
-                rows = await self._old.page(table, after, PAGE_ROWS)
+                rows = await self._old.page(table, after, limit)
+                limit = _next_limit(limit, table.size_of(rows))
                 upto = rows[-1][: len(table.key)] if rows else None
                 there = await self._new.between(table, after, upto)
                 if rows != there:
@@ -260,6 +266,7 @@ class _Run:
         await self._open()
         self._done.pause_ms = round((time.monotonic() - started_s) * 1_000)
         self._note_time("switch", started_s)
+        await self._old.tidy()
 
     async def _open(self) -> None:
         await self._new.open_for_servers(await self._old.numbers())
@@ -274,6 +281,11 @@ class _Run:
     def _note_time(self, step: str, started_s: float) -> None:
         taken = self._done.seconds.get(step, 0.0) + time.monotonic() - started_s
         self._done.seconds[step] = round(taken, 3)
+
+
+def _next_limit(limit: int, size_bytes: int) -> int:
+    fitting = limit * PAGE_BYTES // max(size_bytes, 1)
+    return max(1, min(fitting, 2 * limit, MOST_ROWS))
 
 
 _TAKEN = "{} holds something that is not of this move: name an empty database"

@@ -27,10 +27,10 @@ class Table:
         """All, the key first."""
         return self.key + self.others
 
-    def keys_of(self, rows: Iterable[Row]) -> set[Key]:
-        """The keys of rows."""
-        width = len(self.key)
-        return {row[:width] for row in rows}
+    def size_of(self, rows: Iterable[Row]) -> int:
+        """About how long rows are: what may be long in them."""
+        places = [place for place, name in enumerate(self.columns) if name in _LONG]
+        return sum(len(row[place] or "") for row in rows for place in places)
 
     def by_key(self, rows: Iterable[Row]) -> dict[Key, list[Row]]:
         """The rows of each key, in an order that does not depend on where they came from."""
@@ -48,6 +48,9 @@ def _table(name: str, key: str, others: str) -> Table:
     return Table(name, tuple(key.split()), tuple(others.split()))
 
 
+_LONG = frozenset(
+    ("text", "details", "content", "vector", "payload", "body", "context", "candidates")
+)
 RECORDS = "records"
 RECORD_NAMES = "record_names"
 

@@ -18,7 +18,7 @@ import asyncpg
 import msgspec
 
 from backscroll_sidecar.errors import FailedPrecondition, StoreUnavailable
-from backscroll_sidecar.store.moving.ends import Changed, Move, Progress
+from backscroll_sidecar.store.moving.ends import Changed, Move, Phase, Progress
 from backscroll_sidecar.store.moving.tables import (
     BY_NAME,
     NUMBERED,
@@ -72,18 +72,18 @@ $$ BEGIN RAISE EXCEPTION 'this history moved' USING ERRCODE = '{MOVED}'; END $$
 _NAMES = [one.name for one in TABLES]
 
 
-async def is_arriving(url: str) -> bool:
-    """Whether a migration still fills this database. Raises `StoreUnavailable`."""
+async def phase(url: str) -> Phase | None:
+    """Where a move of this database stands. Raises `StoreUnavailable`."""
     with typed():
         named = {"application_name": _LOOKS}
         connection = await asyncpg.connect(url, timeout=_CONNECT_S, server_settings=named)
         try:
             if await connection.fetchval("SELECT to_regclass('moves')") is None:
-                return False
+                return None
             move = await found_move(connection)
         finally:
             await connection.close(timeout=_CONNECT_S)
-    return move is not None and move.phase == "arriving"
+    return None if move is None else move.phase
 
 
 class _PostgresEnd:
@@ -115,6 +115,9 @@ class _PostgresEnd:
             if whole := [row for row in rows if row[:width] != last]:
                 return whole
             wanted *= 2
+
+    async def between(self, table: Table, after: Key | None, upto: Key | None) -> list[Row]:
+        return await self._range(table, after, upto)
 
     async def rows(self, table: Table, keys: set[Key]) -> list[Row]:
         if not keys:
@@ -208,6 +211,9 @@ class PostgresOldEnd(_PostgresEnd):
         """Each server looks here before it answers: from the commit on none does."""
         async with self._writing() as run:
             await run("UPDATE moves SET phase = 'left'")
+
+    async def tidy(self) -> None:
+        async with self._writing() as run:
             await _drop_noting(run)
             await run("TRUNCATE moved_keys")
 
@@ -293,9 +299,6 @@ class PostgresNewEnd(_PostgresEnd):
                 progress.later, progress.is_whole = [], True
                 await self._note(progress)
             await self._connection.execute(f"ANALYZE {', '.join(_NAMES)}")
-
-    async def between(self, table: Table, after: Key | None, upto: Key | None) -> list[Row]:
-        return await self._range(table, after, upto)
 
     async def open_for_servers(self, numbers: Mapping[str, int]) -> None:
         with typed():

@@ -15,12 +15,12 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.store.moving.ends import Changed, Move, Progress
+from backscroll_sidecar.store.moving.ends import Changed, Move, Phase, Progress
 from backscroll_sidecar.store.moving.tables import (
     BY_NAME,
     NUMBERED,
@@ -47,7 +47,8 @@ _PUT_MOVE = (
 _GET_MOVE = "SELECT id, phase, other, began_at_ms, progress FROM moves"
 _DROPPED = """
 SELECT name, sql FROM sqlite_schema
-WHERE type = 'index' AND sql IS NOT NULL AND tbl_name IN (SELECT value FROM json_each(?))
+WHERE type = 'index' AND sql IS NOT NULL AND name <> 'aliases_by_id' -- whose rows are found by it
+    AND tbl_name IN (SELECT value FROM json_each(?))
 """
 _NUMBERED = {name: f"SELECT coalesce(max(number), 0) FROM {name}" for name in NUMBERED} | {
     "events": "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'events'"
@@ -63,18 +64,18 @@ def found_move(connection: sqlite3.Connection) -> Move | None:
     return Move(id_, phase, other, began_at_ms, msgspec.json.decode(progress, type=Progress))
 
 
-def is_arriving(path: Path) -> bool:
-    """Whether a migration still fills this file, if it is there. Raises `StoreUnavailable`."""
+def phase(path: Path) -> Phase | None:
+    """Where a move of this file stands, if it is there. Raises `StoreUnavailable`."""
     if not path.exists():
-        return False
+        return None
     try:
         with contextlib.closing(files.connect_reader(path, sqlite3.Connection)) as connection:
             if max(migrate.applied(connection), default=0) < migrate.known()[-1].number:
-                return False
+                return None
             move = found_move(connection)
     except sqlite3.Error as error:
         raise typed(error) from error
-    return move is not None and move.phase == "arriving"
+    return None if move is None else move.phase
 
 
 class _SqliteEnd:
@@ -110,19 +111,23 @@ class _SqliteEnd:
 
         return await self._run(read)
 
+    async def between(self, table: Table, after: Key | None, upto: Key | None) -> list[Row]:
+        return await self._run(lambda: self._range(table, after, upto))
+
     async def rows(self, table: Table, keys: set[Key]) -> list[Row]:
         return await self._run(lambda: self._rows(table, keys))
 
     def _rows(self, table: Table, keys: set[Key]) -> list[Row]:
         found: list[Row] = []
         one = f"({', '.join('?' * len(table.key))})"
+        names = ", ".join(table.key)
         ordered = sorted(keys)
         for start in range(0, len(ordered), _KEYS_A_STATEMENT):
             some = ordered[start : start + _KEYS_A_STATEMENT]
             values = ", ".join([one] * len(some))
-            found += self._ask(
-                f"SELECT {', '.join(table.columns)} FROM {table.name} "
-                f"WHERE ({', '.join(table.key)}) IN (VALUES {values})",
+            found += self._ask(  # the keys first: asked for as a set, each lot would read the whole table
+                f"WITH given ({names}) AS (VALUES {values}) SELECT {', '.join(table.columns)} "
+                f"FROM given CROSS JOIN {table.name} USING ({names})",
                 [value for key in some for value in key],
             )
         return found
@@ -130,18 +135,18 @@ class _SqliteEnd:
     def _range(
         self, table: Table, after: Key | None, upto: Key | None, limit: int = -1
     ) -> list[Row]:
-        key = ", ".join(table.key)
-        marks = f"({', '.join('?' * len(table.key))})"
-        bounds = [
-            f"({key}) {sign} {marks}"
-            for sign, bound in ((">", after), ("<=", upto))
-            if bound is not None
-        ]
-        where = f"WHERE {' AND '.join(bounds)}" if bounds else ""
-        return self._ask(
-            f"SELECT {', '.join(table.columns)} FROM {table.name} {where} ORDER BY {key} LIMIT ?",
-            [*(after or ()), *(upto or ()), limit],
-        )
+        """Rows in the order of keys, by bounds that indexes know: none has a row's number behind other columns."""
+        *scope, last = table.key
+        key, place = ", ".join(table.key), ", ".join(scope)
+        found: list[Row] = []
+        for condition, values in _bounds(place, last, after, upto):
+            if len(found) == limit:
+                break
+            found += self._ask(
+                f"SELECT {', '.join(table.columns)} FROM {table.name} {condition} ORDER BY {key} LIMIT ?",
+                [*values, limit - len(found) if limit > 0 else -1],
+            )
+        return found
 
     def _ask(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         return self._connection.execute(statement, values).fetchall()
@@ -242,12 +247,18 @@ class SqliteOldEnd(_SqliteEnd):
         def write() -> None:
             with self._writing() as run:
                 run("UPDATE moves SET phase = 'left'")
-                self._drop_triggers("noted")
-                run("DELETE FROM moved_keys")
 
         await self._run(write)
         while not _is_free(self._path):  # noqa: ASYNC110 - another process lets go
             await asyncio.sleep(_LOOK_S)
+
+    async def tidy(self) -> None:
+        def write() -> None:
+            with self._writing() as run:
+                self._drop_triggers("noted")
+                run("DELETE FROM moved_keys")
+
+        await self._run(write)
 
     async def abandon(self) -> None:
         def write() -> None:
@@ -354,9 +365,6 @@ class SqliteNewEnd(_SqliteEnd):
 
         await self._run(write)
 
-    async def between(self, table: Table, after: Key | None, upto: Key | None) -> list[Row]:
-        return await self._run(lambda: self._range(table, after, upto))
-
     async def open_for_servers(self, numbers: Mapping[str, int]) -> None:
         def write() -> None:
             self._connection.execute("PRAGMA synchronous = full")
@@ -396,6 +404,32 @@ class SqliteNewEnd(_SqliteEnd):
     def _note(self, progress: Progress) -> None:
         body = msgspec.json.encode(progress).decode()
         self._connection.execute("UPDATE moves SET progress = ?", [body])
+
+
+def _bounds(
+    place: str, last: str, after: Key | None, upto: Key | None
+) -> Iterator[tuple[str, list[Any]]]:
+    """Conditions that one after the other give what is behind a key, up to another one."""
+
+    def marks(key: Key) -> str:
+        return f"({', '.join('?' * (len(key) - 1))})"
+
+    if after is not None and upto is not None and after[:-1] == upto[:-1]:
+        here = f"({place}) = {marks(after)} AND {last} > ? AND {last} <= ?"
+        yield f"WHERE {here}", [*after, upto[-1]]
+        return
+    between: list[str] = []
+    values: list[Any] = []
+    if after is not None:
+        yield f"WHERE ({place}) = {marks(after)} AND {last} > ?", [*after]
+        between.append(f"({place}) > {marks(after)}")
+        values += after[:-1]
+    if upto is not None:
+        between.append(f"({place}) < {marks(upto)}")
+        values += upto[:-1]
+    yield f"WHERE {' AND '.join(between)}" if between else "", values
+    if upto is not None:
+        yield f"WHERE ({place}) = {marks(upto)} AND {last} <= ?", [*upto]
 
 
 def _noting(table: Table, operation: str, sides: Sequence[str]) -> str:

@@ -109,7 +109,9 @@ class SqliteStore:
         writer = OwnedConnection("backscroll-store-writer", connect_writer)
         store = cls(path, lock, writer, ReadingConnection(path))
         try:
-            await writer.run(lambda connection: check_here(moving.found_move(connection)))
+            await writer.run(lambda _: None)  # opens it
+            if migrations is None:  # an older schema knows of no moves
+                await writer.run(lambda connection: check_here(moving.found_move(connection)))
             with contextlib.suppress(StoreUnavailable, StoreReadOnly):  # a full disk may be read
                 await writer.run(files.checkpoint)  # a crash may have left a long log
             await store._reader.run(lambda _: make_room())
