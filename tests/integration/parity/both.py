@@ -77,29 +77,40 @@ class Both:
     differing: int = 0
     differences: list[str] = field(default_factory=list)
 
-    async def ask(self, request: Message, *more: Message) -> Sequence[Any]:
-        """What the server on SQLite answers; nothing where it fails. `more`: of a stream of requests."""
+    async def ask(
+        self, request: Message, *more: Message, there: Message | None = None
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """What both answer; nothing where one fails. `more`: of a stream of requests; `there`: asked of PostgreSQL."""
         path, streams, streamed, answer_type = METHODS[request.DESCRIPTOR.full_name]
         self.clock.at_ms += 1
-        asked = [one.SerializeToString() for one in (request, *more)]
-        here, there = [
-            await _asked(channel, path, asked, streams, streamed, answer_type)
-            for channel in (self.sqlite, self.postgres)
+        here, other = [
+            await _asked(
+                channel,
+                path,
+                [one.SerializeToString() for one in (first, *more)],
+                streams,
+                streamed,
+                answer_type,
+            )
+            for channel, first in ((self.sqlite, request), (self.postgres, there or request))
         ]
         self.calls[path.rpartition("/")[2]] += 1
-        if here[0] != there[0]:
+        if here[0] != other[0]:
             self.differing += 1
             if len(self.differences) < SHOWN:
-                self.differences.append(_difference(request, path, here, there))
-        return here[1]
+                self.differences.append(_difference(request, path, here, other))
+        return here[1], other[1]
 
     async def pages(self, request: Any) -> None:
-        """All pages of a list."""
+        """All pages of a list: where a page ends each server says in its own words, with numbers of its store."""
+        there = type(request)()
+        there.CopyFrom(request)
         while True:
-            answers = await self.ask(request)
-            if not answers or not answers[0].next_page_token:
+            here, other = await self.ask(request, there=there)
+            if not here or not other or not here[0].next_page_token:
                 return
-            request.page_token = answers[0].next_page_token
+            request.page_token = here[0].next_page_token
+            there.page_token = other[0].next_page_token
 
     def check(self) -> None:
         """Fail where an answer differed."""
@@ -148,7 +159,17 @@ async def _asked(
         blank(one)
         if isinstance(one, history_pb2.EraseResponse):
             del one.erased_count_by_store[CACHE]
-    return tuple(one.SerializeToString(deterministic=True) for one in answers), answers
+    return tuple(map(_compared, answers)), answers
+
+
+def _compared(answer: Any) -> bytes:
+    """An answer as bytes; of the token of the next page whether there is one."""
+    if not getattr(answer, "next_page_token", ""):
+        return bytes(answer.SerializeToString(deterministic=True))
+    same = type(answer)()
+    same.CopyFrom(answer)
+    same.next_page_token = "more"
+    return bytes(same.SerializeToString(deterministic=True))
 
 
 def blank(message: Message) -> None:

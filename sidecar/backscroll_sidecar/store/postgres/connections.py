@@ -68,7 +68,7 @@ class Connections:
         """Connect. Raises `StoreUnavailable`."""
         with typed():
             self._writer = await self._made(1, _for_groups)
-            self._pool = await self._made(self._readers)
+            self._pool = await self._made(self._readers, _for_pages)
 
     async def close(self) -> None:
         """Finish what runs and disconnect. Idempotent."""
@@ -117,7 +117,7 @@ class Connections:
             raise StoreUnavailable("the store is closed")
         return pool
 
-    async def _made(self, size: int, init: Any = None) -> asyncpg.Pool:  # noqa: ANN401 - the driver's stubs hide it
+    async def _made(self, size: int, init: Any) -> asyncpg.Pool:  # noqa: ANN401 - the driver's stubs hide it
         return await asyncpg.create_pool(
             **driver_options(self._url),
             min_size=1,
@@ -135,9 +135,21 @@ async def is_pooled(connection: asyncpg.Connection) -> bool:
     return bool(await connection.fetchval(IS_POOLED, connection.get_server_pid()))
 
 
+async def _for_pages(connection: asyncpg.Connection) -> bool:
+    """A session of one's own keeps each statement's plan, made for any values; whether it is one.
+
+    Plans for single values are made anew each time. Of a tenant that the statistics do not know yet the planner thinks
+    that it has no rows, and then reads all of them.
+    """
+    if await is_pooled(connection):  # one of a pool is not ours to set
+        return False
+    await connection.execute("SET plan_cache_mode = force_generic_plan")
+    return True
+
+
 async def _for_groups(connection: asyncpg.Connection) -> None:
-    """A session that writes. One of a pool is not ours to set."""
-    if not await is_pooled(connection):
+    """A session that writes."""
+    if await _for_pages(connection):
         await connection.execute(f"SET idle_in_transaction_session_timeout = {GROUP_STANDS_MS}")
 
 

@@ -1,7 +1,8 @@
 """Every statement on stored data. Each names one tenant, $1, so that it asks one shard (a test reads this module).
 
 Look-ups for a whole group take two arrays, $2 and $3: a channel and a name each. What comes of them is called
-in_channel, in_name, so that every other name is a column of a table.
+in_channel, in_name, so that every other name is a column of a table. Whether there is something is asked by LATERAL and
+LIMIT, never by EXISTS: that the planner answers from a hash of all rows of the tenant.
 """
 
 # ruff: noqa: S608 -- the only things put into these texts are the constants of this module
@@ -39,11 +40,13 @@ RETURNING channel, last_seq, version
 """
 
 FIND_TAKEN = f"""{WANTED}
-SELECT in_channel, in_name FROM wanted
-WHERE EXISTS (SELECT 1 FROM messages WHERE tenant = $1 AND id = in_name AND channel = in_channel)
-    OR EXISTS (SELECT 1 FROM tombstones WHERE tenant = $1 AND channel = in_channel AND message_id = in_name)
-    OR EXISTS (SELECT 1 FROM messages WHERE tenant = $1 AND channel = in_channel AND reply_to = in_name)
-    OR EXISTS (SELECT 1 FROM aliases WHERE tenant = $1 AND channel = in_channel AND alias_id = in_name)
+SELECT in_channel, in_name FROM wanted CROSS JOIN LATERAL (
+    SELECT 1 FROM messages WHERE tenant = $1 AND id = in_name AND channel = in_channel
+    UNION ALL SELECT 1 FROM tombstones WHERE tenant = $1 AND channel = in_channel AND message_id = in_name
+    UNION ALL SELECT 1 FROM messages WHERE tenant = $1 AND channel = in_channel AND reply_to = in_name
+    UNION ALL SELECT 1 FROM aliases WHERE tenant = $1 AND channel = in_channel AND alias_id = in_name
+    LIMIT 1
+) AS found
 """
 
 FIND_ROWS = f"""{WANTED}
@@ -76,13 +79,14 @@ FROM wanted JOIN tombstones
 FIND_PARENTS = f"""{WANTED}
 SELECT in_channel, in_name,
     (SELECT rank_time_ms FROM messages WHERE tenant = $1 AND id = in_name AND channel = in_channel),
-    EXISTS (SELECT 1 FROM messages WHERE tenant = $1 AND id = in_name AND channel <> in_channel)
+    (SELECT TRUE FROM messages WHERE tenant = $1 AND id = in_name AND channel <> in_channel LIMIT 1)
 FROM wanted
 """
 
 FIND_CHILDREN = f"""{WANTED}
-SELECT in_channel, in_name FROM wanted
-WHERE EXISTS (SELECT 1 FROM messages WHERE tenant = $1 AND channel = in_channel AND reply_to = in_name)
+SELECT in_channel, in_name FROM wanted CROSS JOIN LATERAL (
+    SELECT 1 FROM messages WHERE tenant = $1 AND channel = in_channel AND reply_to = in_name LIMIT 1
+) AS found
 """
 
 FIND_EDGES = f"""{RECURSIVE_WANTED}
