@@ -144,6 +144,7 @@ async def test_naive_needs_messages_and_events_alone(tmp_path):
     beside = {
         "channels",
         "channel_changes",
+        "unfinished",
         "members",
         "segments",
         "schema_migrations",

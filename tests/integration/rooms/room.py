@@ -140,13 +140,13 @@ class Round:
 
     @property
     def targets(self) -> list[tuple[str, str]]:
-        """Who was asked, and why."""
+        """Who was asked, and why, by step: those of one wave start as their contexts are ready."""
         return [
             (
                 one.target.participant_id,
                 pb.RouteReason.Name(one.target.reason).removeprefix("ROUTE_REASON_"),
             )
-            for one in self.of("target_started")
+            for one in sorted(self.of("target_started"), key=lambda one: one.step)
         ]
 
     @property
