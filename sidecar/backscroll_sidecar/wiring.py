@@ -104,8 +104,9 @@ log = logging.getLogger(__name__)
 
 DAY_MS = 24 * 3_600_000
 WRITER_GRACE_S = 10.0
-RESTART_S = 15.0
 """Seconds that queued messages get to become durable when the server stops."""
+RESTART_S = 15.0
+"""Seconds that a turn waits for a database on another machine to be there again."""
 
 
 class SystemClock:

@@ -1,5 +1,6 @@
 """Envoy with deploy/envoy/envoy.yaml before three servers. `make deploy-check` brings it, else nothing is shown."""
 
+import json
 import shutil
 import socket
 import subprocess
@@ -12,7 +13,6 @@ from typing import Any
 
 import grpc
 import pytest
-import yaml
 
 from backscroll.v1 import history_pb2, history_pb2_grpc, message_pb2
 from tests.kit.certificates import certificate_of_own
@@ -45,6 +45,8 @@ def stub(address: str, credentials: grpc.ChannelCredentials | None = None) -> An
 
 def before(servers: list[str], ca: Path, port: int) -> dict[str, Any]:
     """The file, with servers of this machine in the place of the cluster's."""
+    import yaml
+
     config: dict[str, Any] = yaml.safe_load((ROOT / "deploy/envoy/envoy.yaml").read_text())
     (listener,) = config["static_resources"]["listeners"]
     listener["address"]["socket_address"]["port_value"] = port
@@ -72,8 +74,8 @@ def here(tmp_path: Path) -> Iterator[SimpleNamespace]:
         servers = [
             stack.enter_context(ServerProcess(":memory:", settings=settings)) for _ in range(3)
         ]
-        config = tmp_path / "envoy.yaml"
-        config.write_text(yaml.safe_dump(before([one.address for one in servers], tls.cert, port)))
+        config = tmp_path / "envoy.json"
+        config.write_text(json.dumps(before([one.address for one in servers], tls.cert, port)))
         envoy = subprocess.Popen(
             [ENVOY, "--config-path", str(config), "--base-id", str(port), "--concurrency", "1"],
             stderr=subprocess.DEVNULL,

@@ -83,7 +83,8 @@ class Flags:
     database: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="The database's file; :memory: forgets everything at the end."
+            metavar="DATABASE",
+            help="A file, or the URL of PostgreSQL; :memory: forgets everything at the end.",
         ),
     ] = None
     state_dir: Annotated[

@@ -33,10 +33,11 @@ COMMAND_LINE_NAMES = (
 """Read by the commands themselves; no settings of a server."""
 GUARDS = frozenset({"listen", "tls_cert", "tls_key", "tls_client_ca", "tokens_file"})
 STAGES = frozenset({"naive_provider", "naive_compressor", "naive_assembler"})
-"""Who names a stage wants no other pipeline in its place."""
-SECRETS = frozenset({"model_base_url", "model_api_key", "model_headers", "model_query"}).union(
-    {"embedder_base_url", "embedder_api_key"}
-)
+IRREPLACEABLE = STAGES | {"database"}
+"""Who names a database wants no other history in its place, who names a stage no other pipeline."""
+SECRETS = frozenset(
+    {"database", "model_base_url", "model_api_key", "model_headers", "model_query"}
+).union({"embedder_base_url", "embedder_api_key"})
 """Not repeated where they are wrong: keys, and what may hold one."""
 WANTED = {
     **dict.fromkeys(("tuple_type", "list_type"), 'a list is wanted: ["…"]'),
@@ -221,7 +222,7 @@ def _validated(
         result = section.model_validate({**_values(kept), **ready})
     for field, message in wrong.items():
         one = given[field]
-        fatal = field in GUARDS | STAGES or one.origin == COMMAND_LINE
+        fatal = field in GUARDS | IRREPLACEABLE or one.origin == COMMAND_LINE
         words = ", ".join(map(str, one.value)) if isinstance(one.value, tuple) else str(one.value)
         shown = f"the value is wrong: {message}"
         if field not in SECRETS:

@@ -118,11 +118,18 @@ def home(value: Path) -> Path:
         raise ValueError("there is no such user's home") from None
 
 
+_HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?")
+"""One of those that an URL names, maybe with its port."""
+_PLACE = re.compile(r"\w+://([^/?]*)(.*)", re.DOTALL)
+"""Who and where, and the rest of an URL."""
+
+
 class PostgresUrl(SecretStr):
     """The address of a PostgreSQL database, which may hold a password: shown without it."""
 
     def _display(self) -> str:
-        shown = re.sub(r"(?<=://)([^/@]*?)(:[^/@]*)?@", r"\1@", self.get_secret_value())
+        # Up to the last @: whoever did not encode a password shall not read it in a log either.
+        shown = re.sub(r"(?<=://)([^:/@?]*):.*@", r"\1@", self.get_secret_value())
         return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", shown)
 
 
@@ -133,13 +140,25 @@ def database(value: object) -> object:
     if value == "memory:":
         return Path(":memory:")
     if value.startswith(("postgresql://", "postgres://")):
-        return PostgresUrl(value)
+        return _postgres_url(value)
     if "://" in value and not value.startswith("sqlite:///"):
         kind = value.partition(":")[0]
         raise ValueError(
             f"{kind}:// is no kind of database here: sqlite:///path and postgresql:// are"
         )
     return Path(value.removeprefix("sqlite:///"))
+
+
+def _postgres_url(value: str) -> PostgresUrl:
+    """Refuse what the driver would take apart otherwise than it is meant, without saying any of it."""
+    place, rest = _PLACE.fullmatch(value).groups()  # type: ignore[union-attr]
+    user, _, hosts = place.rpartition("@")
+    is_meant = "@" not in user + rest and user.count(":") < 2
+    if not is_meant or not all(map(_HOST.fullmatch, hosts.split(","))):
+        raise ValueError(
+            "this is no URL of PostgreSQL: in a name or password write / as %2F, : as %3A, @ as %40"
+        )
+    return PostgresUrl(value)
 
 
 def number_or_none(value: object) -> object:

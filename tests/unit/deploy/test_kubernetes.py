@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
+from backscroll_bench.scaling.costs import costs
 from backscroll_sidecar.cli.commands import COMMANDS
 from backscroll_sidecar.cli.serve import GRACE_S
 from backscroll_sidecar.config.sources import known_names, load
@@ -218,4 +219,4 @@ def test_it_can_write_where_the_image_writes():
 def test_the_caches_fit_into_the_memory():
     caches = sum(int(settings()[f"BACKSCROLL_{one}_BYTES"]) for one in ("HOT_CHANNEL", "VECTOR"))
     asked = int(server()["resources"]["requests"]["memory"].removesuffix("Mi")) << 20
-    assert caches + (300 << 20) <= asked
+    assert caches + costs("postgres").idle_bytes <= asked

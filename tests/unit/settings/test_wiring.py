@@ -6,6 +6,8 @@ import sys
 import pytest
 
 from backscroll_sidecar.config.settings import MemorySettings, Settings
+from backscroll_sidecar.config.sources import load
+from backscroll_sidecar.config.types import PostgresUrl
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
 from backscroll_sidecar.edge import self_warmup
@@ -150,7 +152,27 @@ def test_the_password_of_a_database_is_never_shown():
             "postgresql:///chat?password=s3c%26&host=/run",
             "postgresql:///chat?password=***&host=/run",
         ),
+        ("postgresql://bot:s3cret%2F@[::1]:5,b/chat", "postgresql://bot@[::1]:5,b/chat"),
+        ("postgresql://bot:s3cret@a:5432,b:5433/chat", "postgresql://bot@a:5432,b:5433/chat"),
     ):
         chosen = Settings(database=given)
         assert (chosen.store_url, chosen.database_name) == (given, shown)
         assert "s3cret" not in repr(chosen) + str(chosen.model_dump())
+
+
+@pytest.mark.parametrize(
+    "password", ["s3/cret", "s3@cret", "s3:cret", "1/s3cret", "/s3cret", "s3cret@/", "s3cret@?"]
+)
+def test_a_password_that_is_not_encoded_is_refused_unsaid(password, monkeypatch):
+    url = f"postgresql://bot:{password}@db.example:5432/chat"
+    monkeypatch.setenv("BACKSCROLL_DATABASE", url)
+    (refusal,) = load().refusals
+    assert "is no URL of PostgreSQL" in str(refusal)
+    assert "cret" not in str(refusal) + str(PostgresUrl(url))
+
+
+def test_no_other_database_is_taken_for_one_that_is_wrong(monkeypatch):
+    monkeypatch.setenv("BACKSCROLL_DATABASE", "mysql://bot:s3cret@host/db")
+    (refusal,) = load().refusals
+    assert "is no kind of database here" in str(refusal)
+    assert "s3cret" not in str(refusal)
