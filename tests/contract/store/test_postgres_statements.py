@@ -123,3 +123,10 @@ def _inserts(plan: Any) -> Iterator[dict[str, Any]]:
             yield plan
         for one in ("Plan", "Plans"):
             yield from _inserts(plan.get(one, []))
+
+
+@pytest.mark.parametrize("name", ["statements.LOCK_CHANNELS", "work_statements.BEGIN_WORK"])
+def test_rows_are_locked_in_the_order_of_columns(name: str) -> None:
+    """Given names have the collation of the database, keys have "C": in two orders two servers lock each other out."""
+    orders = re.findall(r"ORDER BY (.*)", STATEMENTS[name])
+    assert orders == ['one COLLATE "C"']

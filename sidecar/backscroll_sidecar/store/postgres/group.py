@@ -70,8 +70,9 @@ async def apply_changes(
 
     Also returns the numbers of the losses that they are.
     """
-    is_held = await losses.hold(connection, tenant, changes)
-    last_seqs, versions = await _lock(connection, tenant, changes)
+    channels = _channels_of(changes)
+    is_held = await losses.hold(connection, tenant, changes, locks_tenant=EVERYWHERE in channels)
+    last_seqs, versions = await _hold(connection, tenant, channels)
     foreign, last_loss = await _new_losses(connection, tenant, changes, told)
     refused = {
         place: answer
@@ -122,10 +123,8 @@ async def _new_losses(
     return told.foreign(tenant, found), last
 
 
-async def _lock(
-    connection: Connection, tenant: str, changes: Sequence[Change]
-) -> tuple[dict[str, int | None], dict[str, int]]:
-    """Hold the channels until the commit; the last number of each, and the version of those that change."""
+def _channels_of(changes: Sequence[Change]) -> dict[str, int]:
+    """The channels that a group locks; of each 1 where something changes that caches hold."""
     seen: dict[str, int] = {}
     for change in changes:
         if isinstance(change, EventsChange) and not change.events:
@@ -135,12 +134,13 @@ async def _lock(
         of_tenant = journal.touches_tenant(change)
         if of_tenant is not False:  # held first, so that two groups never wait for each other
             seen[EVERYWHERE] = seen.get(EVERYWHERE, 0) or int(bool(of_tenant))
-    return await _hold(connection, tenant, seen)
+    return seen
 
 
 async def _hold(
     connection: Connection, tenant: str, changes: Mapping[str, int]
 ) -> tuple[dict[str, int | None], dict[str, int]]:
+    """Hold the channels until the commit; the last number of each, and the version of those that change."""
     last_seqs: dict[str, int | None] = {}
     versions: dict[str, int] = {}
     if changes:

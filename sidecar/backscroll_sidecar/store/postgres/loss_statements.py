@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 # Held by whoever writes for a turn, so that no loss is committed meanwhile. Whether an erasure keeps turns from it.
-HOLD_TENANT = "SELECT holds IS NOT NULL FROM channels WHERE tenant = $1 AND channel = '' FOR SHARE"
+_HELD = "SELECT holds IS NOT NULL FROM channels WHERE tenant = $1 AND channel = ''"
+SHARE_TENANT = f"{_HELD} FOR SHARE"
+LOCK_TENANT = f"{_HELD} FOR NO KEY UPDATE"
 BEGIN_TENANT = (
     "INSERT INTO channels (tenant, channel, version) VALUES ($1, '', 0) ON CONFLICT DO NOTHING"
 )

@@ -31,6 +31,10 @@ class Told:
         if tenant in self.counts:
             self._own.setdefault(tenant, set()).update(numbers)
 
+    def forget_own(self, tenant: str, numbers: Iterable[int]) -> None:
+        """Their commit failed: others may get these numbers. Where it came through, own ones told of do no harm."""
+        self._own.get(tenant, set()).difference_update(numbers)
+
     def foreign(self, tenant: str, found: Iterable[Numbered]) -> list[Loss]:
         """Those of them that others wrote."""
         own = self._own.get(tenant, ())
@@ -46,14 +50,20 @@ class Told:
         return losses
 
 
-async def hold(connection: Connection, tenant: str, changes: Sequence[Change]) -> bool:
-    """Before channels are locked: keep losses from being committed while turns write; True: turns must not write."""
+async def hold(
+    connection: Connection, tenant: str, changes: Sequence[Change], *, locks_tenant: bool
+) -> bool:
+    """Before channels are locked: keep losses from being committed while turns write; True: turns must not write.
+
+    `locks_tenant`: the group will lock the tenant's row. It does so here, since of two groups that share it none could.
+    """
     if not any(True for change in changes for _ in kept_by_turns(change)):
         return False
-    is_held = await connection.fetchval(sql.HOLD_TENANT, tenant)
+    statement = sql.LOCK_TENANT if locks_tenant else sql.SHARE_TENANT
+    is_held = await connection.fetchval(statement, tenant)
     if is_held is None:
         await connection.execute(sql.BEGIN_TENANT, tenant)
-        is_held = await connection.fetchval(sql.HOLD_TENANT, tenant)
+        is_held = await connection.fetchval(statement, tenant)
     return bool(is_held)
 
 

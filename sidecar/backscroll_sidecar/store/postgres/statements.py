@@ -34,7 +34,8 @@ user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_name
 # Locks the channels of a group, in one order, until it is committed. $3: 1 where something changes that caches hold.
 LOCK_CHANNELS = """
 INSERT INTO channels AS mine (tenant, channel, last_seq, version)
-SELECT $1, one, NULL, changes FROM unnest($2::text[], $3::bigint[]) AS given (one, changes) ORDER BY one
+SELECT $1, one, NULL, changes FROM unnest($2::text[], $3::bigint[]) AS given (one, changes)
+ORDER BY one COLLATE "C"
 ON CONFLICT (tenant, channel) DO UPDATE SET version = mine.version + excluded.version
 RETURNING channel, last_seq, version
 """

@@ -136,15 +136,20 @@ class PostgresStore:
     async def _applied(self, changes: Sequence[Change]) -> list[Applied]:
         done: dict[int, Applied] = {}
         own: dict[str, range] = {}
-        async with self._connections.writing() as connection:
-            for tenant, places in sorted(group.by_tenant(changes).items()):
-                some = [changes[place] for place in places]
-                applied, own[tenant] = await group.apply_changes(
-                    connection, tenant, some, self._told, self.holder
-                )
-                done.update(zip(places, applied, strict=True))
-            for tenant, numbers in own.items():  # before anybody can read them
-                self._told.note_own(tenant, numbers)
+        try:
+            async with self._connections.writing() as connection:
+                for tenant, places in sorted(group.by_tenant(changes).items()):
+                    some = [changes[place] for place in places]
+                    applied, own[tenant] = await group.apply_changes(
+                        connection, tenant, some, self._told, self.holder
+                    )
+                    done.update(zip(places, applied, strict=True))
+                for tenant, numbers in own.items():  # before anybody can read them
+                    self._told.note_own(tenant, numbers)
+        except BaseException:
+            for tenant, numbers in own.items():
+                self._told.forget_own(tenant, numbers)
+            raise
         return [done[place] for place in range(len(changes))]
 
     # --- what others write -------------------------------------------------------------------

@@ -15,7 +15,8 @@ ON CONFLICT (tenant, channel, holder) DO UPDATE SET rows = mine.rows + excluded.
 BEGIN_WORK = f"""
 INSERT INTO unfinished AS mine (tenant, channel, holder, rows)
 SELECT $1, one, $2, range_agg(int8range(two, three, '[]'))
-FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS given (one, two, three) GROUP BY one ORDER BY one
+FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS given (one, two, three) GROUP BY one
+ORDER BY one COLLATE "C"
 {_PUT}
 """
 

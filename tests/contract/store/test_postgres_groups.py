@@ -1,0 +1,82 @@
+"""Groups of servers that share a database: none waits for another for ever, and a failed one leaves nothing behind."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import asyncpg
+import pytest
+
+from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.ports import EraseChange, Loss
+from backscroll_sidecar.store.postgres import PostgresStore
+from backscroll_sidecar.store.postgres import store as module
+from backscroll_sidecar.store.postgres.connections import Connection
+from tests.contract.store.builders import (
+    NOON_MS,
+    OTHER_ROOM,
+    ROOM,
+    append,
+    edit,
+    message,
+    turn,
+)
+from tests.kit.postgres import server
+
+Two = tuple[PostgresStore, PostgresStore]
+TENANT = ROOM.tenant
+
+
+@pytest.fixture
+async def two() -> AsyncIterator[Two]:
+    async with AsyncExitStack() as stack:
+        url = await server().emptied()
+        stores = [await PostgresStore.open(url) for _ in range(2)]
+        for one in stores:
+            stack.push_async_callback(one.close)
+        yield stores[0], stores[1]
+
+
+async def test_turns_beside_edits_break_no_group_off(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both lock the tenant's row: a group that shared it first could not."""
+    monkeypatch.setattr(module, "TRIES", 1)
+    for store, room in zip(two, (ROOM, OTHER_ROOM), strict=True):
+        await store.apply([append(message(f"m-{room.channel}"), key=room)])
+
+    async def write(store: PostgresStore, n: int) -> None:
+        room = (ROOM, OTHER_ROOM)[n]
+        for time in range(25):
+            some = [
+                turn(f"t{n}", key=room),
+                edit(f"m-{room.channel}", f"text {time}", at=time, key=room),
+            ]
+            await store.apply(some)
+
+    async with asyncio.timeout(30):
+        await asyncio.gather(*(write(store, n) for n, store in enumerate(two)))
+
+
+async def test_the_losses_of_a_group_that_failed_are_not_its_servers(two: Two) -> None:
+    """Another server's erasure gets their numbers; whoever took it for its own would store what went."""
+    here, there = two
+    await here.apply([append(message("a")), append(message("b"), key=OTHER_ROOM)])
+    assert await here.new_losses(TENANT, 0) == []
+    writing = here._connections.writing
+
+    @asynccontextmanager
+    async def failing() -> AsyncIterator[Connection]:
+        async with writing() as connection:
+            yield connection
+            raise asyncpg.ConnectionDoesNotExistError
+
+    here._connections.writing = failing  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailable):
+        await here.apply([EraseChange(OTHER_ROOM, (), "", NOON_MS)])
+    here._connections.writing = writing  # type: ignore[method-assign]
+    await there.apply([EraseChange(ROOM, (), "", NOON_MS)])
+    assert [one.key for one in await here.new_losses(TENANT, 1)] == [ROOM]
+    await here.apply([EraseChange(OTHER_ROOM, (), "", NOON_MS)])
+    found: list[Loss] = [*await here.new_losses(TENANT, 2)]
+    assert found == []
