@@ -7,13 +7,15 @@ once. Where the store is one server's alone every job is its own, and nothing is
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import logging
 from enum import StrEnum
 from typing import Final
 
 from backscroll_sidecar.concurrency.locks import Locks
-from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import CatchUp, nothing_to_catch_up
+
+log = logging.getLogger(__name__)
 
 TRIED_S = 3.0
 """So often a server asks whether a job is its own by now."""
@@ -67,9 +69,13 @@ class Jobs:
     async def turn(self, job: Job, *of: str) -> None:
         """Return once this server does the job, or still does: asked before each round. `of`: one of several such."""
         while True:
-            with contextlib.suppress(StoreUnavailable):  # then nobody can do it now
+            try:
                 if await self.locks.try_to_take(OF_ALL_TENANTS, "job", job, *of):
                     return
+            except BackscrollError as error:  # then nobody can do it now
+                log.debug("whose turn it is cannot be asked now: %s", error.message)
+            except Exception:
+                log.exception("whose turn it is could not be asked; it is asked again")
             await asyncio.sleep(TRIED_S)
 
 

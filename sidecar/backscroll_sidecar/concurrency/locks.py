@@ -65,17 +65,18 @@ class Locks:
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
 
     async def try_to_take(self, tenant: str, *name: str) -> bool:
-        """The same; False: another server holds it."""
+        """The same; False: another server holds it. What this one holds already stays held, whatever comes of it."""
         if self._leases is None:
             return True
-        spelled, holding = _spelled(name), next(self._numbers)
+        spelled = _spelled(name)
+        holding = self._taken[tenant].get(spelled) or next(self._numbers)
         if self._prolonging is None:
             self._prolonging = asyncio.create_task(self._prolong())
         try:
             if not await self._leases.take(tenant, spelled, LASTS_MS, holding):
                 return False
         except BaseException:
-            self._owed[tenant][spelled] = holding  # it may have been taken
+            self._owe(tenant, spelled, holding)  # it may have been taken
             raise
         self._owed[tenant].pop(spelled, None)
         self._taken[tenant][spelled] = holding
@@ -113,8 +114,15 @@ class Locks:
             await self._leases.give_back(tenant, spelled, holding)
         except BackscrollError as error:
             log.warning("a lease cannot be given back yet: %s", error.message)
-            if spelled not in self._taken[tenant]:
-                self._owed[tenant].setdefault(spelled, holding)
+            self._owe(tenant, spelled, holding)
+        except Exception:
+            log.exception("a lease could not be given back; it is tried again")
+            self._owe(tenant, spelled, holding)
+
+    def _owe(self, tenant: str, spelled: str, holding: int) -> None:
+        """Give it back later, by the newest of its numbers, unless it is held."""
+        if spelled not in self._taken[tenant]:
+            self._owed[tenant][spelled] = max(holding, self._owed[tenant].get(spelled, 0))
 
     async def _prolong(self) -> None:
         assert self._leases is not None
@@ -126,6 +134,9 @@ class Locks:
                     held = await self._leases.prolong(tenant, list(names), LASTS_MS)
                 except BackscrollError as error:
                     log.warning("leases cannot be prolonged: %s", error.message)
+                    continue
+                except Exception:
+                    log.exception("leases could not be prolonged; it is tried again")
                     continue
                 for name in names.keys() - held:
                     self._lose(tenant, name, names[name])

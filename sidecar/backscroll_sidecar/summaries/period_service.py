@@ -199,6 +199,8 @@ class PeriodSummaries:
                 log.warning(
                     "the channels with summaries of periods are not known", reason=error.message
                 )
+            except Exception:
+                log.exception("the channels with summaries of periods could not be read")
             await asyncio.sleep(CHECK_S)
 
     async def _find_all(self) -> None:

@@ -11,6 +11,7 @@ import backscroll_sidecar
 from backscroll_sidecar.concurrency import jobs as module
 from backscroll_sidecar.concurrency.jobs import ALONE, PER_SERVER, Job, Jobs
 from backscroll_sidecar.concurrency.locks import Locks
+from backscroll_sidecar.errors import StoreUnavailable
 from tests.unit.concurrency.test_locks import FakeLeases
 
 SOURCES = Path(backscroll_sidecar.__file__).parent
@@ -38,15 +39,18 @@ async def test_one_server_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     await two.locks.close()
 
 
-async def test_a_store_that_is_down_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("down", [StoreUnavailable("down"), RuntimeError("of the driver")])
+async def test_a_store_that_is_down_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, down: Exception
+) -> None:
     monkeypatch.setattr(module, "TRIED_S", 0.001)
     leases = FakeLeases({}, "one")
-    leases.is_down = True
+    leases.down = down
     jobs = Jobs(Locks(leases))
     waiting = asyncio.create_task(taken_by(jobs))
     await asyncio.sleep(0.02)
     assert not waiting.done()
-    leases.is_down = False
+    leases.down = None
     await waiting
     await jobs.locks.close()
 

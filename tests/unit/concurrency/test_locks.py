@@ -15,7 +15,8 @@ class FakeLeases:
 
     def __init__(self, held: dict[tuple[str, str], str], server: str) -> None:
         self.held, self.server = held, server
-        self.is_down = False
+        self.down: Exception | None = None
+        self.prolonged = 0
         self.unheard: BaseException | None = None
         self.holdings: dict[tuple[str, str], int] = {}
 
@@ -33,6 +34,7 @@ class FakeLeases:
     async def prolong(self, tenant: str, names: Collection[str], lasts_ms: int) -> Sequence[str]:
         del lasts_ms
         self._check()
+        self.prolonged += 1
         return [name for name in names if self.held.get((tenant, name)) == self.server]
 
     async def give_back(self, tenant: str, name: str, holding: int) -> None:
@@ -42,8 +44,8 @@ class FakeLeases:
             del self.held[place]
 
     def _check(self) -> None:
-        if self.is_down:
-            raise StoreUnavailable("down")
+        if self.down is not None:
+            raise self.down
 
 
 @pytest.fixture
@@ -91,11 +93,11 @@ async def test_names_and_tenants_are_apart(held: dict[tuple[str, str], str]) -> 
 async def test_a_store_that_is_down_holds_nobody_up(held: dict[tuple[str, str], str]) -> None:
     leases = FakeLeases(held, "one")
     locks = Locks(leases)
-    leases.is_down = True
+    leases.down = StoreUnavailable("down")
     with pytest.raises(StoreUnavailable):
         async with locks.hold("a", "x"):
             pass
-    leases.is_down = False
+    leases.down = None
     async with asyncio.timeout(5), locks.hold("a", "x"):
         pass
     await locks.close()
@@ -134,10 +136,10 @@ async def test_what_cannot_be_given_back_is_given_back_later(
     leases = FakeLeases(held, "one")
     locks = Locks(leases)
     async with locks.hold("a", "x"):
-        leases.is_down = True
+        leases.down = StoreUnavailable("down")
     await asyncio.sleep(0.05)
     assert held
-    leases.is_down = False
+    leases.down = None
     async with asyncio.timeout(5):
         while held:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.01)
@@ -160,6 +162,50 @@ async def test_what_may_have_been_taken_is_given_back(
         while held:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.01)
     await locks.close()
+
+
+async def test_what_is_taken_again_without_an_answer_stays_held(
+    held: dict[tuple[str, str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job asks for its lease before each round."""
+    monkeypatch.setattr(module, "PROLONGED_S", 0.01)
+    leases = FakeLeases(held, "one")
+    locks = Locks(leases)
+    assert await locks.try_to_take("a", "x")
+    leases.unheard = StoreUnavailable("gone")
+    with pytest.raises(StoreUnavailable):
+        await locks.try_to_take("a", "x")
+    leases.unheard = None
+    await asyncio.sleep(0.1)
+    assert held
+    locks.give_back("a", "x")
+    await locks.close()
+    assert not held
+
+
+async def test_no_error_of_the_store_ends_what_prolongs(
+    held: dict[tuple[str, str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver has errors of its own."""
+    monkeypatch.setattr(module, "PROLONGED_S", 0.01)
+    leases = FakeLeases(held, "one")
+    locks = Locks(leases)
+    assert await locks.try_to_take("a", "x")
+    assert await locks.try_to_take("a", "y")
+    leases.down = RuntimeError("another operation is in progress")
+    locks.give_back("a", "y")
+    await asyncio.sleep(0.05)
+    assert len(held) == 2
+    leases.down = None
+    async with asyncio.timeout(5):
+        while len(held) == 2:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+    prolonged = leases.prolonged
+    async with asyncio.timeout(5):
+        while leases.prolonged == prolonged:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+    await locks.close()
+    assert not held
 
 
 async def test_a_late_return_of_what_was_taken_again(held: dict[tuple[str, str], str]) -> None:

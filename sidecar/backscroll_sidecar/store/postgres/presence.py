@@ -81,6 +81,8 @@ class Presence:
                     await self._stand(session)
             except StoreUnavailable as error:
                 log.debug("the session of this server ended: %s", error.message)
+            except Exception:
+                log.exception("the session of this server failed; it is made anew")
             await asyncio.sleep(AGAIN_S)
 
     async def _stand(self, session: asyncpg.Connection) -> None:
