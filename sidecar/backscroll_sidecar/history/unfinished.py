@@ -29,7 +29,7 @@ LOOKED_EVERY = 3
 """So many of these times it is looked for what others left."""
 PAGE = 200
 MOST_NOTED = 100_000
-"""Rows followed at once. What is beyond that stays noted in the store, and is begun again by whoever takes over."""
+"""Rows followed one by one. What is beyond that is known by its numbers, and followed once there is room."""
 ROW_US = 2
 CLOSE_S = 2.0
 
@@ -60,6 +60,8 @@ class Unfinished:
         self._workers: tuple[Worker, ...] = ()
         self._noted: dict[ChannelKey, dict[int, str]] = {}
         self.count = 0
+        self._beyond: dict[ChannelKey, deque[list[int]]] = {}
+        """Stretches of numbers, both ends included, that there was no room for."""
         self._left: deque[Left] = deque()
         """Taken over, and not begun yet."""
         self._task: asyncio.Task[None] | None = None
@@ -75,10 +77,16 @@ class Unfinished:
             self._note(key, row.seq, row.message.id)
 
     def _note(self, key: ChannelKey, seq: int, message_id: str) -> None:
-        if self.count < MOST_NOTED:
-            noted = self._noted.setdefault(key, {})
+        noted = self._noted.setdefault(key, {})
+        if seq in noted or self.count < MOST_NOTED:
             self.count += seq not in noted
             noted[seq] = message_id
+            return
+        stretches = self._beyond.setdefault(key, deque())
+        if stretches and stretches[-1][1] == seq - 1:
+            stretches[-1][1] = seq
+        else:
+            stretches.append([seq, seq])
 
     # --- life --------------------------------------------------------------------------------------
 
@@ -120,6 +128,28 @@ class Unfinished:
     # --- what is done ------------------------------------------------------------------------------
 
     async def _end(self) -> None:
+        """Forget what is done, also of what there was no room for."""
+        await self._forget_done()
+        while self._beyond and self.count < MOST_NOTED:
+            await self._follow_more()
+            await self._forget_done()
+
+    async def _follow_more(self) -> None:
+        """Read the ids of rows that were known by their numbers, as many as there is room for."""
+        while self._beyond and (room := MOST_NOTED - self.count) > 0:
+            key, stretches = next(iter(self._beyond.items()))
+            first, last = stretches[0]
+            seqs = range(first, min(last, first + min(PAGE, room) - 1) + 1)
+            ids = await self._reader.ids_by_seq(key, seqs)
+            stretches[0][0] = seqs.stop
+            if seqs.stop > stretches[0][1]:  # it may have grown meanwhile
+                stretches.popleft()
+            if not stretches:
+                del self._beyond[key]
+            for seq in seqs:
+                self._note(key, seq, ids.get(seq, ""))
+
+    async def _forget_done(self) -> None:
         slices = LoopSlices()
         done: dict[str, dict[str, dict[int, str]]] = {}
         try:

@@ -172,3 +172,35 @@ async def test_the_end_forgets_what_is_done_by_then(server: Server) -> None:
     server.unfinished.publish(ROOM, server.store.come(1))
     await server.unfinished.close()
     assert server.store.left["here"] == [9]
+
+
+async def test_what_there_is_no_room_for_is_forgotten_too(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Left in the store it would be begun again by whoever takes over."""
+    monkeypatch.setattr(module, "MOST_NOTED", 3)
+    monkeypatch.setattr(module, "PAGE", 2)
+    server.store.left.clear()
+    server.worker.behind = {1, 2, 3, 8}
+    server.store.erased = {5}
+    server.unfinished.publish(ROOM, server.store.come(*range(1, 9), 20, 21))
+    await server.unfinished.start()
+    await asyncio.sleep(0.02)
+    assert server.unfinished.count == 3
+    assert len(server.store.left["here"]) == 10
+    server.worker.behind = {2, 8}
+    await until(lambda: sorted(server.store.left["here"]) == [2, 8])
+    assert server.unfinished.count == 2
+    assert server.worker.begun == []
+
+
+async def test_the_end_forgets_what_there_was_no_room_for(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_NOTED", 3)
+    monkeypatch.setattr(module, "ENDED_S", 60.0)
+    server.store.left.clear()
+    await server.unfinished.start()
+    server.unfinished.publish(ROOM, server.store.come(*range(1, 9)))
+    await server.unfinished.close()
+    assert server.store.left["here"] == []
