@@ -1,7 +1,7 @@
 """`backscroll migrate` that is broken off: `python -m tests.kit.broken_migration SIGNAL STEP COUNT ARGUMENTS…`.
 
 It sends itself the signal behind the COUNTth call of a STEP of either end: begin, prepare, fill, replace, finish,
-between, shut, leave.
+between, shut, leave, open_for_servers, tidy.
 """
 
 import functools

@@ -16,7 +16,7 @@ from backscroll import Client
 from backscroll_bench.speed import chats
 from backscroll_sidecar.domain import Author, ChannelKey
 from backscroll_sidecar.store.moving.tables import TABLES
-from backscroll_sidecar.store.opening import open_old_end, open_store, phase_of
+from backscroll_sidecar.store.opening import move_of, open_old_end, open_store
 from tests.contract.store.builders import append, message
 from tests.integration.cli.conftest import Shell
 from tests.integration.cli.test_migrate import free_port, url_of, wait_until
@@ -114,7 +114,7 @@ def moves(shell: Shell, address: str, old: str, new: str, way: str) -> dict[str,
                 "migrate", "--from", old, "--to", new, "--json",
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             )  # fmt: skip
-            wait_until(lambda: asyncio.run(phase_of(url_of(new))) or moving.poll() is not None)
+            wait_until(lambda: asyncio.run(move_of(url_of(new))) or moving.poll() is not None)
             assert moving.poll() is None, moving.communicate()
             with serving(shell, address, new) as second:
                 began_s, before = time.monotonic(), talkers.total

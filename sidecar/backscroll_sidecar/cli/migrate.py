@@ -97,38 +97,57 @@ def _run(old: _End, new: _End, *, quiet: bool) -> "Moved":
 
 
 async def _interruptible(work: Coroutine[Any, Any, "Moved"], old: _End, new: _End) -> "Moved":
-    """Ctrl-C, by which the loop cancels this, takes the migration back."""
+    """Ctrl-C, by which the loop cancels this, takes the migration back, until servers are told that it left."""
     try:
         return await work
     except asyncio.CancelledError:
         if (task := asyncio.current_task()) is not None:
             task.uncancel()
+        if await _has_left(old):
+            raise CommandError(
+                "interrupted: servers know already that this history moved",
+                "run it again: it goes on where it was; or end it with --abandon and start servers again",
+                exit_code=INTERRUPTED,
+            ) from None
         await _abandon(old, new)
         raise CommandError("interrupted: both are as before", exit_code=INTERRUPTED) from None
 
 
+async def _has_left(old: _End) -> bool:
+    from backscroll_sidecar.store.opening import move_of
+
+    said = await move_of(old.url)
+    return said is not None and said.phase == "left"
+
+
 async def _move(old: _End, new: _End, told: "Told") -> "Moved":
-    from backscroll_sidecar.store.moving.move import move
-    from backscroll_sidecar.store.opening import open_new_end, open_old_end
+    from backscroll_sidecar.store.moving.move import Moved, is_over, leaving, move
+    from backscroll_sidecar.store.opening import move_of, open_new_end, open_old_end
 
     async with AsyncExitStack() as stack:
-        leaving = await open_old_end(old.url, old.address)
-        stack.push_async_callback(leaving.close)
+        left = await open_old_end(old.url, old.address)
+        stack.push_async_callback(left.close)
+        mine = await leaving(left, new.address)
+        if mine is not None and mine.phase == "left" and is_over(mine, await move_of(new.url)):
+            await left.tidy()  # the run that opened the new end may have ended before
+            return Moved()
         coming = await open_new_end(new.url, new.address)
         stack.push_async_callback(coming.close)
-        return await move(leaving, coming, told)
+        return await move(left, coming, told)
 
 
 async def _abandon(old: _End, new: _End) -> bool:
-    from backscroll_sidecar.store.moving.move import abandon
+    from backscroll_sidecar.store.moving.move import abandon, leaving
     from backscroll_sidecar.store.opening import open_new_end, open_old_end
 
     async with AsyncExitStack() as stack:
-        leaving = await open_old_end(old.url, old.address)
-        stack.push_async_callback(leaving.close)
+        left = await open_old_end(old.url, old.address)
+        stack.push_async_callback(left.close)
+        if await leaving(left, new.address) is None:
+            return False
         coming = await open_new_end(new.url, new.address)
         stack.push_async_callback(coming.close)
-        return await abandon(leaving, coming)
+        return await abandon(left, coming)
 
 
 def _say_abandoned(old: _End, *, taken_back: bool, as_json: bool) -> None:

@@ -57,6 +57,8 @@ DOCTOR = "look for more with: backscroll doctor"
 GRACE_S = 5.0
 LOOK_S, ARRIVAL_LOOK_S = 0.2, 0.05
 """How often a server looks whether its history moved, and one that waits for a migration whether that ended."""
+FAULT_S = 5.0
+"""A look that failed in a way nobody knows is logged, and not repeated before."""
 PORT_S = 15.0
 """So long a server that waited for a migration waits for the one before it to let go of the port."""
 log = logging.getLogger("backscroll.serve")
@@ -293,12 +295,15 @@ async def _arrived(settings: Settings, stopping: asyncio.Event) -> bool:
     await rehearse(settings)
     _freeze()  # now: bots wait behind the arrival
     told_s = time.monotonic()
-    while not stopping.is_set() and await _is_arriving(settings):
+    phase: str | None = "arriving"
+    while not stopping.is_set() and phase == "arriving":
         if time.monotonic() - told_s > service_manager.EXTENDED_S / 4:
             service_manager.starting(said)
             told_s = time.monotonic()
         await asyncio.sleep(ARRIVAL_LOOK_S)
-    if not stopping.is_set() and await _phase(settings) != "arrived":
+        with contextlib.suppress(StoreUnavailable):  # that it cannot be asked now says nothing
+            phase = await _phase(settings)
+    if not stopping.is_set() and phase is None:
         raise StoreUnavailable("the migration that filled the database was taken back: it is empty")
     return True
 
@@ -311,9 +316,10 @@ async def _is_arriving(settings: Settings) -> bool:
 
 
 async def _phase(settings: Settings) -> str | None:
-    from backscroll_sidecar.store.opening import phase_of
+    from backscroll_sidecar.store.opening import move_of
 
-    return await phase_of(settings.store_url)
+    said = await move_of(settings.store_url)
+    return None if said is None else said.phase
 
 
 async def _until_free(settings: Settings) -> None:
@@ -333,8 +339,13 @@ async def _leave(store: HistoryStore, running: RunningServer, stopping: asyncio.
     moved_to = ""
     while not moved_to:
         await asyncio.sleep(LOOK_S)
-        with contextlib.suppress(StoreUnavailable):
+        try:
             moved_to = await store.moved_to()
+        except StoreUnavailable:
+            pass  # it is asked again
+        except Exception:
+            log.exception("whether this history moved could not be asked; it is asked again")
+            await asyncio.sleep(FAULT_S)
     running.refuse(StoreMoved())
     store.let_go()
     log.warning("this history moved to %s: the server stops", moved_to)

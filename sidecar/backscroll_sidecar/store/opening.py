@@ -14,7 +14,7 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Finding, HistoryStore
 from backscroll_sidecar.store.durability import Durability
 from backscroll_sidecar.store.memory import InMemoryStore
-from backscroll_sidecar.store.moving.ends import NewEnd, OldEnd, Phase
+from backscroll_sidecar.store.moving.ends import Move, NewEnd, OldEnd
 from backscroll_sidecar.store.sqlite import SqliteStore, examine
 from backscroll_sidecar.store.sqlite import moving as sqlite_moving
 
@@ -54,17 +54,17 @@ def examine_store(url: str) -> Iterator[Finding]:
     return examine.findings(Path(":memory:") if url == MEMORY else _path(url))
 
 
-async def phase_of(url: str) -> Phase | None:
-    """Where a move of this database stands: while it is arriving no server can have it. Changes nothing.
+async def move_of(url: str) -> Move | None:
+    """What this database says of a move: while it is arriving no server can have it. Changes nothing.
 
     Raises `StoreUnavailable`.
     """
     if url == MEMORY:
         return None
     if url.startswith(POSTGRES):
-        found: Phase | None = await _postgres_moving().phase(url)
+        found: Move | None = await _postgres_moving().look(url)
         return found
-    return await asyncio.to_thread(sqlite_moving.phase, _path(url))
+    return await asyncio.to_thread(sqlite_moving.look, _path(url))
 
 
 async def open_old_end(url: str, address: str) -> OldEnd:

@@ -17,8 +17,9 @@ from backscroll import AsyncClient, Client, Member, Message
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.moving.move import Moved, Told, move
 from backscroll_sidecar.store.moving.tables import TABLES
-from backscroll_sidecar.store.opening import open_new_end, open_old_end
+from backscroll_sidecar.store.opening import move_of, open_new_end, open_old_end
 from backscroll_sidecar.store.postgres.arrays import unspelled
+from backscroll_sidecar.store.sqlite.files import FileLock
 from tests.integration.cli.conftest import InProcess, Shell
 from tests.integration.cli.in_process import Commands
 from tests.kit import broken_migration
@@ -192,8 +193,16 @@ async def test_a_history_that_moved_is_refused(here: Commands, tmp_path: Path) -
         async with served(old):
             pass
     again = await asyncio.to_thread(here.run, "migrate", "--from", str(old), "--to", url)
-    assert again.returncode == 1
-    assert "moved to" in again.stderr
+    assert again.returncode == 0
+    assert f"the history is at {url}" in again.stderr
+    elsewhere = str(tmp_path / "elsewhere.db")
+    for how in ((), ("--abandon",)):
+        done = await asyncio.to_thread(
+            here.run, "migrate", "--from", str(old), "--to", elsewhere, *how
+        )
+        assert done.returncode == 1
+        assert "name that with --to" in done.stderr
+    assert not await asyncio.to_thread(Path(elsewhere).exists)
 
 
 async def test_a_database_with_something_in_it_is_refused(here: Commands, tmp_path: Path) -> None:
@@ -213,6 +222,7 @@ async def test_a_database_with_something_in_it_is_refused(here: Commands, tmp_pa
 
 BREAKS = [
     ("begin", 1), ("prepare", 1), ("fill", 3), ("fill", 9), ("finish", 1), ("between", 2), ("shut", 1), ("leave", 1),
+    ("replace", 1), ("open_for_servers", 1), ("tidy", 1),
 ]  # fmt: skip
 
 
@@ -237,9 +247,14 @@ async def test_a_killed_migration_goes_on(
     async with served(old) as (client, _):
         await fill(client)
     ends = ("--from", old, "--to", new)
+    if step == "replace":  # what changes between two runs
+        await asyncio.to_thread(broken_migration.run, signal.SIGKILL, "fill", 9, *ends)
+        async with served(old) as (client, _):
+            await client.append("room", [line(n) for n in range(60, 70)])
     broken = await asyncio.to_thread(broken_migration.run, signal.SIGKILL, step, count, *ends)
     assert broken.returncode == -signal.SIGKILL, broken.stderr
-    if step in {"shut", "leave"}:
+    is_open = step in {"open_for_servers", "tidy"}
+    if step in {"shut", "leave"} or is_open:
         with pytest.raises(StoreUnavailable, match="this history"):
             async with served(old):
                 pass
@@ -249,7 +264,7 @@ async def test_a_killed_migration_goes_on(
             await client.edit_message("room", "m1", "once more")
             await client.erase(ROOMS[1], whole_channel=True)
             await client.unpin_message(ROOMS[2], "m12")
-    if step != "begin":  # it is this migration's by now
+    if step != "begin" and not is_open:  # it is this migration's by now
         with pytest.raises(StoreUnavailable):
             async with served(new):
                 pass
@@ -258,8 +273,74 @@ async def test_a_killed_migration_goes_on(
     before = await rows_of(old, tables)
     assert digest(await rows_of(new, tables)) == digest(before)
     assert len(before["messages"]) > 100
+    assert not [name for name in traces(old) if "noted_" in name]
     async with served(new) as (client, _):
         await client.append("room", [line(100)])
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+async def test_the_new_end_opens_once_all_servers_let_go(
+    here: Commands, tmp_path: Path, how: signal.Signals
+) -> None:
+    """Even if the run that told them was broken off, and one stands still with the file's lock."""
+    old, new = str(tmp_path / "old.db"), server().new_database()
+    async with served(old) as (client, _):
+        await fill(client)
+    ends = ("--from", old, "--to", new)
+    broken = await asyncio.to_thread(broken_migration.run, how, "leave", 1, *ends)
+    if how == signal.SIGINT:
+        assert broken.returncode == 130
+        assert "servers know already" in broken.stderr
+    lock = FileLock(Path(old))
+    again = asyncio.create_task(asyncio.to_thread(here.json, "migrate", *ends))
+    await asyncio.wait((again,), timeout=1.5)
+    said = await move_of(new)
+    assert said is not None
+    assert (again.done(), said.phase) == (False, "arriving")
+    lock.release()
+    await again
+    said = await move_of(new)
+    assert said is not None
+    assert said.phase == "arrived"
+
+
+@pytest.mark.parametrize("kind", ["file", "url"])
+@pytest.mark.parametrize("step", ["shut", "changed"])
+async def test_whatever_fails_at_the_switch_bots_go_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, step: str
+) -> None:
+    old = a_new_end(kind, tmp_path, "old")
+    new = a_new_end("url" if kind == "file" else "file", tmp_path, "new")
+    async with served(old) as (client, _):
+        await fill(client)
+        leaving = await open_old_end(url_of(old), shown(old))
+        coming = await open_new_end(url_of(new), shown(new))
+        called = getattr(leaving, step)
+
+        async def broken() -> object:
+            answer = await called()
+            said = await leaving.move()
+            if said is not None and said.phase == "closed":
+                raise asyncpg.InterfaceError("of a kind that nobody foresaw")
+            return answer
+
+        monkeypatch.setattr(leaving, step, broken)
+        with pytest.raises(asyncpg.InterfaceError):
+            await move(leaving, coming, lambda *_: None)
+        await client.append("room", [line(100)])
+        await leaving.close()
+        await coming.close()
+    await moved_between(old, new, lambda *_: None)
+
+
+async def test_an_url_may_have_options_of_the_driver(here: Commands, tmp_path: Path) -> None:
+    old, url = str(tmp_path / "old.db"), f"{server().new_database()}&statement_cache_size=0"
+    async with served(old) as (client, _):
+        await client.append("room", [line(1)])
+    await asyncio.to_thread(here.json, "migrate", "--from", old, "--to", url)
+    said = await move_of(url)
+    assert said is not None
+    assert said.phase == "arrived"
 
 
 @pytest.mark.parametrize("kind", ["file", "url"])

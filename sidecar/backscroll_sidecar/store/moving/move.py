@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from backscroll_sidecar.errors import Conflict, FailedPrecondition, StoreUnavailable
+from backscroll_sidecar.errors import Conflict, FailedPrecondition
 from backscroll_sidecar.store.moving.ends import Changed, Move, NewEnd, OldEnd, Phase
 from backscroll_sidecar.store.moving.tables import BY_NAME, TABLES, Key, Row, Table
 
@@ -59,17 +59,44 @@ async def move(old: OldEnd, new: NewEnd, told: Told) -> Moved:
     return await _Run(old, new, told).move()
 
 
-async def abandon(old: OldEnd, new: NewEnd | None) -> bool:
-    """Take back a move that has not come to its end; False: there is none. Raises as `move` does."""
+async def leaving(old: OldEnd, address: str) -> Move | None:
+    """The move in which a history goes to that address; None: it is in no move. Ask before that one is touched.
+
+    Raises
+    ------
+    FailedPrecondition
+        It goes elsewhere, or is not whole yet.
+    """
     mine = await old.move()
-    if mine is None or mine.phase in ("arriving", "arrived"):
+    if mine is None or mine.phase == "arrived":
+        return None
+    if mine.phase == "arriving":
+        raise FailedPrecondition(
+            f"{old.address} is being filled from {mine.other}: let that migration end first"
+        )
+    if mine.other != address:
+        raise FailedPrecondition(
+            f"{old.address} moves to {mine.other}: name that with --to, or end it with --abandon"
+        )
+    return mine
+
+
+def is_over(mine: Move, theirs: Move | None) -> bool:
+    """Whether the new end is open, which a server may have by now."""
+    return theirs is not None and theirs.id == mine.id and theirs.phase == "arrived"
+
+
+async def abandon(old: OldEnd, new: NewEnd) -> bool:
+    """Take back a move that has not come to its end; False: there is none. Raises as `move` does."""
+    mine = await leaving(old, new.address)
+    if mine is None:
         return False
-    theirs = None if new is None else await new.move()
+    theirs = await new.move()
     if mine.phase == "left" and (theirs is None or theirs.id != mine.id):
         raise FailedPrecondition(
-            f"this history is at {mine.other}: name that with --to, to see whether it is in use there"
+            f"this history moved to {mine.other}, which has none of it: is it the right one?"
         )
-    if new is not None and theirs is not None and theirs.id == mine.id:
+    if theirs is not None and theirs.id == mine.id:
         if theirs.phase == "arrived":
             raise FailedPrecondition(
                 f"this history is at {mine.other} by now: move it back from there"
@@ -93,6 +120,7 @@ class _Run:
     async def move(self) -> Moved:
         mine, theirs = await self._claimed()
         if mine.phase == "left":
+            await self._old.leave()  # the run that said so may have ended before all servers knew
             await self._open()
             await self._old.tidy()
             return self._done
@@ -109,17 +137,7 @@ class _Run:
 
     async def _claimed(self) -> tuple[Move, Move]:
         """What the ends say of this move, which they now both know."""
-        mine, theirs = await self._old.move(), await self._new.move()
-        if mine is not None and mine.phase == "arriving":
-            raise FailedPrecondition(
-                f"{self._old.address} is being filled from {mine.other}: let that migration end first"
-            )
-        if mine is not None and mine.phase == "arrived":
-            mine = None
-        if mine is not None and mine.other != self._new.address:
-            raise FailedPrecondition(
-                f"{self._old.address} moves to {mine.other}: name that with --to, or end it with --abandon"
-            )
+        mine, theirs = await leaving(self._old, self._new.address), await self._new.move()
         if theirs is not None and (mine is None or theirs.id != mine.id):
             raise FailedPrecondition(_TAKEN.format(self._new.address))
         if theirs is None and not await self._new.is_empty():
@@ -248,8 +266,8 @@ class _Run:
     async def _switch(self) -> None:
         self._told("switching", 0, 0)
         started_s = time.monotonic()
-        await self._old.shut()
         try:
+            await self._old.shut()
             while (await self._round()).key_count:
                 pass
             self._done.compared_last = await self._settle()
@@ -259,7 +277,7 @@ class _Run:
                     f"the ends differ in {sum(map(len, self._doubtful.values()))} rows, the first in {kind}, "
                     f"{min(keys)}: nothing was moved, the old database goes on"
                 )
-        except (Conflict, StoreUnavailable):
+        except BaseException:  # whatever it is, bots go on
             await self._old.reopen()
             raise
         await self._old.leave()

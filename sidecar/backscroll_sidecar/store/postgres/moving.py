@@ -18,7 +18,7 @@ import asyncpg
 import msgspec
 
 from backscroll_sidecar.errors import FailedPrecondition, StoreUnavailable
-from backscroll_sidecar.store.moving.ends import Changed, Move, Phase, Progress
+from backscroll_sidecar.store.moving.ends import Changed, Move, Progress
 from backscroll_sidecar.store.moving.tables import (
     BY_NAME,
     NUMBERED,
@@ -30,7 +30,7 @@ from backscroll_sidecar.store.moving.tables import (
 )
 from backscroll_sidecar.store.postgres import migrate
 from backscroll_sidecar.store.postgres.arrays import columns, spelled, unspelled
-from backscroll_sidecar.store.postgres.connections import snapshot
+from backscroll_sidecar.store.postgres.connections import driver_options, snapshot
 from backscroll_sidecar.store.postgres.failures import MOVED, typed
 from backscroll_sidecar.store.postgres.moves import found_move
 
@@ -72,18 +72,19 @@ $$ BEGIN RAISE EXCEPTION 'this history moved' USING ERRCODE = '{MOVED}'; END $$
 _NAMES = [one.name for one in TABLES]
 
 
-async def phase(url: str) -> Phase | None:
-    """Where a move of this database stands. Raises `StoreUnavailable`."""
+async def look(url: str) -> Move | None:
+    """What a database says of a move; whoever has it. Raises `StoreUnavailable`."""
     with typed():
         named = {"application_name": _LOOKS}
-        connection = await asyncpg.connect(url, timeout=_CONNECT_S, server_settings=named)
+        connection = await asyncpg.connect(
+            **driver_options(url), timeout=_CONNECT_S, server_settings=named
+        )
         try:
             if await connection.fetchval("SELECT to_regclass('moves')") is None:
                 return None
-            move = await found_move(connection)
+            return await found_move(connection)
         finally:
             await connection.close(timeout=_CONNECT_S)
-    return None if move is None else move.phase
 
 
 class _PostgresEnd:
@@ -374,8 +375,10 @@ class PostgresNewEnd(_PostgresEnd):
 async def _connected(url: str) -> asyncpg.Connection:
     """A connection to a database with the newest schema."""
     with typed():
-        connection = await asyncpg.connect(
-            url, timeout=_CONNECT_S, server_settings={"statement_timeout": "0", _MINE: "yes"}
+        connection: asyncpg.Connection = await asyncpg.connect(
+            **driver_options(url),
+            timeout=_CONNECT_S,
+            server_settings={"statement_timeout": "0", _MINE: "yes"},
         )
         try:
             async with connection.transaction():

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.store.moving.ends import Changed, Move, Phase, Progress
+from backscroll_sidecar.store.moving.ends import Changed, Move, Progress
 from backscroll_sidecar.store.moving.tables import (
     BY_NAME,
     NUMBERED,
@@ -64,18 +64,17 @@ def found_move(connection: sqlite3.Connection) -> Move | None:
     return Move(id_, phase, other, began_at_ms, msgspec.json.decode(progress, type=Progress))
 
 
-def phase(path: Path) -> Phase | None:
-    """Where a move of this file stands, if it is there. Raises `StoreUnavailable`."""
+def look(path: Path) -> Move | None:
+    """What a file says of a move, if it is there; whoever has it. Raises `StoreUnavailable`."""
     if not path.exists():
         return None
     try:
         with contextlib.closing(files.connect_reader(path, sqlite3.Connection)) as connection:
             if max(migrate.applied(connection), default=0) < migrate.known()[-1].number:
                 return None
-            move = found_move(connection)
+            return found_move(connection)
     except sqlite3.Error as error:
         raise typed(error) from error
-    return None if move is None else move.phase
 
 
 class _SqliteEnd:
