@@ -269,7 +269,7 @@ async def _assemble(
     writer = Writer(store, publishers)
     others = _with_others(store, publishers, writer, locks, stack)
     preferences, remembered = _preferences(settings, store, writer, clock, others.jobs)
-    publishers.add(tenant_caches=[remembered])
+    publishers.add(preferences, tenant_caches=[remembered])
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)

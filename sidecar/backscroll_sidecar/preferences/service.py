@@ -16,6 +16,7 @@ from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import Gone, NotFound
 from backscroll_sidecar.ports import (
     EVERYWHERE,
+    Applied,
     ChangeWriter,
     Clock,
     HistoryReader,
@@ -68,7 +69,7 @@ class Source(NamedTuple):
 
 
 class PreferenceService:
-    """Keeps preferences. Safe from any task of one event loop.
+    """Keeps preferences; one of the writer's publishers. Safe from any task of one event loop.
 
     `deadline_s` is everywhere a time on the clock of `time.monotonic`, as `ChangeWriter.submit` takes it.
     """
@@ -85,8 +86,8 @@ class PreferenceService:
         self._reader = reader
         self._writer = writer
         self._clock = clock
+        self._jobs = jobs
         self._locks = jobs.locks
-        self._is_alone = jobs.is_alone
         self._moments = 0
         self._cleared: OrderedDict[tuple[str, str, str], int] = OrderedDict()
         """By tenant, user and channel: the moment when all was deleted. What came before is not read any more."""
@@ -330,11 +331,8 @@ class PreferenceService:
     async def _clear(
         self, tenant: str, user_id: str, channel: str, deadline_s: float | None
     ) -> None:
-        moment = self._cleared[tenant, user_id, channel] = self.moment()
-        self._cleared.move_to_end((tenant, user_id, channel))
-        if len(self._cleared) > MOST_CLEARED:
-            self._cleared.popitem(last=False)
-        if not self._is_alone:
+        moment = self._note_cleared(tenant, user_id, channel)
+        if not self._jobs.is_alone:
             at_ms = self._clock.now_ms()
             key = ChannelKey(tenant, EVERYWHERE if channel == ALL else channel)
             change = RecordChange(
@@ -343,11 +341,33 @@ class PreferenceService:
             )  # fmt: skip
             await self._writer.submit(change, deadline_s)
 
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        """Take note that all was deleted at another server, by this one's clock.
+
+        Calls bring this up to date before they store a message: so it comes behind what was said before, and before
+        what is said afterwards, however far the servers' clocks are apart.
+        """
+        if applied.is_foreign:
+            for one in applied.records:
+                if one.kind == CLEARED and one.body is not None:
+                    self._note_cleared(key.tenant, one.owner, ALL if one.id else key.channel)
+
+    def _note_cleared(self, tenant: str, user_id: str, channel: str) -> int:
+        moment = self._cleared[tenant, user_id, channel] = self.moment()
+        self._cleared.move_to_end((tenant, user_id, channel))
+        if len(self._cleared) > MOST_CLEARED:
+            self._cleared.popitem(last=False)
+        return moment
+
     async def _is_cleared(self, source: Source) -> bool:
-        """Whether all was deleted behind what a message said, here or at another server."""
+        """Whether all was deleted behind what a message said, here or at another server.
+
+        What this server did not hear of, since it started later or was too far behind, goes by the other's clock.
+        """
         (tenant, channel), user_id = source.key, source.user_id
+        await self._jobs.catch_up(tenant, [channel])
         moments = [self._cleared.get((tenant, user_id, one), 0) for one in (ALL, channel)]
-        if not self._is_alone:
+        if not self._jobs.is_alone:
             now_ms = self._clock.now_ms()
             found = await self._reader.records_of_owner(tenant, CLEARED, user_id, now_ms)
             moments += [int(one.body) for one in found if one.id or one.channel == channel]

@@ -9,7 +9,7 @@ import pytest
 from backscroll import AsyncClient, Author, Message
 from backscroll_sidecar.history import unfinished
 from backscroll_sidecar.ports import ModelRequest
-from backscroll_sidecar.wiring import App
+from backscroll_sidecar.wiring import App, SystemClock
 from tests.contract.models.sse_server import HANG, Reply, SseServer, sse_server
 from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.fake_model import STOP, FakeModel, Script, Wait
@@ -156,14 +156,25 @@ async def test_of_two_that_live_one_pays(url: str) -> None:
     assert (one.unfinished.taken_over, two.unfinished.taken_over) == (0, 0)
 
 
+class Ahead(SystemClock):
+    """Of a machine whose time is wrong."""
+
+    def now_ms(self) -> int:
+        return super().now_ms() + 3_600_000
+
+
+@pytest.mark.parametrize("clock", [SystemClock(), Ahead()])
 @pytest.mark.parametrize("which", [{"all_channels": True}, {"channel": ROOM}])
 async def test_what_is_deleted_there_while_a_message_is_read_here(
-    url: str, which: dict[str, object]
+    url: str, which: dict[str, object], clock: SystemClock
 ) -> None:
     """What the message said stays away; what is said afterwards is kept."""
     go = asyncio.Event()
     model = FakeModel(answer=lambda request: [Wait(go), *reading(request)])
-    async with served(url, model=model, **READS) as (here, app), served(url) as (there, _):
+    async with (
+        served(url, clock=clock, model=model, **READS) as (here, app),
+        served(url) as (there, _),
+    ):
         await here.append(ROOM, [line(1, TEA)])
         await until(lambda: model.calls)
         await there.delete_preference("u1", "", **which)
