@@ -14,11 +14,13 @@ import asyncpg
 import pytest
 
 from backscroll import AsyncClient, Client, Member, Message
-from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.errors import FailedPrecondition, StoreUnavailable
+from backscroll_sidecar.store.moving.ends import Move
 from backscroll_sidecar.store.moving.move import Moved, Told, move
 from backscroll_sidecar.store.moving.tables import TABLES
-from backscroll_sidecar.store.opening import move_of, open_new_end, open_old_end
+from backscroll_sidecar.store.opening import move_of, open_new_end, open_old_end, open_store
 from backscroll_sidecar.store.postgres.arrays import unspelled
+from backscroll_sidecar.store.postgres.moving import PostgresNewEnd
 from backscroll_sidecar.store.sqlite.files import FileLock
 from tests.integration.cli.conftest import InProcess, Shell
 from tests.integration.cli.in_process import Commands
@@ -331,6 +333,80 @@ async def test_whatever_fails_at_the_switch_bots_go_on(
         await leaving.close()
         await coming.close()
     await moved_between(old, new, lambda *_: None)
+
+
+@pytest.mark.parametrize("is_shut", [False, True], ids=["leaving", "closed"])
+async def test_a_backup_is_in_no_migration(here: Commands, tmp_path: Path, is_shut: bool) -> None:
+    """What is restored notes nothing for a migration that is no more, and takes writes."""
+    old, file, restored = (tmp_path / name for name in ("old.db", "old.backup", "restored.db"))
+    async with served(old) as (client, _):
+        await fill(client)
+    leaving = await open_old_end(url_of(str(old)), str(old))
+    await leaving.begin(Move("a move", "leaving", "elsewhere", NOON_MS))
+    async with served(old) as (client, _):
+        await client.append("room", [line(70)])
+    if is_shut:
+        await leaving.shut()
+    await leaving.close()
+    assert traces(str(old))
+    await asyncio.to_thread(here.json, "backup", "--database", str(old), "--to", str(file))
+    await asyncio.to_thread(here.json, "restore", str(file), "--to", str(restored), "--verify")
+    assert not traces(str(restored))
+    assert rows_of_file(restored) == rows_of_file(old)
+    async with served(restored) as (client, _):
+        await client.append("room", [line(71)])
+
+
+async def test_a_server_that_opens_the_new_end_meanwhile_keeps_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    old, url = tmp_path / "old.db", server().new_database()
+    async with served(old) as (client, _):
+        await client.append("room", [line(1)])
+    stores = []
+    look = PostgresNewEnd._check_free
+
+    async def looked(end: PostgresNewEnd) -> None:
+        await look(end)
+        if not stores:
+            stores.append(await open_store(url))
+
+    monkeypatch.setattr(PostgresNewEnd, "_check_free", looked)
+    with pytest.raises(FailedPrecondition, match="stop its servers first"):
+        await moved_between(str(old), url, lambda *_: None)
+    assert await move_of(url) is None
+    await stores[0].close()
+    await moved_between(str(old), url, lambda *_: None)
+
+
+async def test_sessions_of_other_users_are_seen(tmp_path: Path) -> None:
+    """Of them a user who is no superuser sees hardly more than that they are."""
+    old, url = tmp_path / "old.db", server().new_database()
+    async with served(old) as (client, _):
+        await client.append("room", [line(1)])
+    server().psql(url, "CREATE ROLE mover LOGIN; GRANT ALL ON SCHEMA public TO mover")
+    beside = await asyncpg.connect(url)
+    try:
+        with pytest.raises(FailedPrecondition, match="1 other connections"):
+            await moved_between(str(old), url.replace("backscroll@", "mover@"), lambda *_: None)
+    finally:
+        await beside.close()
+
+
+async def test_servers_of_another_version_keep_their_schema(here: Commands, tmp_path: Path) -> None:
+    url, asked = server().new_database(), "SELECT max(number) FROM schema_migrations"
+    async with served(url) as (client, _):
+        await client.append("room", [line(1)])
+    ((newest,),) = server().rows(url, asked)
+    server().psql(url, f"DELETE FROM schema_migrations WHERE number = {newest}")
+    beside = await asyncpg.connect(url)
+    ends = ("--from", url, "--to", str(tmp_path / "new.db"))
+    for how in ((), ("--abandon",)):
+        done = await asyncio.to_thread(here.run, "migrate", *ends, *how)
+        assert done.returncode == 1
+        assert "older than this program" in done.stderr
+    await beside.close()
+    assert server().rows(url, asked) == [(newest - 1,)]
 
 
 async def test_an_url_may_have_options_of_the_driver(here: Commands, tmp_path: Path) -> None:

@@ -31,6 +31,12 @@ async def applied(connection: Connection) -> list[int]:
     return [number for (number,) in rows]
 
 
+async def is_behind(connection: Connection, migrations: Sequence[Migration]) -> bool:
+    """Whether a database has some of the migrations, but not all. Only reads."""
+    had = await applied(connection)
+    return bool(had) and had[-1] < migrations[-1].number
+
+
 async def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
     """Apply what is pending, in the transaction of the connection.
 

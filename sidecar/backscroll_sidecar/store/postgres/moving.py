@@ -62,9 +62,10 @@ _LOOKS = "backscroll looks"
 """Who asks whether a database is being filled, and nothing else."""
 _OTHERS = """
 SELECT count(*) FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
-    AND application_name <> $1
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name IS DISTINCT FROM $1
+    AND (backend_type = 'client backend' OR backend_type IS NULL AND usesysid IS NOT NULL)
 """
+"""The last: of other users' sessions one may not see more, and only sessions have users."""
 _REFUSE = f"""
 CREATE OR REPLACE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'this history moved' USING ERRCODE = '{MOVED}'; END $$
@@ -163,8 +164,20 @@ class PostgresOldEnd(_PostgresEnd):
 
     @classmethod
     async def open(cls, url: str, address: str) -> PostgresOldEnd:
-        """Connect. Raises `StoreUnavailable`."""
-        return cls(address, await _connected(url))
+        """Connect; bring a database that no server has up to date. Raises `StoreUnavailable`."""
+        connection = await _connected(url)
+        try:
+            with typed():
+                is_old = await migrate.is_behind(connection, migrate.known())
+                if is_old and await _others(connection):
+                    raise StoreUnavailable(
+                        f"the servers that have {address} are older than this program: start this version of them first"
+                    )
+            await _bring_up_to_date(connection)
+        except BaseException:
+            await connection.close(timeout=_CONNECT_S)
+            raise
+        return cls(address, connection)
 
     async def begin(self, move: Move) -> None:
         async with self._writing() as run:
@@ -251,10 +264,14 @@ class PostgresNewEnd(_PostgresEnd):
     async def open(cls, url: str, address: str) -> PostgresNewEnd:
         """Connect, make the tables if they are not there, keep other migrations out. Raises `StoreUnavailable`."""
         connection = await _connected(url)
-        with typed():
-            if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):
-                await connection.close()
-                raise StoreUnavailable(f"another migration fills {address}: let it end")
+        try:
+            with typed():
+                if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):
+                    raise StoreUnavailable(f"another migration fills {address}: let it end")
+            await _bring_up_to_date(connection)
+        except BaseException:
+            await connection.close(timeout=_CONNECT_S)
+            raise
         return cls(address, connection)
 
     async def is_empty(self) -> bool:
@@ -267,6 +284,9 @@ class PostgresNewEnd(_PostgresEnd):
         with typed():
             async with self._connection.transaction():
                 run = self._connection.execute
+                # A server connects, then reads this: it is seen here, or waits and reads what is committed.
+                await run("LOCK TABLE moves IN ACCESS EXCLUSIVE MODE")
+                await self._check_free()
                 await run(_REFUSE)
                 await run(
                     "CREATE TRIGGER closed_channels BEFORE INSERT OR UPDATE OR DELETE ON channels FOR EACH STATEMENT "
@@ -329,17 +349,12 @@ class PostgresNewEnd(_PostgresEnd):
                 await run("DELETE FROM moves")
 
     async def _check_free(self) -> None:
-        """Whoever has it would keep what it knows of an empty database. Some only look, and are gone at once."""
-        others = 0
-        for _ in range(_LOOKS_FOR_OTHERS):
-            with typed():
-                others = await self._connection.fetchval(_OTHERS, _LOOKS)
-            if not others:
-                return
-            await asyncio.sleep(_LOOK_S)
-        raise FailedPrecondition(
-            f"{others} other connections to {self.address}: stop its servers first"
-        )
+        """Whoever has it would keep what it knows of an empty database."""
+        with typed():
+            if others := await _others(self._connection):
+                raise FailedPrecondition(
+                    f"{others} other connections to {self.address}: stop its servers first"
+                )
 
     async def _delete(self, table: Table, keys: set[Key]) -> None:
         if not keys:
@@ -373,20 +388,31 @@ class PostgresNewEnd(_PostgresEnd):
 
 
 async def _connected(url: str) -> asyncpg.Connection:
-    """A connection to a database with the newest schema."""
     with typed():
         connection: asyncpg.Connection = await asyncpg.connect(
             **driver_options(url),
             timeout=_CONNECT_S,
             server_settings={"statement_timeout": "0", _MINE: "yes"},
         )
-        try:
-            async with connection.transaction():
-                await migrate.migrate(connection, migrate.known())
-        except BaseException:
-            await connection.close(timeout=_CONNECT_S)
-            raise
     return connection
+
+
+async def _bring_up_to_date(connection: asyncpg.Connection) -> None:
+    with typed():
+        async with connection.transaction():
+            await migrate.migrate(connection, migrate.known())
+
+
+async def _others(connection: asyncpg.Connection) -> int:
+    """How many other connections there are. Some only look, and are gone at once."""
+    others = 0
+    for _ in range(_LOOKS_FOR_OTHERS):
+        await connection.execute("SELECT pg_stat_clear_snapshot()")
+        others = await connection.fetchval(_OTHERS, _LOOKS)
+        if not others:
+            break
+        await asyncio.sleep(_LOOK_S)
+    return others
 
 
 # --- rows as they are here -----------------------------------------------------------------------

@@ -64,6 +64,20 @@ def found_move(connection: sqlite3.Connection) -> Move | None:
     return Move(id_, phase, other, began_at_ms, msgspec.json.decode(progress, type=Progress))
 
 
+def forget_move(connection: sqlite3.Connection) -> None:
+    """Have a copy of a database be in no move; one that was being filled stays so: it is not whole."""
+    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'moves'").fetchone():
+        return  # of an older schema
+    move = found_move(connection)
+    if move is None or move.phase == "arriving":
+        return
+    with transaction(connection):
+        _drop_triggers(connection, "noted")
+        _drop_triggers(connection, "closed")
+        connection.execute("DELETE FROM moved_keys")
+        connection.execute("DELETE FROM moves")
+
+
 def look(path: Path) -> Move | None:
     """What a file says of a move, if it is there; whoever has it. Raises `StoreUnavailable`."""
     if not path.exists():
@@ -237,7 +251,7 @@ class SqliteOldEnd(_SqliteEnd):
     async def reopen(self) -> None:
         def write() -> None:
             with self._writing() as run:
-                self._drop_triggers("closed")
+                _drop_triggers(self._writer, "closed")
                 run("UPDATE moves SET phase = 'leaving'")
 
         await self._run(write)
@@ -254,7 +268,7 @@ class SqliteOldEnd(_SqliteEnd):
     async def tidy(self) -> None:
         def write() -> None:
             with self._writing() as run:
-                self._drop_triggers("noted")
+                _drop_triggers(self._writer, "noted")
                 run("DELETE FROM moved_keys")
 
         await self._run(write)
@@ -262,8 +276,8 @@ class SqliteOldEnd(_SqliteEnd):
     async def abandon(self) -> None:
         def write() -> None:
             with self._writing() as run:
-                self._drop_triggers("noted")
-                self._drop_triggers("closed")
+                _drop_triggers(self._writer, "noted")
+                _drop_triggers(self._writer, "closed")
                 run("DELETE FROM moved_keys")
                 run("DELETE FROM moves")
 
@@ -273,13 +287,6 @@ class SqliteOldEnd(_SqliteEnd):
         return await self._run(
             lambda: {name: self._ask(one)[0][0] for name, one in _NUMBERED.items()}
         )
-
-    def _drop_triggers(self, kind: str) -> None:
-        found = self._writer.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE ?", [f"{kind}_%"]
-        ).fetchall()
-        for (name,) in found:
-            self._writer.execute(f"DROP TRIGGER {name}")
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
@@ -429,6 +436,14 @@ def _bounds(
     yield f"WHERE {' AND '.join(between)}" if between else "", values
     if upto is not None:
         yield f"WHERE ({place}) = {marks(upto)} AND {last} <= ?", [*upto]
+
+
+def _drop_triggers(connection: sqlite3.Connection, kind: str) -> None:
+    found = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE ?", [f"{kind}_%"]
+    ).fetchall()
+    for (name,) in found:
+        connection.execute(f"DROP TRIGGER {name}")
 
 
 def _noting(table: Table, operation: str, sides: Sequence[str]) -> str:
