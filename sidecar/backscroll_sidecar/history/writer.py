@@ -327,6 +327,9 @@ async def _let_turns(shared: SharedWrites, tenant: str, name: str) -> None:
         except StoreUnavailable as error:
             logger.warning("turns are not let yet after an erasure: %s", error.message)
             await asyncio.sleep(LET_AGAIN_S)
+        except Exception:
+            logger.exception("turns could not be let after an erasure; it is tried again")
+            await asyncio.sleep(LET_AGAIN_S)
         else:
             return
 

@@ -1,12 +1,15 @@
 """Groups of servers that share a database: none waits for another for ever, and a failed one leaves nothing behind."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import asyncpg
 import pytest
 
+from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import EraseChange, Loss
 from backscroll_sidecar.store.postgres import PostgresStore
@@ -21,10 +24,11 @@ from tests.contract.store.builders import (
     message,
     turn,
 )
-from tests.kit.postgres import server
+from tests.kit.postgres import server, server_in
 
 Two = tuple[PostgresStore, PostgresStore]
 TENANT = ROOM.tenant
+EN_US = Path("/usr/share/i18n/locales/en_US")
 
 
 @pytest.fixture
@@ -80,3 +84,33 @@ async def test_the_losses_of_a_group_that_failed_are_not_its_servers(two: Two) -
     await here.apply([EraseChange(OTHER_ROOM, (), "", NOON_MS)])
     found: list[Loss] = [*await here.new_losses(TENANT, 2)]
     assert found == []
+
+
+@pytest.mark.skipif(
+    shutil.which("localedef") is None or not EN_US.exists(), reason="no locale can be made here"
+)
+async def test_groups_beside_what_ends_work_in_a_database_with_the_order_of_a_language(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Given names come in its order, keys by code points: rows locked in both would keep each other waiting."""
+    monkeypatch.setattr(module, "TRIES", 1)
+    keys = [ChannelKey(TENANT, f"{'aB'[n % 2]}{n}") for n in range(400)]
+    with server_in("en_US") as apart:
+        assert apart.rows(apart.url("postgres"), "SELECT 'a' < 'B'") == [(True,)]
+        store = await PostgresStore.open(apart.new_database())
+
+        async def come() -> None:
+            for n in range(10):
+                await store.apply([append(message(f"{key.channel}-{n}"), key=key) for key in keys])
+            done.append(True)
+
+        async def end() -> None:
+            while not done:
+                await store.end_work(TENANT, {key.channel: [1_000] for key in keys})
+
+        done: list[bool] = []
+        async with asyncio.timeout(60), asyncio.TaskGroup() as both:
+            both.create_task(come())
+            both.create_task(end())
+            both.create_task(end())
+        await store.close()
