@@ -15,13 +15,14 @@ import pytest
 
 from backscroll import AsyncClient, Client, Member, Message
 from backscroll_sidecar.errors import FailedPrecondition, StoreUnavailable
-from backscroll_sidecar.store.moving.ends import Move
+from backscroll_sidecar.store.moving.ends import Changed, Move
 from backscroll_sidecar.store.moving.move import Moved, Told, move
 from backscroll_sidecar.store.moving.tables import TABLES
 from backscroll_sidecar.store.opening import move_of, open_new_end, open_old_end, open_store
 from backscroll_sidecar.store.postgres.arrays import unspelled
 from backscroll_sidecar.store.postgres.moving import PostgresNewEnd
 from backscroll_sidecar.store.sqlite.files import FileLock
+from backscroll_sidecar.store.sqlite.moving import SqliteNewEnd
 from tests.integration.cli.conftest import InProcess, Shell
 from tests.integration.cli.in_process import Commands
 from tests.kit import broken_migration
@@ -319,8 +320,8 @@ async def test_whatever_fails_at_the_switch_bots_go_on(
         coming = await open_new_end(url_of(new), shown(new))
         called = getattr(leaving, step)
 
-        async def broken() -> object:
-            answer = await called()
+        async def broken(*given: object) -> object:
+            answer = await called(*given)
             said = await leaving.move()
             if said is not None and said.phase == "closed":
                 raise asyncpg.InterfaceError("of a kind that nobody foresaw")
@@ -333,6 +334,39 @@ async def test_whatever_fails_at_the_switch_bots_go_on(
         await leaving.close()
         await coming.close()
     await moved_between(old, new, lambda *_: None)
+
+
+@pytest.mark.parametrize(("old_kind", "new_kind"), [("file", "url"), ("url", "file")])
+async def test_much_that_changed_is_caught_up_with_by_lots(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, old_kind: str, new_kind: str
+) -> None:
+    """And by rounds while all is compared."""
+    old, new = a_new_end(old_kind, tmp_path, "old"), a_new_end(new_kind, tmp_path, "new")
+    async with served(old) as (client, _):
+        await fill(client)
+    ends = ("--from", old, "--to", new)
+    await asyncio.to_thread(broken_migration.run, signal.SIGKILL, "fill", 9, *ends)
+    monkeypatch.setattr("backscroll_sidecar.store.moving.move.LOT", 7)
+    monkeypatch.setattr("backscroll_sidecar.store.moving.move.ROUND_S", 0.0)
+    lots = []
+    new_end = SqliteNewEnd if new_kind == "file" else PostgresNewEnd
+    replace = new_end.replace
+
+    async def replaced(end: SqliteNewEnd | PostgresNewEnd, changed: Changed) -> None:
+        lots.append(len(changed.marks))
+        await replace(end, changed)
+
+    monkeypatch.setattr(new_end, "replace", replaced)
+    async with served(old) as (client, _):
+        await fill(client)
+        await client.append("room", [line(n) for n in range(60, 90)])
+        await client.erase(ROOMS[1], whole_channel=True)
+    moved = await moved_between(old, new, lambda *_: None)
+    assert max(lots) == 7
+    assert len(lots) > 5
+    assert moved.caught_up
+    tables = rows_of_file(Path(old if old_kind == "file" else new))
+    assert digest(await rows_of(new, tables)) == digest(await rows_of(old, tables))
 
 
 @pytest.mark.parametrize("is_shut", [False, True], ids=["leaving", "closed"])

@@ -122,8 +122,8 @@ class OldEnd(End, Protocol):
     async def begin(self, move: Move) -> None:
         """From the commit of this on every change is noted."""
 
-    async def changed(self) -> Changed:
-        """What changed since it was asked last, as it stands now."""
+    async def changed(self, limit: int | None = None) -> Changed:
+        """What changed since what was forgotten, as it stands now; by so many of the marks, the first."""
 
     async def forget(self, changed: Changed) -> None:
         """The new end has it."""

@@ -23,6 +23,10 @@ Told = Callable[[str, int, int], object]
 FIRST_ROWS, MOST_ROWS, PAGE_BYTES = 500, 5_000, 8 * 2**20
 """Of a page: as many rows as are about so long, at most, and a few of the first."""
 FEW_KEYS = 1_000
+LOT = 20_000
+"""Changes that are caught up with at once, before unique keys and references hold."""
+ROUND_S = 5.0
+"""While all is compared, what changes is caught up with so often: later it must be done at once."""
 SHORT_S = 0.5
 """What is left to catch up with is little, or a round took so short: then the switch pauses writers for as little."""
 
@@ -192,12 +196,17 @@ class _Run:
             done += count
         self._note_time("copy", started_s)
         if not progress.is_whole:
-            await self._timed("catch up", self._round())
+            await self._timed("catch up", self._by_lots())
             await self._timed("index", self._finish(theirs))
 
     async def _finish(self, theirs: Move) -> None:
         self._told("making indexes", 0, 0)
         await self._new.finish(theirs.progress)
+
+    async def _by_lots(self) -> None:
+        """The first time, when much may have changed. One lot may contradict what is there until the next has come."""
+        while len((await self._round(LOT)).marks) == LOT:
+            pass
 
     async def _catch_up(self) -> None:
         """Until little is left."""
@@ -210,14 +219,14 @@ class _Run:
                 break
         self._note_time("catch up", started_s)
 
-    async def _round(self) -> Changed:
-        """Copy what changed since the last time."""
-        changed = await self._old.changed()
+    async def _round(self, limit: int | None = None) -> Changed:
+        """Copy what changed since the last time. A lot is not doubtful: all is compared behind it."""
+        changed = await self._old.changed(limit)
         if changed.key_count:
             self._told("catching up", changed.key_count, 0)
             await self._new.replace(changed)
             await self._old.forget(changed)
-            for kind, keys in changed.keys.items():
+            for kind, keys in changed.keys.items() if limit is None else ():
                 self._doubtful.setdefault(kind, set()).update(keys)
             self._done.caught_up += changed.key_count
         return changed
@@ -227,6 +236,7 @@ class _Run:
     async def _compare(self) -> None:
         """Compare everything; what differs is doubtful, for it may have changed meanwhile."""
         total, done = await self._old.count(), 0
+        round_s = time.monotonic()
         for table in TABLES:
             after: Key | None = None
             limit = FIRST_ROWS
@@ -239,6 +249,9 @@ class _Run:
                     self._note_differences(table, rows, there)
                 done += len(rows)
                 self._told("comparing", done, total)
+                if time.monotonic() - round_s > ROUND_S:
+                    await self._round()
+                    round_s = time.monotonic()
                 if upto is None:
                     break
                 after = upto

@@ -188,11 +188,13 @@ class PostgresOldEnd(_PostgresEnd):
                     for statement in _noting(table, operation, sides):
                         await run(statement)
 
-    async def changed(self) -> Changed:
+    async def changed(self, limit: int | None = None) -> Changed:
         keys: dict[str, set[Key]] = {}
         with typed():
             async with snapshot(self._connection):
-                noted = await self._connection.fetch("SELECT number, kind, key FROM moved_keys")
+                noted = await self._connection.fetch(
+                    "SELECT number, kind, key FROM moved_keys ORDER BY number LIMIT $1", limit
+                )
                 for _, kind, key in noted:
                     keys.setdefault(kind, set()).add(tuple(json.loads(key)))
                 keys = with_names(keys)

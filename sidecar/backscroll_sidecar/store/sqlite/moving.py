@@ -215,13 +215,13 @@ class SqliteOldEnd(_SqliteEnd):
 
         await self._run(write)
 
-    async def changed(self) -> Changed:
+    async def changed(self, limit: int | None = None) -> Changed:
         def read() -> Changed:
             keys: dict[str, set[Key]] = {}
             with transaction(self._connection, "BEGIN"):
                 noted = self._ask(
-                    "SELECT number, kind, key FROM moved_keys WHERE number > ? ORDER BY number",
-                    [self._noted],
+                    "SELECT number, kind, key FROM moved_keys WHERE number > ? ORDER BY number LIMIT ?",
+                    [self._noted, -1 if limit is None else limit],
                 )
                 for _, kind, key in noted:
                     keys.setdefault(kind, set()).add(tuple(json.loads(key)))
