@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+import asyncpg
 import pytest
 
 from backscroll_sidecar.store.postgres import PostgresStore, presence
@@ -94,3 +95,21 @@ async def test_a_session_that_ended_is_made_anew() -> None:
 
 async def renewed(store: PostgresStore, before: object) -> bool:
     return store._presence._session not in (None, before)
+
+
+async def test_whatever_fails_the_session_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver has errors that are none of the store's; without a session a server looks as if it were gone."""
+    failures = [asyncpg.InterfaceError("another operation is in progress"), ValueError("of ours")]
+    looked = presence.is_pooled
+
+    async def failing(session: asyncpg.Connection) -> bool:
+        if failures:
+            raise failures.pop()
+        return await looked(session)
+
+    monkeypatch.setattr(presence, "is_pooled", failing)
+    monkeypatch.setattr(presence, "AGAIN_S", 0.01)
+    async with two(await server().emptied()) as (one, other):
+        assert not failures
+        assert await there(one)
+        assert await there(other)
