@@ -219,6 +219,8 @@ class PostgresOldEnd(_PostgresEnd):
                 )
 
     async def reopen(self) -> None:
+        with typed():  # what was broken off may have left its transaction open
+            await self._connection.reset(timeout=_CONNECT_S)
         async with self._writing() as run:
             await _drop_closed(run)
             await run("UPDATE moves SET phase = 'leaving'")
