@@ -114,12 +114,18 @@ def test_exceptions_still_exist() -> None:
     assert WITHOUT_TENANT.keys() | WITHOUT_CHANNEL.keys() <= ALL.keys()
 
 
+OF_ANY_TABLE = {"moving.py", "moves.py"}
+"""A migration makes its statements from names of tables and columns; test_moving.py has their plans."""
+OF_A_MIGRATION = {"moves", "moved_keys"}
+"""Of a whole database, and empty but while one is under way."""
+
+
 def test_statements_live_in_modules_of_their_own() -> None:
     """So that reading these is reading them all."""
     elsewhere = {
         (source.name, text)
         for source in SOURCES
-        if not source.name.endswith("statements.py")
+        if not source.name.endswith("statements.py") and source.name not in OF_ANY_TABLE
         for text in texts_in(source)
         if STATEMENT.match(text) and not HOUSEKEEPING.search(text)
     }
@@ -139,9 +145,10 @@ def test_every_table_and_index_begins_with_the_tenant(empty: sqlite3.Connection)
     tables = empty.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('schema_migrations', 'sqlite_sequence')"
     ).fetchall()
-    assert len(tables) == 13
+    ours = {table for (table,) in tables} - OF_A_MIGRATION
+    assert len(ours) == 13
     without_channel = set()
-    for (table,) in tables:
+    for table in ours:
         columns = {row[1] for row in empty.execute(f"PRAGMA table_info({table})")}
         assert {"tenant", "channel"} <= columns
         for _, index, *_ in empty.execute(f"PRAGMA index_list({table})").fetchall():

@@ -86,6 +86,10 @@ class Connections:
                 connection = await pool.acquire()
             try:
                 return await page(connection)
+            except (asyncio.CancelledError, TimeoutError):
+                # A statement that is left may still run, even one that begins a transaction: nobody shall find that.
+                connection.terminate()
+                raise
             finally:
                 await pool.release(connection)
 
