@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from backscroll_sidecar import wiring
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.edge import self_warmup
@@ -20,7 +19,6 @@ pytestmark = pytest.mark.usefixtures("quiet_logs")
 async def app(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[App]:
     """An app in a process that has called nothing of its own."""
     monkeypatch.setattr(self_warmup, "_is_warm", False)
-    monkeypatch.setattr(wiring, "_rehearsed", set())
     async with open_app(Settings(database=tmp_path / "b.db", embedder="none")) as opened:
         yield opened
 
@@ -110,7 +108,6 @@ async def test_what_the_operator_says_of_prompts_takes_no_part(
 ) -> None:
     """A prompt that leaves no room for a question is in nobody's way, and no other process is shown it."""
     monkeypatch.setattr(self_warmup, "_is_warm", False)
-    monkeypatch.setattr(wiring, "_rehearsed", set())
     settings = Settings(database=":memory:", embedder="none", system_text="word " * 20_000)
     async with open_app(settings) as opened:
         with caplog.at_level(logging.INFO):
@@ -134,7 +131,6 @@ async def test_one_that_takes_too_long_ends(
     with pytest.raises(asyncio.CancelledError):
         await stopped
     monkeypatch.setattr(self_warmup, "_is_warm", False)
-    monkeypatch.setattr(wiring, "_rehearsed", set())
     monkeypatch.setattr(self_warmup, "PATIENCE_S", 0.05)
     with caplog.at_level(logging.WARNING):
         await self_warmup.warm_up(
