@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -56,11 +56,12 @@ from backscroll_sidecar.history.replicas import Replicas
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.service import HistoryService
-from backscroll_sidecar.history.unfinished import Unfinished, Worker
+from backscroll_sidecar.history.unfinished import Unfinished
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.learning.learning import Learning
 from backscroll_sidecar.learning.rated_builds import WEIGHTED_PROFILE
 from backscroll_sidecar.models.echo import EchoModel
+from backscroll_sidecar.other_servers import OtherServers, locks_of, patience_s
 from backscroll_sidecar.own_parts import (
     OwnStages,
     own_modes,
@@ -75,7 +76,6 @@ from backscroll_sidecar.ports import (
     Embedder,
     EventSink,
     HistoryStore,
-    LooksElsewhere,
     Upstream,
 )
 from backscroll_sidecar.precompute import Precompute
@@ -105,8 +105,6 @@ log = logging.getLogger(__name__)
 DAY_MS = 24 * 3_600_000
 WRITER_GRACE_S = 10.0
 """Seconds that queued messages get to become durable when the server stops."""
-RESTART_S = 15.0
-"""Seconds that a turn waits for a database on another machine to be there again."""
 
 
 class SystemClock:
@@ -257,13 +255,13 @@ async def _assemble(
     spans: Spans | None = None,
 ) -> App:
     """The parts, each given what it needs. What is opened is closed by `stack`, the store last."""
-    locks = _locks(store, stack)
+    locks = locks_of(store, stack)
     executor = stack.enter_context(pool("backscroll", 2))
     channels = Channels(store, WireCodec(), max_bytes=settings.hot_channel_bytes)
     rosters = Rosters(store)
     publishers = FanOut(channels, rosters)
     writer = Writer(store, publishers)
-    others = _with_others(store, publishers, writer, locks, stack)
+    others = OtherServers.of(store, publishers, writer, locks, stack)
     preferences, remembered = _preferences(settings, store, writer, clock, others.jobs)
     publishers.add(preferences, tenant_caches=[remembered])
     await writer.start()
@@ -325,7 +323,7 @@ async def _assemble(
     )
     history.clean_by_ms = clean_by_ms
     chat = ChatService(
-        builder, TurnStore(history, writer, store, clock, settings.wordings(), _patience_s(store)), model,
+        builder, TurnStore(history, writer, store, clock, settings.wordings(), patience_s(store)), model,
         chat_settings(settings), clock, pacer, events, summaries, usage, spans, locks,
     )  # fmt: skip
     stack.push_async_callback(chat.drain)
@@ -335,9 +333,8 @@ async def _assemble(
     await others.follow(
         publishers,
         [channels, rooms.sessions, builder.opening.shared, history.semantic_search],
-        [extractor, summaries, learning.follow_ups],
-        embedding,
-    )
+        [extractor, summaries, learning.follow_ups, *([] if embedding is None else [embedding.backlog])],
+    )  # fmt: skip
     return App(
         settings, clock, store, channels, precompute, writer, history, preferences, remembered, builder, chat,
         summaries, periods, rooms, learning,
@@ -357,59 +354,6 @@ async def _assemble(
         ),
         spans, upstream, others.replicas, others.unfinished,
     )  # fmt: skip
-
-
-def _patience_s(store: HistoryStore) -> float:
-    """How long what a turn has to store waits for a store that is away: a database starts again, a file does not."""
-    return 0.0 if store.shared is None else RESTART_S
-
-
-def _locks(store: HistoryStore, stack: AsyncExitStack) -> Locks:
-    """What one task at a time does, of all servers that share the store, which is closed behind them."""
-    stack.push_async_callback(store.close)
-    locks = Locks(store.leases)
-    stack.push_async_callback(locks.close)
-    return locks
-
-
-@dataclass(frozen=True, slots=True)
-class _Others:
-    """What there is to do because other servers may share the store; without them only `jobs`, and all are its own."""
-
-    jobs: Jobs
-    replicas: Replicas | None = None
-    unfinished: Unfinished | None = None
-
-    async def follow(
-        self,
-        publishers: FanOut,
-        lookers: Iterable[LooksElsewhere],
-        workers: Sequence[Worker],
-        embedding: SemanticParts | None,
-    ) -> None:
-        """Have caches brought up to what others wrote, and workers begin with what others left.
-
-        `lookers` use channels that no call names.
-        """
-        if self.replicas is None or self.unfinished is None:
-            return
-        publishers.add(workers=[self.unfinished, self.replicas])  # the caches know by then
-        for looker in lookers:
-            looker.follow(self.replicas.catch_up)
-        self.unfinished.follow(*workers, *([] if embedding is None else [embedding.backlog]))
-        await self.unfinished.start()
-
-
-def _with_others(
-    store: HistoryStore, publishers: FanOut, writer: Writer, locks: Locks, stack: AsyncExitStack
-) -> _Others:
-    if store.shared is None or store.work is None:
-        return _Others(Jobs(locks))
-    replicas = Replicas(store.shared, publishers, writer.note_losses)
-    jobs = Jobs(locks, replicas.catch_up)
-    unfinished = Unfinished(store.work, store, jobs)
-    stack.push_async_callback(unfinished.close)
-    return _Others(jobs, replicas, unfinished)
 
 
 def _learning(
