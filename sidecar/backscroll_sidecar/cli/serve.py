@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import errno
 import gc
 import importlib
 import logging
 import os
 import signal
-import socket
 import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
@@ -21,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backscroll_sidecar.cli import options, service_manager
+from backscroll_sidecar.cli import handover, options, service_manager
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
 from backscroll_sidecar.cli.console import (
     INTERRUPTED,
@@ -35,19 +32,12 @@ from backscroll_sidecar.concurrency.threads import keep_on_core, pool
 from backscroll_sidecar.config.settings import Settings, prepare_process
 from backscroll_sidecar.config.sources import Loaded
 from backscroll_sidecar.config.types import Durability, LogFormat, LogLevel
-from backscroll_sidecar.errors import (
-    BackscrollError,
-    StartRefused,
-    StoreMoved,
-    StoreReadOnly,
-    StoreUnavailable,
-)
+from backscroll_sidecar.errors import BackscrollError, StartRefused, StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.kernel_cache import KernelCache
 from backscroll_sidecar.telemetry import logs
 
 if TYPE_CHECKING:
     from backscroll_sidecar.edge.keys_file import Mark
-    from backscroll_sidecar.ports import HistoryStore
     from backscroll_sidecar.server import RunningServer
     from backscroll_sidecar.telemetry.scrapes import MetricsServer
 
@@ -55,12 +45,6 @@ EPILOG = "Example: backscroll serve --listen 127.0.0.1:7171 --database ./chat.db
 TAKEN = "stop what listens there, or take any free port: --listen 127.0.0.1:0"
 DOCTOR = "look for more with: backscroll doctor"
 GRACE_S = 5.0
-LOOK_S, ARRIVAL_LOOK_S = 0.2, 0.05
-"""How often a server looks whether its history moved, and one that waits for a migration whether that ended."""
-FAULT_S = 5.0
-"""A look that failed in a way nobody knows is logged, and not repeated before."""
-PORT_S = 15.0
-"""So long a server that waited for a migration waits for the one before it to let go of the port."""
 log = logging.getLogger("backscroll.serve")
 
 
@@ -230,7 +214,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
     from backscroll_sidecar.edge.keys_file import mark_of, read_tokens
     from backscroll_sidecar.edge.listeners import TlsFiles
     from backscroll_sidecar.server import start_server
-    from backscroll_sidecar.wiring import open_app
+    from backscroll_sidecar.wiring import open_app, rehearse
 
     cert, key = settings.tls_cert, settings.tls_key
     tls = TlsFiles(cert, key, settings.tls_client_ca) if cert and key else None
@@ -238,13 +222,18 @@ async def _serve(settings: Settings, as_json: bool) -> None:
     tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None
     stopping = _signals()
     asyncio.get_running_loop().set_default_executor(pool("backscroll-work"))
-    arrived = await _arrived(settings, stopping)
+
+    async def get_ready() -> None:
+        await rehearse(settings)
+        _freeze()
+
+    arrived = await handover.arrived(settings, get_ready, stopping)
     if stopping.is_set():
         log.info("stopped before it served")
         return
     async with open_app(settings) as app:
         if arrived:
-            await _until_free(settings)
+            await handover.until_free(settings)
         starting = asyncio.create_task(
             start_server(
                 app,
@@ -272,7 +261,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
                 "started",
                 extra={"seconds": round(started_s, 3), "database": settings.database_name},
             )
-            leaving = asyncio.create_task(_leave(app.store, running, stopping))
+            leaving = asyncio.create_task(handover.leave(app.store, running, stopping))
             async with service_manager.served(status):
                 await stopping.wait()
             leaving.cancel()
@@ -281,75 +270,6 @@ async def _serve(settings: Settings, as_json: bool) -> None:
         if metrics is not None:
             metrics.close()
     log.info("stopped")
-
-
-async def _arrived(settings: Settings, stopping: asyncio.Event) -> bool:
-    """Wait for the migration that fills the database to end, ready to serve at once; False: there is none."""
-    from backscroll_sidecar.wiring import rehearse
-
-    if not await _is_arriving(settings):
-        return False
-    said = "waits for a migration that fills the database"
-    log.warning(said, extra={"database": settings.database_name})
-    service_manager.starting(said)
-    await rehearse(settings)
-    _freeze()  # now: bots wait behind the arrival
-    told_s = time.monotonic()
-    phase: str | None = "arriving"
-    while not stopping.is_set() and phase == "arriving":
-        if time.monotonic() - told_s > service_manager.EXTENDED_S / 4:
-            service_manager.starting(said)
-            told_s = time.monotonic()
-        await asyncio.sleep(ARRIVAL_LOOK_S)
-        with contextlib.suppress(StoreUnavailable):  # that it cannot be asked now says nothing
-            phase = await _phase(settings)
-    if not stopping.is_set() and phase is None:
-        raise StoreUnavailable("the migration that filled the database was taken back: it is empty")
-    return True
-
-
-async def _is_arriving(settings: Settings) -> bool:
-    """Whether a migration fills the database; who opens it says what else is wrong with it."""
-    with contextlib.suppress(StoreUnavailable):
-        return await _phase(settings) == "arriving"
-    return False
-
-
-async def _phase(settings: Settings) -> str | None:
-    from backscroll_sidecar.store.opening import move_of
-
-    said = await move_of(settings.store_url)
-    return None if said is None else said.phase
-
-
-async def _until_free(settings: Settings) -> None:
-    """Let the server that had the history before let go of the addresses."""
-    from backscroll_sidecar.edge.bind_policy import parse_address
-
-    ends_s = time.monotonic() + PORT_S
-    addresses = list(map(parse_address, (*settings.listen, *settings.http_listen)))
-    while any(one.port and _is_taken(one.host, one.port) for one in addresses):
-        if time.monotonic() > ends_s:
-            return  # to bind them says what is wrong
-        await asyncio.sleep(ARRIVAL_LOOK_S)
-
-
-async def _leave(store: HistoryStore, running: RunningServer, stopping: asyncio.Event) -> None:
-    """Stop once the history has moved to another database: nothing is answered from here any more."""
-    moved_to = ""
-    while not moved_to:
-        await asyncio.sleep(LOOK_S)
-        try:
-            moved_to = await store.moved_to()
-        except StoreUnavailable:
-            pass  # it is asked again
-        except Exception:
-            log.exception("whether this history moved could not be asked; it is asked again")
-            await asyncio.sleep(FAULT_S)
-    running.refuse(StoreMoved())
-    store.let_go()
-    log.warning("this history moved to %s: the server stops", moved_to)
-    stopping.set()
 
 
 @asynccontextmanager
@@ -414,22 +334,10 @@ def _refuse_to_listen(settings: Settings) -> None:
         check_installed()
         addresses += exposure(settings.http_listen, setting="http_listen")
     for address in addresses:
-        is_ours = address.reach is Reach.LOOPBACK and address.port
-        if is_ours and _is_taken(address.host, address.port):
-            if asyncio.run(_is_arriving(settings)):
+        if address.reach is Reach.LOOPBACK and address.is_taken():
+            if asyncio.run(handover.is_arriving(settings)):
                 return  # of the server that has the history until then
             raise CommandError(f"{address.target} is taken by another program", TAKEN, exit_code=2)
-
-
-def _is_taken(host: str, port: int) -> bool:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            return error.errno == errno.EADDRINUSE
-    return False
 
 
 async def _before(starting: asyncio.Task[Any], stopping: asyncio.Event) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 from collections.abc import Iterable
@@ -36,6 +37,19 @@ class Address:
         if self.reach is Reach.SOCKET:
             return UNIX_PREFIX + self.host
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def is_taken(self) -> bool:
+        """Whether something listens at the port, if it names one."""
+        if not self.port:
+            return False
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((self.host, self.port))
+            except OSError as error:
+                return error.errno == errno.EADDRINUSE
+        return False
 
 
 def check_exposure(

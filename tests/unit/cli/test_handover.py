@@ -5,7 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 
-from backscroll_sidecar.cli import serve
+from backscroll_sidecar.cli import handover
 from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.errors import StoreMoved, StoreUnavailable
 from backscroll_sidecar.store.moving.ends import Move, Phase
@@ -28,13 +28,11 @@ async def test_a_server_waits_while_its_database_cannot_be_asked(
             raise now
         return Move("a move", now, "elsewhere", 0)
 
-    async def rehearsed(_: Settings) -> None:
-        """Not here."""
+    async def get_ready() -> None:
+        """Nothing to do here."""
 
     monkeypatch.setattr("backscroll_sidecar.store.opening.move_of", looked)
-    monkeypatch.setattr("backscroll_sidecar.wiring.rehearse", rehearsed)
-    monkeypatch.setattr(serve, "_freeze", lambda: None)
-    assert await serve._arrived(Settings(), asyncio.Event())
+    assert await handover.arrived(Settings(), get_ready, asyncio.Event())
     assert not met
 
 
@@ -61,10 +59,10 @@ async def test_a_server_looks_again_whatever_a_look_met(
     class Running:
         refuse = refused.append
 
-    monkeypatch.setattr(serve, "LOOK_S", 0.0)
-    monkeypatch.setattr(serve, "FAULT_S", 0.0)
+    monkeypatch.setattr(handover, "LOOK_S", 0.0)
+    monkeypatch.setattr(handover, "FAULT_S", 0.0)
     stopping = asyncio.Event()
-    await serve._leave(Store(), Running(), stopping)  # type: ignore[arg-type]
+    await handover.leave(Store(), Running(), stopping)  # type: ignore[arg-type]
     assert stopping.is_set()
     assert refused
     assert "could not be asked" in caplog.text
