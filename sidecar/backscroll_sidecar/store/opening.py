@@ -15,8 +15,7 @@ from backscroll_sidecar.ports import Finding, HistoryStore
 from backscroll_sidecar.store.durability import Durability
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.moving.ends import Move, NewEnd, OldEnd
-from backscroll_sidecar.store.sqlite import SqliteStore, examine
-from backscroll_sidecar.store.sqlite import moving as sqlite_moving
+from backscroll_sidecar.store.sqlite import SqliteStore, examine, moves, moving
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +35,9 @@ async def open_store(url: str, durability: Durability = "full") -> HistoryStore:
     if url == MEMORY:
         return InMemoryStore()
     if url.startswith(POSTGRES):
-        shared: HistoryStore = await _postgres().PostgresStore.open(url, durability=durability)
+        shared: HistoryStore = await _postgres("store").PostgresStore.open(
+            url, durability=durability
+        )
         return shared
     path = _path(url)
     is_new = not path.exists()
@@ -50,7 +51,7 @@ async def open_store(url: str, durability: Durability = "full") -> HistoryStore:
 def examine_store(url: str) -> Iterator[Finding]:
     """What can be learnt of a store without opening or changing it. Blocks: not for an event loop."""
     if url.startswith(POSTGRES):
-        return iter(_postgres().findings(url))
+        return iter(_postgres("examine").findings(url))
     return examine.findings(Path(":memory:") if url == MEMORY else _path(url))
 
 
@@ -62,39 +63,34 @@ async def move_of(url: str) -> Move | None:
     if url == MEMORY:
         return None
     if url.startswith(POSTGRES):
-        found: Move | None = await _postgres_moving().look(url)
+        found: Move | None = await _postgres("moves").look(url)
         return found
-    return await asyncio.to_thread(sqlite_moving.look, _path(url))
+    return await asyncio.to_thread(moves.look, _path(url))
 
 
 async def open_old_end(url: str, address: str) -> OldEnd:
     """A database that a history leaves, at its address without a password. Raises `StoreUnavailable`."""
     if url.startswith(POSTGRES):
-        found: OldEnd = await _postgres_moving().PostgresOldEnd.open(url, address)
+        found: OldEnd = await _postgres("moving").PostgresOldEnd.open(url, address)
         return found
-    return sqlite_moving.SqliteOldEnd.open(_path(url))
+    return moving.SqliteOldEnd.open(_path(url))
 
 
 async def open_new_end(url: str, address: str) -> NewEnd:
     """A database that a history comes to; made, or brought up to date. Raises `StoreUnavailable`."""
     if url.startswith(POSTGRES):
-        found: NewEnd = await _postgres_moving().PostgresNewEnd.open(url, address)
+        found: NewEnd = await _postgres("moving").PostgresNewEnd.open(url, address)
         return found
-    return sqlite_moving.SqliteNewEnd.open(_path(url))
+    return moving.SqliteNewEnd.open(_path(url))
 
 
-def _postgres_moving() -> ModuleType:
-    _postgres()
-    return import_module("backscroll_sidecar.store.postgres.moving")
-
-
-def _postgres() -> ModuleType:
-    """The store's module, whose driver is an extra."""
+def _postgres(module: str) -> ModuleType:
+    """A module of the store whose driver is an extra."""
     if find_spec("asyncpg") is None:
         raise StoreUnavailable(
             'PostgreSQL needs asyncpg, which is missing: pip install "backscroll[postgres]"'
         )
-    return import_module("backscroll_sidecar.store.postgres")
+    return import_module(f"backscroll_sidecar.store.postgres.{module}")
 
 
 def _path(url: str) -> Path:

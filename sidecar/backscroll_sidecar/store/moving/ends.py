@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -28,6 +28,10 @@ class Progress(msgspec.Struct):
     is_whole: bool = False
     """What changed meanwhile is there, too, and `later` is done."""
 
+    def encoded(self) -> str:
+        """As a database keeps it."""
+        return msgspec.json.encode(self).decode()
+
 
 class Move(msgspec.Struct, frozen=True):
     """What a database says of a move. `other` is the address of the other end, without its password."""
@@ -37,6 +41,18 @@ class Move(msgspec.Struct, frozen=True):
     other: str
     began_at_ms: int
     progress: Progress = msgspec.field(default_factory=Progress)
+
+    def row(self) -> Row:
+        """As a database keeps it."""
+        return (self.id, self.phase, self.other, self.began_at_ms, self.progress.encoded())
+
+    @classmethod
+    def of_row(cls, row: Iterable[Any] | None) -> Move | None:
+        """The inverse of `row`; None: there is none."""
+        if row is None:
+            return None
+        id_, phase, other, began_at_ms, progress = row
+        return cls(id_, phase, other, began_at_ms, msgspec.json.decode(progress, type=Progress))
 
 
 def check_here(move: Move | None) -> None:
@@ -89,6 +105,21 @@ class Changed(NamedTuple):
     def key_count(self) -> int:
         """How many keys."""
         return sum(map(len, self.keys.values()))
+
+
+async def whole_keys(
+    table: Table, limit: int, read: Callable[[int], Awaitable[list[Row]]]
+) -> list[Row]:
+    """The first rows of those that `read` gives, about so many: all of a key or none."""
+    width = len(table.key)
+    while True:
+        rows = await read(limit)
+        if len(rows) < limit:
+            return rows
+        last = rows[-1][:width]  # of it there may be more
+        if whole := [row for row in rows if row[:width] != last]:
+            return whole
+        limit *= 2
 
 
 class End(Protocol):

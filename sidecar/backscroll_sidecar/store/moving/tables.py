@@ -6,7 +6,8 @@ other servers' commits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,10 +100,23 @@ NUMBERED = ("aliases", "events", RECORDS, "usage_records")
 """Those whose rows get numbers that are never given twice."""
 BY_NAME = {one.name: one for one in TABLES}
 
+OPERATIONS: Mapping[str, Sequence[str]] = {
+    "insert": ("new",),
+    "update": ("old", "new"),
+    "delete": ("old",),
+}
+"""What changes rows, and on which sides of it there are keys to note."""
 
-def with_names(keys: dict[str, set[Key]]) -> dict[str, set[Key]]:
-    """The keys, and those of the names of records among them: a record that is put anew gets its names anew."""
-    if of_records := keys.get(RECORDS):
+
+def noted_keys(noted: Iterable[Iterable[Any]]) -> dict[str, set[Key]]:
+    """The keys that triggers noted, by table: numbers, tables, and keys as JSON.
+
+    With those of the names of records among them: a record that is put anew gets its names anew.
+    """
+    found: dict[str, set[Key]] = {}
+    for _, kind, key in noted:
+        found.setdefault(kind, set()).add(tuple(json.loads(key)))
+    if of_records := found.get(RECORDS):
         own = {(tenant, channel, number) for tenant, channel, _, number in of_records}
-        return {**keys, RECORD_NAMES: own | keys.get(RECORD_NAMES, set())}
-    return keys
+        found[RECORD_NAMES] = own | found.get(RECORD_NAMES, set())
+    return found

@@ -34,7 +34,7 @@ _OUR_FAULT = (
     asyncpg.SyntaxOrAccessError,
 )
 MOVED = "BKMVD"
-"""The state of what triggers say that refuse every write (`postgres/moving.py`)."""
+"""The state of what triggers say that refuse every write (`postgres/move_statements.py`)."""
 TRY_AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 """Nothing was written, and the same may be written now."""
 

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-import msgspec
+import asyncpg
 
-from backscroll_sidecar.store.moving.ends import Move, Progress
-from backscroll_sidecar.store.postgres.connections import Connection
+from backscroll_sidecar.store.moving.ends import Move
+from backscroll_sidecar.store.postgres import move_statements as sql
+from backscroll_sidecar.store.postgres.connections import Connection, driver_options
+from backscroll_sidecar.store.postgres.failures import typed
 
-_GET_MOVE = "SELECT id, phase, other, began_at_ms, progress FROM moves WHERE place = 1"
+CONNECT_S = 10.0
+LOOKS = "backscroll looks"
+"""Who asks whether a database is being filled, and nothing else."""
 
 
 async def found_move(connection: Connection) -> Move | None:
     """What the database says of a move."""
-    row = await connection.fetchrow(_GET_MOVE)
-    if row is None:
-        return None
-    id_, phase, other, began_at_ms, progress = row
-    return Move(id_, phase, other, began_at_ms, msgspec.json.decode(progress, type=Progress))
+    return Move.of_row(await connection.fetchrow(sql.GET_MOVE))
+
+
+async def look(url: str) -> Move | None:
+    """What a database says of a move; whoever has it. Raises `StoreUnavailable`."""
+    with typed():
+        named = {"application_name": LOOKS}
+        connection = await asyncpg.connect(
+            **driver_options(url), timeout=CONNECT_S, server_settings=named
+        )
+        try:
+            if await connection.fetchval(sql.HAS_MOVES) is None:
+                return None
+            return await found_move(connection)
+        finally:
+            await connection.close(timeout=CONNECT_S)

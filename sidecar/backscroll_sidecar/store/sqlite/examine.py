@@ -11,7 +11,7 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Finding
 from backscroll_sidecar.store.moving import ends as moving
 from backscroll_sidecar.store.sqlite import files, migrate
-from backscroll_sidecar.store.sqlite.moving import found_move
+from backscroll_sidecar.store.sqlite.moves import found_move
 
 WAL_RESET_FIXED = (3, 51, 3)
 

@@ -7,7 +7,7 @@ import sqlite3
 from backscroll_sidecar.errors import StoreMoved, StoreReadOnly, StoreUnavailable
 
 MOVED = "this history moved"
-"""What triggers say that refuse every write (`sqlite/moving.py`)."""
+"""What triggers say that refuse every write (`sqlite/move_statements.py`)."""
 
 _CANNOT_WRITE = {
     sqlite3.SQLITE_FULL: "the disk is full",

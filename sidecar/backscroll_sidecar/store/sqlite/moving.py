@@ -5,8 +5,6 @@ reader of its own keeps the log from being begun anew meanwhile: else a checkpoi
 (SQLite's WAL-reset bug).
 """
 
-# ruff: noqa: S608 -- the only things put into these texts are names of tables and columns
-
 from __future__ import annotations
 
 import asyncio
@@ -15,24 +13,16 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
-
-import msgspec
+from typing import TypeVar
 
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.store.moving.ends import Changed, Move, Progress
-from backscroll_sidecar.store.moving.tables import (
-    BY_NAME,
-    NUMBERED,
-    TABLES,
-    Key,
-    Row,
-    Table,
-    with_names,
-)
+from backscroll_sidecar.store.moving.ends import Changed, Move, Progress, whole_keys
+from backscroll_sidecar.store.moving.tables import BY_NAME, TABLES, Key, Row, Table, noted_keys
 from backscroll_sidecar.store.sqlite import files, migrate
+from backscroll_sidecar.store.sqlite import move_statements as sql
 from backscroll_sidecar.store.sqlite.connection import transaction
-from backscroll_sidecar.store.sqlite.failures import MOVED, typed
+from backscroll_sidecar.store.sqlite.failures import typed
+from backscroll_sidecar.store.sqlite.moves import found_move, run_each, take_back
 
 T = TypeVar("T")
 
@@ -40,55 +30,6 @@ _WAITS_MS = 30_000
 """For a commit of the server."""
 _KEYS_A_STATEMENT = 200
 _LOOK_S = 0.02
-_OPERATIONS = {"INSERT": ("NEW",), "UPDATE": ("OLD", "NEW"), "DELETE": ("OLD",)}
-_PUT_MOVE = (
-    "INSERT INTO moves (place, id, phase, other, began_at_ms, progress) VALUES (1, ?, ?, ?, ?, ?)"
-)
-_GET_MOVE = "SELECT id, phase, other, began_at_ms, progress FROM moves"
-_DROPPED = """
-SELECT name, sql FROM sqlite_schema
-WHERE type = 'index' AND sql IS NOT NULL AND name <> 'aliases_by_id' -- whose rows are found by it
-    AND tbl_name IN (SELECT value FROM json_each(?))
-"""
-_NUMBERED = {name: f"SELECT coalesce(max(number), 0) FROM {name}" for name in NUMBERED} | {
-    "events": "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'events'"
-}
-
-
-def found_move(connection: sqlite3.Connection) -> Move | None:
-    """What the database says of a move."""
-    row = connection.execute(_GET_MOVE).fetchone()
-    if row is None:
-        return None
-    id_, phase, other, began_at_ms, progress = row
-    return Move(id_, phase, other, began_at_ms, msgspec.json.decode(progress, type=Progress))
-
-
-def forget_move(connection: sqlite3.Connection) -> None:
-    """Have a copy of a database be in no move; one that was being filled stays so: it is not whole."""
-    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'moves'").fetchone():
-        return  # of an older schema
-    move = found_move(connection)
-    if move is None or move.phase == "arriving":
-        return
-    with transaction(connection):
-        _drop_triggers(connection, "noted")
-        _drop_triggers(connection, "closed")
-        connection.execute("DELETE FROM moved_keys")
-        connection.execute("DELETE FROM moves")
-
-
-def look(path: Path) -> Move | None:
-    """What a file says of a move, if it is there; whoever has it. Raises `StoreUnavailable`."""
-    if not path.exists():
-        return None
-    try:
-        with contextlib.closing(files.connect_reader(path, sqlite3.Connection)) as connection:
-            if max(migrate.applied(connection), default=0) < migrate.known()[-1].number:
-                return None
-            return found_move(connection)
-    except sqlite3.Error as error:
-        raise typed(error) from error
 
 
 class _SqliteEnd:
@@ -106,60 +47,39 @@ class _SqliteEnd:
         return await self._run(lambda: found_move(self._connection))
 
     async def count(self) -> int:
-        counts = " + ".join(f"(SELECT count(*) FROM {one.name})" for one in TABLES)
-        return await self._run(lambda: int(self._ask(f"SELECT {counts}")[0][0]))
+        return await self._run(lambda: int(self._ask(sql.COUNT)[0][0]))
 
     async def page(self, table: Table, after: Key | None, limit: int) -> list[Row]:
-        def read() -> list[Row]:
-            wanted = limit
-            while True:
-                rows = self._range(table, after, None, wanted)
-                if len(rows) < wanted:
-                    return rows
-                last = rows[-1][: len(table.key)]  # of it there may be more
-                whole = [row for row in rows if row[: len(table.key)] != last]
-                if whole:
-                    return whole
-                wanted *= 2
-
-        return await self._run(read)
+        return await whole_keys(table, limit, lambda most: self._range(table, after, None, most))
 
     async def between(self, table: Table, after: Key | None, upto: Key | None) -> list[Row]:
-        return await self._run(lambda: self._range(table, after, upto))
+        return await self._range(table, after, upto)
 
     async def rows(self, table: Table, keys: set[Key]) -> list[Row]:
         return await self._run(lambda: self._rows(table, keys))
 
     def _rows(self, table: Table, keys: set[Key]) -> list[Row]:
         found: list[Row] = []
-        one = f"({', '.join('?' * len(table.key))})"
-        names = ", ".join(table.key)
         ordered = sorted(keys)
         for start in range(0, len(ordered), _KEYS_A_STATEMENT):
             some = ordered[start : start + _KEYS_A_STATEMENT]
-            values = ", ".join([one] * len(some))
-            found += self._ask(  # the keys first: asked for as a set, each lot would read the whole table
-                f"WITH given ({names}) AS (VALUES {values}) SELECT {', '.join(table.columns)} "
-                f"FROM given CROSS JOIN {table.name} USING ({names})",
-                [value for key in some for value in key],
+            found += self._ask(
+                sql.of_keys(table, len(some)), [part for key in some for part in key]
             )
         return found
 
-    def _range(
+    async def _range(
         self, table: Table, after: Key | None, upto: Key | None, limit: int = -1
     ) -> list[Row]:
-        """Rows in the order of keys, by bounds that indexes know: none has a row's number behind other columns."""
-        *scope, last = table.key
-        key, place = ", ".join(table.key), ", ".join(scope)
-        found: list[Row] = []
-        for condition, values in _bounds(place, last, after, upto):
-            if len(found) == limit:
-                break
-            found += self._ask(
-                f"SELECT {', '.join(table.columns)} FROM {table.name} {condition} ORDER BY {key} LIMIT ?",
-                [*values, limit - len(found) if limit > 0 else -1],
-            )
-        return found
+        def read() -> list[Row]:
+            found: list[Row] = []
+            for statement, values in sql.of_range(table, after, upto):
+                if len(found) == limit:
+                    break
+                found += self._ask(statement, [*values, limit - len(found) if limit > 0 else -1])
+            return found
+
+        return await self._run(read)
 
     def _ask(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         return self._connection.execute(statement, values).fetchall()
@@ -207,25 +127,19 @@ class SqliteOldEnd(_SqliteEnd):
     async def begin(self, move: Move) -> None:
         def write() -> None:
             with self._writing() as run:
-                run("DELETE FROM moves")
-                run(_PUT_MOVE, _row(move))
+                run(sql.DELETE_MOVE)
+                run(sql.PUT_MOVE, move.row())
                 for table in TABLES:
-                    for operation, sides in _OPERATIONS.items():
-                        run(_noting(table, operation, sides))
+                    for statement in sql.note(table):
+                        run(statement)
 
         await self._run(write)
 
     async def changed(self, limit: int | None = None) -> Changed:
         def read() -> Changed:
-            keys: dict[str, set[Key]] = {}
             with transaction(self._connection, "BEGIN"):
-                noted = self._ask(
-                    "SELECT number, kind, key FROM moved_keys WHERE number > ? ORDER BY number LIMIT ?",
-                    [self._noted, -1 if limit is None else limit],
-                )
-                for _, kind, key in noted:
-                    keys.setdefault(kind, set()).add(tuple(json.loads(key)))
-                keys = with_names(keys)
+                noted = self._ask(sql.NOTED, [self._noted, -1 if limit is None else limit])
+                keys = noted_keys(noted)
                 rows = {kind: self._rows(BY_NAME[kind], some) for kind, some in keys.items()}
             return Changed(keys, rows, [number for number, *_ in noted])
 
@@ -238,28 +152,25 @@ class SqliteOldEnd(_SqliteEnd):
     async def shut(self) -> None:
         def write() -> None:
             with self._writing() as run:
-                run("UPDATE moves SET phase = 'closed'")
+                run(sql.SET_PHASE, ["closed"])
                 for table in TABLES:
-                    for operation in _OPERATIONS:
-                        run(
-                            f"CREATE TRIGGER closed_{table.name}_{operation} BEFORE {operation} ON {table.name} "
-                            f"BEGIN SELECT RAISE(ABORT, '{MOVED}'); END"
-                        )
+                    for statement in sql.refuse(table):
+                        run(statement)
 
         await self._run(write)
 
     async def reopen(self) -> None:
         def write() -> None:
             with self._writing() as run:
-                _drop_triggers(self._writer, "closed")
-                run("UPDATE moves SET phase = 'leaving'")
+                run_each(self._writer, sql.REFUSE_NO_MORE)
+                run(sql.SET_PHASE, ["leaving"])
 
         await self._run(write)
 
     async def leave(self) -> None:
         def write() -> None:
             with self._writing() as run:
-                run("UPDATE moves SET phase = 'left'")
+                run(sql.SET_PHASE, ["left"])
 
         await self._run(write)
         while not _is_free(self._path):  # noqa: ASYNC110 - another process lets go
@@ -268,30 +179,27 @@ class SqliteOldEnd(_SqliteEnd):
     async def tidy(self) -> None:
         def write() -> None:
             with self._writing() as run:
-                _drop_triggers(self._writer, "noted")
-                run("DELETE FROM moved_keys")
+                run_each(self._writer, sql.NOTE_NO_MORE)
+                run(sql.FORGET)
 
         await self._run(write)
 
     async def abandon(self) -> None:
         def write() -> None:
-            with self._writing() as run:
-                _drop_triggers(self._writer, "noted")
-                _drop_triggers(self._writer, "closed")
-                run("DELETE FROM moved_keys")
-                run("DELETE FROM moves")
+            with self._writing():
+                take_back(self._writer)
 
         await self._run(write)
 
     async def numbers(self) -> dict[str, int]:
         return await self._run(
-            lambda: {name: self._ask(one)[0][0] for name, one in _NUMBERED.items()}
+            lambda: {name: self._ask(one)[0][0] for name, one in sql.LAST_NUMBERS.items()}
         )
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
         with transaction(self._connection, "BEGIN"):
-            self._ask("SELECT place FROM moves")  # from here on nobody begins the log anew
+            self._ask(sql.HOLD_LOG)
             with transaction(self._writer):
                 yield self._writer.execute
 
@@ -323,19 +231,17 @@ class SqliteNewEnd(_SqliteEnd):
         self._lock.release()
 
     async def is_empty(self) -> bool:
-        found = " OR ".join(f"EXISTS (SELECT 1 FROM {one.name})" for one in TABLES)
-        return await self._run(lambda: not self._ask(f"SELECT {found}")[0][0])
+        return await self._run(lambda: not self._ask(sql.HOLDS_ANY)[0][0])
 
     async def prepare(self, move: Move) -> None:
         def write() -> None:
             with transaction(self._connection):
                 names = json.dumps([one.name for one in TABLES])
-                found = self._ask(_DROPPED, [names])
-                move.progress.later = [sql for _, sql in found]
-                for name, _ in found:
-                    self._connection.execute(f"DROP INDEX {name}")
-                self._connection.execute("DELETE FROM moves")
-                self._connection.execute(_PUT_MOVE, _row(move))
+                for later, now in self._ask(sql.PUT_OFF, [names]):
+                    move.progress.later.append(later)
+                    self._connection.execute(now)
+                self._connection.execute(sql.DELETE_MOVE)
+                self._connection.execute(sql.PUT_MOVE, move.row())
 
         await self._run(write)
 
@@ -351,10 +257,7 @@ class SqliteNewEnd(_SqliteEnd):
         def write() -> None:
             with transaction(self._connection):
                 for kind, keys in changed.keys.items():
-                    matches = " AND ".join(f"{column} = ?" for column in BY_NAME[kind].key)
-                    self._connection.executemany(
-                        f"DELETE FROM {kind} WHERE {matches}", sorted(keys)
-                    )
+                    self._connection.executemany(sql.delete(BY_NAME[kind]), sorted(keys))
                 for table in TABLES:
                     self._insert(table, changed.rows.get(table.name, ()))
 
@@ -376,12 +279,9 @@ class SqliteNewEnd(_SqliteEnd):
             self._connection.execute("PRAGMA synchronous = full")
             with transaction(self._connection):
                 run = self._connection.execute
-                run("DELETE FROM sqlite_sequence WHERE name = 'events'")
-                run(
-                    "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ?)",
-                    [numbers["events"]],
-                )
-                run("UPDATE moves SET phase = 'arrived', progress = '{}'")
+                run(sql.DELETE_LAST_EVENT)
+                run(sql.PUT_LAST_EVENT, [numbers["events"]])
+                run(sql.ARRIVE)
             files.checkpoint(self._connection)
 
         await self._run(write)
@@ -392,74 +292,20 @@ class SqliteNewEnd(_SqliteEnd):
             move = found_move(self._connection)
             with transaction(self._connection):
                 for table in reversed(TABLES):
-                    self._connection.execute(f"DELETE FROM {table.name}")
+                    self._connection.execute(sql.delete_all(table))
                 for statement in move.progress.later if move else ():
                     self._connection.execute(statement)
-                self._connection.execute("DELETE FROM moves")
+                self._connection.execute(sql.DELETE_MOVE)
             files.checkpoint(self._connection)
 
         await self._run(write)
 
     def _insert(self, table: Table, rows: Sequence[Row]) -> None:
         if rows:
-            marks = ", ".join("?" * len(table.columns))
-            self._connection.executemany(
-                f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({marks})", rows
-            )
+            self._connection.executemany(sql.insert(table), rows)
 
     def _note(self, progress: Progress) -> None:
-        body = msgspec.json.encode(progress).decode()
-        self._connection.execute("UPDATE moves SET progress = ?", [body])
-
-
-def _bounds(
-    place: str, last: str, after: Key | None, upto: Key | None
-) -> Iterator[tuple[str, list[Any]]]:
-    """Conditions that one after the other give what is behind a key, up to another one."""
-
-    def marks(key: Key) -> str:
-        return f"({', '.join('?' * (len(key) - 1))})"
-
-    if after is not None and upto is not None and after[:-1] == upto[:-1]:
-        here = f"({place}) = {marks(after)} AND {last} > ? AND {last} <= ?"
-        yield f"WHERE {here}", [*after, upto[-1]]
-        return
-    between: list[str] = []
-    values: list[Any] = []
-    if after is not None:
-        yield f"WHERE ({place}) = {marks(after)} AND {last} > ?", [*after]
-        between.append(f"({place}) > {marks(after)}")
-        values += after[:-1]
-    if upto is not None:
-        between.append(f"({place}) < {marks(upto)}")
-        values += upto[:-1]
-    yield f"WHERE {' AND '.join(between)}" if between else "", values
-    if upto is not None:
-        yield f"WHERE ({place}) = {marks(upto)} AND {last} <= ?", [*upto]
-
-
-def _drop_triggers(connection: sqlite3.Connection, kind: str) -> None:
-    found = connection.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE ?", [f"{kind}_%"]
-    ).fetchall()
-    for (name,) in found:
-        connection.execute(f"DROP TRIGGER {name}")
-
-
-def _noting(table: Table, operation: str, sides: Sequence[str]) -> str:
-    keys = " UNION ".join(
-        f"SELECT '{table.name}', json_array({', '.join(f'{side}.{column}' for column in table.key)})"
-        for side in sides
-    )
-    return (
-        f"CREATE TRIGGER noted_{table.name}_{operation} AFTER {operation} ON {table.name} "
-        f"BEGIN INSERT INTO moved_keys (kind, key) {keys}; END"
-    )
-
-
-def _row(move: Move) -> Row:
-    progress = msgspec.json.encode(move.progress).decode()
-    return (move.id, move.phase, move.other, move.began_at_ms, progress)
+        self._connection.execute(sql.SET_PROGRESS, [progress.encoded()])
 
 
 def _connected(path: Path) -> sqlite3.Connection:

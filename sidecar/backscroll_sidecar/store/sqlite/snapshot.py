@@ -19,7 +19,7 @@ from urllib.parse import quote
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import VECTOR_INDEX
 from backscroll_sidecar.store.sqlite import backup_statements as sql
-from backscroll_sidecar.store.sqlite import files, migrate, moving
+from backscroll_sidecar.store.sqlite import files, migrate, moves
 from backscroll_sidecar.store.sqlite.failures import typed
 
 _LOOK_S = 0.1
@@ -62,7 +62,7 @@ def take(database: Path, copy: Path, told: Callable[[int, int], object]) -> int:
     with _typed(), closing(_opened(copy, "mode=rw")) as connection:
         connection.execute("PRAGMA journal_mode = OFF").fetchall()
         connection.execute("PRAGMA secure_delete = ON")
-        moving.forget_move(connection)
+        moves.forget_move(connection)
         connection.execute("PRAGMA user_version = 0")  # it has nothing of what was deleted
     return began_ms
 

@@ -25,7 +25,7 @@ from backscroll_sidecar.store.sqlite import (
     group,
     lookups,
     migrate,
-    moving,
+    moves,
     reads,
     records,
     usage,
@@ -111,7 +111,7 @@ class SqliteStore:
         try:
             await writer.run(lambda _: None)  # opens it
             if migrations is None:  # an older schema knows of no moves
-                await writer.run(lambda connection: check_here(moving.found_move(connection)))
+                await writer.run(lambda connection: check_here(moves.found_move(connection)))
             with contextlib.suppress(StoreUnavailable, StoreReadOnly):  # a full disk may be read
                 await writer.run(files.checkpoint)  # a crash may have left a long log
             await store._reader.run(lambda _: make_room())
@@ -183,7 +183,7 @@ class SqliteStore:
     # --- moving ------------------------------------------------------------------------------
 
     async def moved_to(self) -> str:
-        move = await self._reader.run(moving.found_move)
+        move = await self._reader.run(moves.found_move)
         return move.other if move is not None and move.phase == "left" else ""
 
     def let_go(self) -> None:
