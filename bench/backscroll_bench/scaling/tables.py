@@ -56,10 +56,12 @@ def _measured(file: Mapping[str, Any]) -> str:
             for store, name in STORES.items():
                 cost: Cost = getattr(by_store[store], field)
                 if cost.server_ms:
-                    yield (
-                        f"{title}, {name}", f"{cost.loop_ms:.2f} ms", f"{cost.server_ms:.2f} ms",
-                        f"{cost.database_ms:.2f} ms",
-                    )  # fmt: skip
+                    loop, database = f"{cost.loop_ms:.2f} ms", f"{cost.database_ms:.2f} ms"
+                    if (
+                        field == "behind"
+                    ):  # of two servers at once only their processes were measured
+                        loop = database = "–"
+                    yield f"{title}, {name}", loop, f"{cost.server_ms:.2f} ms", database
 
     machine, one = file["machine"], by_store["postgres"]
     sizes = [f"{by_store[store].message_bytes:,} bytes in {name}" for store, name in STORES.items()]
@@ -85,6 +87,7 @@ def _assumed() -> str:
                 ("builds a message", f"{plan.builds_a_message:g}"),
                 ("memory for channels, a server", f"{plan.cache_bytes >> 20:,} MiB"),
                 ("cores of PostgreSQL", f"{plan.database_cores}"),
+                ("what a build costs more where another server wrote", "the server's loop alone"),
                 ("a round trip to it", f"{plan.network_ms:g} ms"),
                 (
                     "a machine of PostgreSQL, at most",

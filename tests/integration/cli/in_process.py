@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from backscroll_sidecar.cli.commands import app
@@ -44,7 +45,12 @@ class Commands:
     def json(self, *arguments: str, stdin: str | bytes | None = None):
         done = self.run(*arguments, "--json", stdin=stdin)
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        try:
+            return json.loads(done.stdout)
+        except (
+            json.JSONDecodeError
+        ):  # the server in this process logs there, too: the whole says why
+            pytest.fail(done.stdout, pytrace=False)
 
     def call(self, rpc: str, channel: str, **request: object):
         """The answer of one RPC about a channel."""

@@ -24,6 +24,7 @@ from backscroll_sidecar.ports import (
     ToolCallDelta,
 )
 from backscroll_sidecar.wiring import App
+from tests.kit.postgres import IN_POSTGRES
 from tests.kit.served import served
 
 ENOUGH_S = 300.0
@@ -140,13 +141,19 @@ class Round:
 
     @property
     def targets(self) -> list[tuple[str, str]]:
-        """Who was asked, and why, by step: those of one wave start as their contexts are ready."""
+        """Who was asked, and why, in the order of the events.
+
+        With PostgreSQL those of one wave start as their contexts are ready: then by step.
+        """
+        started = self.of("target_started")
+        if IN_POSTGRES:
+            started = sorted(started, key=lambda one: one.step)
         return [
             (
                 one.target.participant_id,
                 pb.RouteReason.Name(one.target.reason).removeprefix("ROUTE_REASON_"),
             )
-            for one in sorted(self.of("target_started"), key=lambda one: one.step)
+            for one in started
         ]
 
     @property
