@@ -19,7 +19,8 @@ from backscroll_sidecar.store.moving.tables import TABLES
 from backscroll_sidecar.store.opening import move_of, open_old_end, open_store
 from tests.contract.store.builders import append, message
 from tests.integration.cli.conftest import Shell
-from tests.integration.cli.test_migrate import free_port, url_of, wait_until
+from tests.integration.cli.test_migrate import free_port, wait_until
+from tests.kit.migrations import url_of
 from tests.kit.postgres import server
 from tests.kit.talkers import Talkers
 

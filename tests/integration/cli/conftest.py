@@ -214,3 +214,11 @@ def commands(chat):
     from tests.integration.cli.in_process import Commands
 
     return Commands(chat.environment["BACKSCROLL_SERVER"])
+
+
+@pytest.fixture
+def here():
+    """The command line in this process, for what asks no server."""
+    from tests.integration.cli.in_process import Commands
+
+    return Commands("127.0.0.1:1")

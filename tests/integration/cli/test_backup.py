@@ -18,7 +18,6 @@ from backscroll_sidecar.store.backups.backup import PART_SUFFIX, back_up
 from backscroll_sidecar.store.backups.manifest import Part
 from backscroll_sidecar.store.sqlite import migrate
 from backscroll_sidecar.store.sqlite.files import FileLock
-from tests.integration.cli.in_process import Commands
 
 pytestmark = pytest.mark.sqlite("a backup copies a file of SQLite")
 
@@ -32,12 +31,6 @@ def lines(count: int, start: int = 0, author: str = "u1") -> list[Message]:
         Message(f"m{n}", Author(author), f"line {n} 猫", NOON + n)
         for n in range(start, start + count)
     ]
-
-
-@pytest.fixture
-def here() -> Commands:
-    """The command line in this process; backup and restore ask no server."""
-    return Commands("127.0.0.1:1")
 
 
 @pytest.fixture
