@@ -61,20 +61,6 @@ def of_loop(pid: int) -> float:
     return cpu_s(Path(f"/proc/{pid}/task/{pid}/stat"))
 
 
-def of_postgres() -> float:
-    """Of the server, of all that it started, and of those of them that ended."""
-    head = server().process.pid
-    total = 0.0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            words = stat.read_text().rpartition(")")[2].split()
-            if stat.parent.name == str(head):
-                total += sum(map(int, words[11:15])) / TICKS
-            elif words[1] == str(head):
-                total += sum(map(int, words[11:13])) / TICKS
-    return total
-
-
 def resident_bytes(pid: int) -> int:
     """Of memory that a process has."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
@@ -96,7 +82,7 @@ class Meter:
         return cls(pid, in_postgres, [(b - a) / IDLE_S for a, b in pairs])
 
     def _now(self) -> tuple[float, float, float]:
-        database = of_postgres() if self._in_postgres else 0.0
+        database = server().cpu_s if self._in_postgres else 0.0
         return of_process(self._pid), of_loop(self._pid), database
 
     def a_call(self, calls: int) -> dict[str, float]:
@@ -151,7 +137,7 @@ async def settled(pid: int, in_postgres: bool) -> None:
     """Wait until nothing works behind the answers any more."""
 
     def now() -> float:
-        return of_process(pid) + (of_postgres() if in_postgres else 0.0)
+        return of_process(pid) + (server().cpu_s if in_postgres else 0.0)
 
     used, quiet = now(), 0
     while quiet < 3:

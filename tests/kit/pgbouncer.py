@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 from typing import Self
 
+from backscroll_bench.speed.postgres import START_S, USER
 from tests.kit.haproxy import free_ports
-from tests.kit.postgres import START_S, USER, PostgresServer
+from tests.kit.postgres import PostgresServer
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 

@@ -151,7 +151,7 @@ class Bench:
 
     async def new_postgres_database(self) -> str:
         """The address of an empty database there."""
-        return (await self.postgres()).new_database(self.new_name("bench"))
+        return (await self.postgres()).new_database()
 
     async def connect(self, address: str) -> grpc.aio.Channel:
         """A connection that lasts as long as the bench."""

