@@ -175,21 +175,25 @@ def refusals(line: Refusal) -> dict[str, object]:
 @pytest.mark.parametrize("line", REFUSAL_TABLE, ids=lambda line: line.who)
 async def test_refusals_of_filters(line: Refusal) -> None:
     """As a status, a body with status 200, and an event behind half an answer: an ending with the notice."""
-    for name, error in refusals(line).items():
+    errors = refusals(line)
+    replies = []
+    for error in errors.values():
         body = json.dumps(error, ensure_ascii=False).encode()
-        replies = [
+        replies += [
             Reply([body], 400, JSON),
             Reply([body], 500, JSON),
             Reply([body], headers=JSON),
             Reply([said("hm"), data(error)]),
         ]
-        async with talk_to(replies, wording="designs") as (bot, _):
+    async with talk_to(replies, wording="designs") as (bot, upstream):
+        for name in errors:
             for n, text in enumerate(("", "", "", "hm")):
-                heard = await heard_for(bot, f"c{n}")
+                heard = await heard_for(bot, f"{name} {n}")
                 assert (name, n, heard.text, heard.reason) == (name, n, text, "CONTENT_FILTER")
                 assert [one.text.encode() for one in heard.notices] == [FILTER_BYTES]
                 assert heard.errors == []
                 assert SECRET not in f"{heard.events}"
+        assert len(upstream.exchanges) == len(replies)
 
 
 @pytest.mark.parametrize(

@@ -101,19 +101,20 @@ async def test_so_is_the_newest_line(client, profile):
         check(built, budget, "long", LONG["English"])
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def far(client):
+    """A channel with 600 lines behind one that has no word in common with them."""
+    lines = [Message(f"m{n}", BEN, f"line {n}", NOON - 700_000 + n * 1_000) for n in range(600)]
+    up = Message("up", BOT, "我们去里斯本", NOON - 800_000, role="assistant")
+    await client.append("far", [up, *lines])
+    return "far"
+
+
 @pytest.mark.parametrize("profile", sorted(PROFILES.keys() - {"classic"}))
 @pytest.mark.parametrize("most", [1, 3, None])
 @pytest.mark.asyncio(loop_scope="module")
-async def test_however_far_up_it_stands(client, profile, most):
-    """600 lines up, no word in common, whatever the maximum, the threshold, and the sources that were asked for."""
-    channel = f"far {profile} {most}"
-    texts = [f"line {n}" for n in range(600)]
-    lines = [
-        Message(f"m{n}", BEN, text, NOON - 700_000 + n * 1_000) for n, text in enumerate(texts)
-    ]
-    await client.append(
-        channel, [Message("up", BOT, "我们去里斯本", NOON - 800_000, role="assistant"), *lines]
-    )
+async def test_however_far_up_it_stands(client, far, profile, most):
+    """600 lines up, whatever the maximum, the threshold, and the sources that were asked for."""
     for overrides in (
         Overrides(max_context=most),
         Overrides(max_context=most, relevance_threshold=1.0),
@@ -121,7 +122,7 @@ async def test_however_far_up_it_stands(client, profile, most):
         Overrides(max_context=most, use_intelligent_context=False),
     ):
         built = await client.build_context(
-            channel, "what does that mean?", asker="u1", reply="up", self_ids=["bot"],
+            far, "what does that mean?", asker="u1", reply="up", self_ids=["bot"],
             profile=profile, overrides=overrides, explain=True,
         )  # fmt: skip
         (item,) = [one for one in built.items if one.message.id == "up"]

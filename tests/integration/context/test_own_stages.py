@@ -1,6 +1,7 @@
 """Own stages of `naive` through the door: their order, another provider, and that one that breaks costs only itself."""
 
 import pytest
+import pytest_asyncio
 from structlog.testing import capture_logs
 
 from backscroll import Author, Media, Message, Overrides, SystemPrompt
@@ -172,23 +173,28 @@ BROKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.row("S3-26")
-@pytest.mark.injects_fault
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", BROKEN)
-async def test_a_stage_that_breaks_costs_only_itself(name, layout):
-    """The built-in one does its work, and the stage is named."""
-    stage = "compressor" if name.endswith("Compressor") else "assembler"
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def plain():
+    """What a server without own stages answers, by layout."""
     async with served() as (client, _):
         await client.append("room", TALK)
-        plain = await ask(client, layout=layout)
+        return {layout: await ask(client, layout=layout) for layout in LAYOUTS}
+
+
+@pytest.mark.row("S3-26")
+@pytest.mark.injects_fault
+@pytest.mark.parametrize("name", BROKEN)
+async def test_a_stage_that_breaks_costs_only_itself(name, plain):
+    """The built-in one does its work, and the stage is named."""
+    stage = "compressor" if name.endswith("Compressor") else "assembler"
     async with served(**{f"naive_{stage}": f"{MODULE}:{name}"}) as (client, _):
         await client.append("room", TALK)
-        context = await ask(client, layout=layout)
-        assert context.payload == plain.payload
-        assert context.text == plain.text
-        word = {"compressor": "compress", "assembler": "assemble"}[stage]
-        assert named(context) == [(word, "ERROR", "")]
+        for layout in LAYOUTS:
+            context = await ask(client, layout=layout)
+            assert context.payload == plain[layout].payload, layout
+            assert context.text == plain[layout].text, layout
+            word = {"compressor": "compress", "assembler": "assemble"}[stage]
+            assert named(context) == [(word, "ERROR", "")], layout
 
 
 @pytest.mark.row("S3-26")

@@ -1,6 +1,7 @@
 """A question without a channel, without an asker, without both: what can be looked through is, the rest is named."""
 
 import pytest
+import pytest_asyncio
 
 from backscroll import Author, Message
 from backscroll.v1 import context_pb2
@@ -115,7 +116,7 @@ async def test_the_same_id_in_several_channels_is_several_messages(profile):
         assert built.raw.rung == context_pb2.RUNG_RANKED
 
 
-@pytest.fixture(params=["here", "elsewhere"])
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["here", "elsewhere"])
 async def quiet_room(request):
     """A server without an embedder; the kitten was mentioned before a hundred other lines."""
     async with served() as (client, _):
@@ -139,6 +140,7 @@ NAMED = {
 @pytest.mark.parametrize("question", ["where did the kitten sleep that day?", "ok and the kitten?"])
 @pytest.mark.parametrize(("sources", "others"), NAMED.values(), ids=NAMED)
 @pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.asyncio(loop_scope="module")
 async def test_who_asks_for_meaning_is_not_given_words(
     profile, sources, others, question, explain, quiet_room
 ):
@@ -174,6 +176,7 @@ async def test_one_source_of_the_history_alone_gives_its_own_lines(question, exp
 
 
 @pytest.mark.row("S2-03")
+@pytest.mark.asyncio(loop_scope="module")
 async def test_who_names_no_source_is_told_nothing_of_an_embedder_that_is_optional(quiet_room):
     client, channel = quiet_room
     built = await client.build_context(
