@@ -14,6 +14,7 @@ from typing import Self
 CONFIGURATION = Path(__file__).parents[2] / "deploy" / "haproxy" / "haproxy.cfg"
 PROGRAM = shutil.which("haproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 START_S = 30.0
+LIMIT_LINES = 3
 
 
 def free_ports(count: int) -> list[int]:
@@ -32,9 +33,12 @@ class HAProxy:
     ----------
     folder : for its configuration.
     servers : the ports of each for calls and for its health.
+    with_limit : with the limit of calls a key that the file has marked, in a minute and not in a second.
     """
 
-    def __init__(self, folder: Path, servers: Sequence[tuple[int, int]]) -> None:
+    def __init__(
+        self, folder: Path, servers: Sequence[tuple[int, int]], *, with_limit: bool = False
+    ) -> None:
         (port,) = free_ports(1)
         self.address = f"127.0.0.1:{port}"
         text = CONFIGURATION.read_text().replace("127.0.0.1:50050", self.address)
@@ -42,6 +46,9 @@ class HAProxy:
             there = f"127.0.0.1:5005{place} port 808{place}"
             assert there in text
             text = text.replace(there, f"127.0.0.1:{calls} port {health}")
+        if with_limit:
+            assert text.count("#limit ") == LIMIT_LINES
+            text = text.replace("#limit ", "").replace("http_req_rate(1s)", "http_req_rate(1m)")
         self.file = folder / "haproxy.cfg"
         self.file.write_text(text)
 
