@@ -1,13 +1,13 @@
--- Spreads a history over the machines of a Citus cluster, each tenant whole on one of them. Once, on the coordinator, behind
--- the first start of a server, which makes the tables:
+-- Spreads a history over the machines of a Citus cluster, each tenant whole on one of them. Run it once, on the
+-- coordinator, after the first start of a server, which makes the tables:
 --
 --   psql --single-transaction --set ON_ERROR_STOP=1 --file deploy/citus/distribute.sql "$BACKSCROLL_DATABASE"
 --
 -- Every key begins with the tenant and every statement names one, so each statement asks one machine. All tables are spread
--- alike, and what is referred to comes before what refers to it.
--- `moves`, which each call looks into, is everywhere. Three stay on the coordinator, which all servers call: `leases`, for
--- Citus lets no statement that writes look at the clock; `schema_migrations`, which a start reads; and `moved_keys`, of a
--- migration to another database, which is done before or behind this.
+-- alike, and each comes before those that refer to it.
+-- `moves`, which each call reads, is on every machine. Three tables stay on the coordinator, to which all servers connect:
+-- `leases`, since Citus lets no writing statement read the clock; `schema_migrations`, which a start reads; and `moved_keys`
+-- of `backscroll migrate`, which runs before this.
 
 SELECT create_distributed_table('channels', 'tenant', colocate_with => 'none');
 SELECT create_distributed_table('channel_changes', 'tenant', colocate_with => 'channels');

@@ -88,7 +88,7 @@ def _postgres(module: str) -> ModuleType:
     """A module of the store whose driver is an extra."""
     if find_spec("asyncpg") is None:
         raise StoreUnavailable(
-            'PostgreSQL needs asyncpg, which is missing: pip install "backscroll[postgres]"'
+            'PostgreSQL needs asyncpg, which is missing: in the source tree, pip install ".[postgres]"'
         )
     return import_module(f"backscroll_sidecar.store.postgres.{module}")
 

@@ -165,4 +165,6 @@ def test_the_unit_says_what_the_server_does():
     unit = (UNITS / "backscroll.service").read_text()
     assert "Type=notify" in unit
     assert "StateDirectory=backscroll" in unit
+    # A server whose history moved ends with 0, and is started on the new database.
+    assert "Restart=always" in unit
     assert "BACKSCROLL_STATE_DIR=/var/lib/backscroll" in unit

@@ -1,1 +1,1 @@
-"""A history moves from one database to another while servers go on. `move` does it; the ends are of the stores."""
+"""Moves a history from one database to another while servers run. `move` has the steps, the stores have the ends."""

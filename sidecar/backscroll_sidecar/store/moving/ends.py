@@ -13,20 +13,20 @@ from backscroll_sidecar.ports import Finding
 from backscroll_sidecar.store.moving.tables import Key, Row, Table
 
 Phase = Literal["leaving", "closed", "left", "arriving", "arrived"]
-"""Of the old database: rows are copied, nothing can be written, it is over. Of the new one: it fills, it is open."""
+"""The old database: rows are copied; it takes no writes; the history left. The new one: it is filled; it is open."""
 
 
 class Progress(msgspec.Struct):
-    """What the new database has."""
+    """How far the new database is."""
 
     behind: dict[str, list[Any]] = {}
-    """Of each table that is being copied the key of the last row."""
+    """The key of the last row copied, by table."""
     copied: list[str] = []
-    """Tables that were copied."""
+    """Tables that are copied."""
     later: list[str] = []
-    """Statements that make what slows copying down: indexes, references."""
+    """Statements that make what would slow copying down: indexes, references."""
     is_whole: bool = False
-    """What changed meanwhile is there, too, and `later` is done."""
+    """Changes made during the copy are there, too, and `later` is done."""
 
     def encoded(self) -> str:
         """As a database keeps it."""
@@ -34,7 +34,7 @@ class Progress(msgspec.Struct):
 
 
 class Move(msgspec.Struct, frozen=True):
-    """What a database says of a move. `other` is the address of the other end, without its password."""
+    """What a database says about a move. `other` is the address of the other end, without its password."""
 
     id: str
     phase: Phase
@@ -56,7 +56,7 @@ class Move(msgspec.Struct, frozen=True):
 
 
 def check_here(move: Move | None) -> None:
-    """Refuse a database that a server cannot have now. Raises `StoreUnavailable`."""
+    """Refuse a database that no server may open now. Raises `StoreUnavailable`."""
     if move is None:
         return
     match move.phase:
@@ -73,7 +73,7 @@ def check_here(move: Move | None) -> None:
 
 
 def findings(move: Move | None) -> Iterator[Finding]:
-    """What `doctor` says of it."""
+    """What `doctor` says about it."""
     if move is None:
         return
     began = f"{datetime.fromtimestamp(move.began_at_ms / 1_000, UTC):%Y-%m-%d %H:%M} UTC"
@@ -95,7 +95,7 @@ def findings(move: Move | None) -> Iterator[Finding]:
 
 
 class Changed(NamedTuple):
-    """Keys of rows that changed, and these rows as they stand, all of one moment; the marks by which it is over."""
+    """Keys of rows that changed and these rows, read as of one moment. `marks`: the notes that `forget` drops."""
 
     keys: Mapping[str, set[Key]]
     rows: Mapping[str, Sequence[Row]]
@@ -110,20 +110,20 @@ class Changed(NamedTuple):
 async def whole_keys(
     table: Table, limit: int, read: Callable[[int], Awaitable[list[Row]]]
 ) -> list[Row]:
-    """The first rows of those that `read` gives, about so many: all of a key or none."""
+    """About `limit` of the first rows that `read` gives: all rows of a key, or none."""
     width = len(table.key)
     while True:
         rows = await read(limit)
         if len(rows) < limit:
             return rows
-        last = rows[-1][:width]  # of it there may be more
+        last = rows[-1][:width]  # it may have more rows
         if whole := [row for row in rows if row[:width] != last]:
             return whole
         limit *= 2
 
 
 class End(Protocol):
-    """A database that a history leaves or comes to. One call after the other. All raise `StoreUnavailable`."""
+    """A database that a history leaves or comes to. Call one method at a time. All raise `StoreUnavailable`."""
 
     address: str
     """Without a password."""
@@ -132,72 +132,72 @@ class End(Protocol):
         """Disconnect. Idempotent."""
 
     async def move(self) -> Move | None:
-        """What it says of a move."""
+        """What it says about a move."""
 
     async def count(self) -> int:
-        """How many rows there are, about."""
+        """About how many rows there are."""
 
     async def page(self, table: Table, after: Key | None, limit: int) -> list[Row]:
-        """The next rows behind a key; all of a key or none."""
+        """The next rows after a key: all rows of a key, or none."""
 
     async def between(self, table: Table, after: Key | None, upto: Key | None) -> list[Row]:
-        """Rows behind a key, up to another one; None: from the first, to the last."""
+        """Rows after one key, up to another; None: from the first, to the last."""
 
     async def rows(self, table: Table, keys: set[Key]) -> list[Row]:
-        """Those that have these keys."""
+        """The rows of these keys."""
 
 
 class OldEnd(End, Protocol):
-    """The one that is left."""
+    """The database that the history leaves."""
 
     async def begin(self, move: Move) -> None:
-        """From the commit of this on every change is noted."""
+        """Note every change from this commit on."""
 
     async def changed(self, limit: int | None = None) -> Changed:
-        """What changed since what was forgotten, as it stands now; by so many of the marks, the first."""
+        """What changed and is not forgotten yet, as it stands now; with a limit, by the first so many notes."""
 
     async def forget(self, changed: Changed) -> None:
-        """The new end has it."""
+        """Drop these notes: the new end has the changes."""
 
     async def shut(self) -> None:
-        """Refuse writes: what runs ends first, nothing that comes later succeeds. What is noted stays."""
+        """Refuse writes: those under way end first, later ones fail. Notes stay."""
 
     async def reopen(self) -> None:
         """Take writes again."""
 
     async def leave(self) -> None:
-        """Say for good that the history is elsewhere, and return once no server answers from it any more."""
+        """Say for good that the history left; return once no server answers from it any more."""
 
     async def tidy(self) -> None:
-        """Drop what only the move needed. It has left."""
+        """Drop what only the move needed, once the history left."""
 
     async def abandon(self) -> None:
         """Be as before the move."""
 
     async def numbers(self) -> dict[str, int]:
-        """The last number given in each numbered table."""
+        """The last number given, by numbered table."""
 
 
 class NewEnd(End, Protocol):
-    """The one that is come to. Nobody else writes it until it is open."""
+    """The database that the history comes to. Nobody else writes it until it is open."""
 
     async def is_empty(self) -> bool:
         """Whether it holds nothing that moves."""
 
     async def prepare(self, move: Move) -> None:
-        """Put off what slows copying down, and be the end of this move."""
+        """Become an end of this move, and put off what would slow copying down."""
 
     async def fill(self, table: Table, rows: Sequence[Row], progress: Progress) -> None:
-        """Add rows, together with how far that is."""
+        """Add rows, together with the progress."""
 
     async def replace(self, changed: Changed) -> None:
-        """Have exactly these rows of these keys, at once."""
+        """Replace all rows of these keys by these rows, at once."""
 
     async def finish(self, progress: Progress) -> None:
         """Do what was put off."""
 
     async def open_for_servers(self, numbers: Mapping[str, int]) -> None:
-        """Let servers have it, and disconnect; numbers go on behind these."""
+        """Let servers open it, and disconnect. The next numbers follow these."""
 
     async def clear(self) -> None:
         """Be as before the move: empty."""

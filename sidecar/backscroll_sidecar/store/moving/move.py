@@ -1,8 +1,8 @@
 """A history moves: copied table by table, caught up with, verified, and switched at one moment.
 
-Every change from `begin` on is noted by its key. So a row is right at the new end if it was equal there once and is
-copied again whenever it changes. While servers write, everything is compared; behind the switch only what changed
-since. A row is compared whole, which no hash of it can beat: both ends are read anyway.
+Every change from `begin` on is noted by its key. So a row is right at the new end if it was equal there once, and is
+copied again whenever it changes. Everything is compared while servers write, and after the switch only what changed
+since. Rows are compared whole, not by a hash, since both ends are read anyway.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from backscroll_sidecar.store.moving.ends import Changed, Move, NewEnd, OldEnd, 
 from backscroll_sidecar.store.moving.tables import BY_NAME, TABLES, Key, Row, Table
 
 Told = Callable[[str, int, int], object]
-"""Told which step runs, and how many rows of how many it has done."""
+"""Is told which step runs, how many rows it has done, and of how many."""
 
 FIRST_ROWS, MOST_ROWS, PAGE_BYTES = 500, 5_000, 8 * 2**20
-"""Of a page: as many rows as are about so long, at most, and a few of the first."""
+"""Rows of the first page, rows of a page at most, and about how long a page may be."""
 FEW_KEYS = 1_000
 LOT = 20_000
-"""Changes that are caught up with at once, before unique keys and references hold."""
+"""How many changes are caught up with at a time while unique keys and references do not hold yet."""
 ROUND_S = 5.0
-"""While all is compared, what changes is caught up with so often: later it must be done at once."""
+"""How often changes are caught up with while everything is compared. What is left then must be done at once."""
 SHORT_S = 0.5
-"""What is left to catch up with is little, or a round took so short: then the switch pauses writers for as little."""
+"""The switch comes once few keys are left (`FEW_KEYS`) or a round took less than this: its pause is as short."""
 
 
 @dataclass
@@ -36,20 +36,20 @@ class Moved:
     """What a move did."""
 
     rows: dict[str, int] = field(default_factory=dict)
-    """Copied by this run, by table, before what changed meanwhile."""
+    """Copied by this run, by table, without what changed meanwhile."""
     caught_up: int = 0
     """Keys of rows that changed meanwhile and were copied again."""
     compared: int = 0
-    """Rows found equal before the switch; `compared_last` behind it."""
+    """Rows found equal before the switch; `compared_last`: after it."""
     compared_last: int = 0
     pause_ms: int = 0
     """From the moment that nothing could be written to the old end until the new one was open."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """Of each step."""
+    """By step."""
 
 
 async def move(old: OldEnd, new: NewEnd, told: Told) -> Moved:
-    """Move a history; go on with a move between these two that was broken off.
+    """Move a history, or go on with a move between these two that was broken off.
 
     Raises
     ------
@@ -58,13 +58,13 @@ async def move(old: OldEnd, new: NewEnd, told: Told) -> Moved:
     Conflict
         The ends differ after all; the old one takes writes as before.
     StoreUnavailable
-        An end cannot be reached or written. Asked again, this goes on where it was.
+        An end cannot be reached or written. The next call goes on where this one stopped.
     """
     return await _Run(old, new, told).move()
 
 
 async def leaving(old: OldEnd, address: str) -> Move | None:
-    """The move in which a history goes to that address; None: it is in no move. Ask before that one is touched.
+    """The move that takes a history to that address; None: there is none. Ask before the new end is touched.
 
     Raises
     ------
@@ -86,7 +86,7 @@ async def leaving(old: OldEnd, address: str) -> Move | None:
 
 
 def is_over(mine: Move, theirs: Move | None) -> bool:
-    """Whether the new end is open, which a server may have by now."""
+    """Whether the new end is open. A server may have it by now."""
     return theirs is not None and theirs.id == mine.id and theirs.phase == "arrived"
 
 
@@ -124,7 +124,7 @@ class _Run:
     async def move(self) -> Moved:
         mine, theirs = await self._claimed()
         if mine.phase == "left":
-            await self._old.leave()  # the run that said so may have ended before all servers knew
+            await self._old.leave()  # the run that said so may have died before all servers knew
             await self._open()
             await self._old.tidy()
             return self._done
@@ -140,7 +140,7 @@ class _Run:
     # --- whose the ends are ----------------------------------------------------------------------
 
     async def _claimed(self) -> tuple[Move, Move]:
-        """What the ends say of this move, which they now both know."""
+        """What the ends say about this move, which both know now."""
         mine, theirs = await leaving(self._old, self._new.address), await self._new.move()
         if theirs is not None and (mine is None or theirs.id != mine.id):
             raise FailedPrecondition(_TAKEN.format(self._new.address))
@@ -204,7 +204,7 @@ class _Run:
         await self._new.finish(theirs.progress)
 
     async def _by_lots(self) -> None:
-        """The first time, when much may have changed. One lot may contradict what is there until the next has come."""
+        """The first time, when much may have changed. A lot may contradict what is there until the next one."""
         while len((await self._round(LOT)).marks) == LOT:
             pass
 
@@ -220,7 +220,7 @@ class _Run:
         self._note_time("catch up", started_s)
 
     async def _round(self, limit: int | None = None) -> Changed:
-        """Copy what changed since the last time. A lot is not doubtful: all is compared behind it."""
+        """Copy what changed since the last time. A lot is not doubtful, since everything is compared after it."""
         changed = await self._old.changed(limit)
         if changed.key_count:
             self._told("catching up", changed.key_count, 0)
@@ -234,7 +234,7 @@ class _Run:
     # --- comparing -------------------------------------------------------------------------------
 
     async def _compare(self) -> None:
-        """Compare everything; what differs is doubtful, for it may have changed meanwhile."""
+        """Compare everything. What differs is doubtful, since it may have changed meanwhile."""
         total, done = await self._old.count(), 0
         round_s = time.monotonic()
         for table in TABLES:
@@ -264,7 +264,7 @@ class _Run:
             self._doubtful.setdefault(table.name, set()).update(differ)
 
     async def _settle(self) -> int:
-        """Compare what is doubtful; what is equal now is doubtful no more. How many rows were compared."""
+        """Compare what is doubtful, and drop what is equal now. Returns how many rows were compared."""
         compared = 0
         doubtful, self._doubtful = self._doubtful, {}
         for kind, keys in doubtful.items():
@@ -290,7 +290,7 @@ class _Run:
                     f"the ends differ in {sum(map(len, self._doubtful.values()))} rows, the first in {kind}, "
                     f"{min(keys)}: nothing was moved, the old database goes on"
                 )
-        except BaseException:  # whatever it is, bots go on
+        except BaseException:  # whatever failed, bots go on
             await self._old.reopen()
             raise
         await self._old.leave()

@@ -1,7 +1,7 @@
-"""What moves: the tables that every kind of database has, in the form in which rows are on their way. Pure.
+"""What moves: the tables that every kind of database has, in the form in which rows travel. Pure.
 
-Left behind is what can be made again and what only servers that run know: segments, leases, and what tells caches of
-other servers' commits.
+What can be made again stays behind, and so does what only running servers need: segments, leases, and what tells caches
+of other servers' commits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One that moves. `key` begins its columns; both kinds have an index in its order. Few rows may share a key."""
+    """A table that moves. Its columns begin with `key`, by which both kinds have an index. Few rows share a key."""
 
     name: str
     key: tuple[str, ...]
@@ -29,12 +29,12 @@ class Table:
         return self.key + self.others
 
     def size_of(self, rows: Iterable[Row]) -> int:
-        """About how long rows are: what may be long in them."""
+        """About how long rows are, by the columns that may be long."""
         places = [place for place, name in enumerate(self.columns) if name in _LONG]
         return sum(len(row[place] or "") for row in rows for place in places)
 
     def by_key(self, rows: Iterable[Row]) -> dict[Key, list[Row]]:
-        """The rows of each key, in an order that does not depend on where they came from."""
+        """The rows of each key, in an order that both ends share."""
         found: dict[Key, list[Row]] = {}
         width = len(self.key)
         for row in rows:
@@ -97,7 +97,7 @@ TABLES: Sequence[Table] = (
     ),
 )
 NUMBERED = ("aliases", "events", RECORDS, "usage_records")
-"""Those whose rows get numbers that are never given twice."""
+"""Tables whose rows get numbers that are never given twice."""
 BY_NAME = {one.name: one for one in TABLES}
 
 OPERATIONS: Mapping[str, Sequence[str]] = {
@@ -105,13 +105,13 @@ OPERATIONS: Mapping[str, Sequence[str]] = {
     "update": ("old", "new"),
     "delete": ("old",),
 }
-"""What changes rows, and on which sides of it there are keys to note."""
+"""What changes rows, and which of the old and new row have keys to note."""
 
 
 def noted_keys(noted: Iterable[Iterable[Any]]) -> dict[str, set[Key]]:
-    """The keys that triggers noted, by table: numbers, tables, and keys as JSON.
+    """The keys that triggers noted, by table. `noted`: numbers, tables, and keys as JSON.
 
-    With those of the names of records among them: a record that is put anew gets its names anew.
+    A record also brings the keys of its names, since a record that is put again gets its names again.
     """
     found: dict[str, set[Key]] = {}
     for _, kind, key in noted:

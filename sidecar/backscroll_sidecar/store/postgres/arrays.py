@@ -16,13 +16,13 @@ def columns(rows: Rows) -> list[list[Any]]:
 
 
 def wanted(named: Iterable[Named]) -> tuple[list[str], list[str]]:
-    """Channels and names: what a statement takes that begins with `WANTED`. All of one tenant."""
+    """Channels and names, all of one tenant: what a statement that begins with `WANTED` takes."""
     named = list(named)
     return [channel for _, channel, _ in named], [name for *_, name in named]
 
 
 def changed(status: str) -> int:
-    """How many rows a statement changed, of what the server says: ``DELETE 3``."""
+    """How many rows a statement changed, from its status: ``DELETE 3``."""
     return int(status.rpartition(" ")[2])
 
 
@@ -30,7 +30,7 @@ _ESCAPE = "\x1a"
 
 
 def spelled(name: str) -> str:
-    """A name that may hold U+0000, which no text of PostgreSQL can; reversible, and nearly always the same."""
+    """A name that may hold U+0000, spelled without it, since no text of PostgreSQL can hold it. Most stay the same."""
     if "\0" not in name and _ESCAPE not in name:
         return name
     return name.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")

@@ -1,4 +1,4 @@
-"""Every statement on what changed of channels, by the rules of `statements`."""
+"""Every statement on what changed in channels, by the rules of `statements`."""
 
 # ruff: noqa: S608 -- the only things put into these texts are the constants of this module
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from backscroll_sidecar.store.postgres.statements import COLUMNS, MEMBER_COLUMNS
 
-# With the number of losses, under no name; less than none where the history is in another database by now.
+# The row without a name is the number of losses; -1: the history moved to another database.
 VERSIONS = """
 SELECT channel, version FROM channels WHERE tenant = $1 AND channel = ANY($2::text[])
 UNION ALL
@@ -15,7 +15,7 @@ SELECT NULL, CASE WHEN EXISTS (SELECT FROM moves WHERE place = 1 AND phase = 'le
 FROM losses WHERE tenant = $1
 """
 
-# $5: so many versions of a channel are kept.
+# $5: how many versions of a channel are kept.
 PUT_CHANGES = """
 WITH new (in_channel, in_version, in_body) AS (
     SELECT one COLLATE "C", two, three FROM unnest($2::text[], $3::bigint[], $4::text[]) AS given (one, two, three)

@@ -28,13 +28,13 @@ STATEMENT_S = 60.0
 IDLE_S = 300.0
 PREPARED_STATEMENTS = 1_000
 CACHE_SIZE = "statement_cache_size"
-"""Of an URL: 0 prepares no statements, for a pool that hands sessions around."""
+"""A parameter of the URL: 0 prepares no statements, for a pool in transaction mode."""
 GROUP_STANDS_MS = 3_000
-"""A server that is stopped in the middle of a group keeps its rows from all others for so long."""
+"""A server that is stopped in the middle of a group locks its rows for at most so long."""
 
 
 def driver_options(url: str) -> dict[str, Any]:
-    """What the driver is told of the database, by its URL, which may say `statement_cache_size=0`."""
+    """The driver's arguments for a URL, which may say `statement_cache_size=0`. Raises `StoreUnavailable`."""
     parts = urlsplit(url)
     query = parse_qsl(parts.query, keep_blank_values=True)
     sizes = [value for name, value in query if name == CACHE_SIZE]
@@ -82,12 +82,12 @@ class Connections:
         """What a page found, on a connection of its own. Raises `StoreUnavailable`."""
         pool = self._of(self._pool)
         with typed():
-            async with asyncio.timeout(STATEMENT_S):  # the pool's own costs a task
+            async with asyncio.timeout(STATEMENT_S):  # the pool's own timeout costs a task
                 connection = await pool.acquire()
             try:
                 return await page(connection)
             except (asyncio.CancelledError, TimeoutError):
-                # A statement that is left may still run, even one that begins a transaction: nobody shall find that.
+                # An abandoned statement may still run, even one that begins a transaction. Nobody may get that.
                 connection.terminate()
                 raise
             finally:
@@ -95,7 +95,7 @@ class Connections:
 
     @contextlib.asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
-        """The connection that writes, in a transaction that is committed at the end. Errors stay the driver's."""
+        """The writing connection, in a transaction that is committed at the end. Raises the driver's errors."""
         async with (
             self._of(self._writer).acquire(timeout=STATEMENT_S) as connection,
             connection.transaction(),
@@ -106,7 +106,7 @@ class Connections:
 
     @contextlib.asynccontextmanager
     async def of_its_own(self) -> AsyncIterator[asyncpg.Connection]:
-        """A connection beside the pools, for as long as the block lasts. Raises `StoreUnavailable`."""
+        """A connection outside the pools while the block lasts. Raises `StoreUnavailable`."""
         with typed():
             connection = await asyncpg.connect(
                 **driver_options(self._url), timeout=CONNECT_S, command_timeout=STATEMENT_S
@@ -135,17 +135,17 @@ class Connections:
 
 
 async def is_pooled(connection: asyncpg.Connection) -> bool:
-    """Whether a pool stands between: then another process answers than the one that the connection was told."""
+    """Whether a pool is in between: then the process that answers is not the one that the connection was told."""
     return bool(await connection.fetchval(IS_POOLED, connection.get_server_pid()))
 
 
 async def _for_pages(connection: asyncpg.Connection) -> bool:
-    """A session of one's own keeps each statement's plan, made for any values; whether it is one.
+    """Let a session keep each statement's plan for any values; False: it is a pool's, and stays as it is.
 
-    Plans for single values are made anew each time. Of a tenant that the statistics do not know yet the planner thinks
-    that it has no rows, and then reads all of them.
+    Plans for single values are made each time. If the statistics do not know a tenant yet, the planner thinks that it
+    has no rows, and then reads all of them.
     """
-    if await is_pooled(connection):  # one of a pool is not ours to set
+    if await is_pooled(connection):
         return False
     await connection.execute("SET plan_cache_mode = force_generic_plan")
     return True
@@ -158,11 +158,11 @@ async def _for_groups(connection: asyncpg.Connection) -> None:
 
 
 async def _left_as_found(_: object) -> None:
-    """In place of the driver's own reset, a round trip behind each page: no page leaves anything on its connection."""
+    """Replaces the driver's reset, a round trip after each page. No page leaves anything on its connection."""
 
 
 @contextlib.asynccontextmanager
 async def snapshot(connection: Connection) -> AsyncIterator[None]:
-    """All that the block reads is as of one moment."""
+    """Everything that the block reads is as of one moment."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         yield

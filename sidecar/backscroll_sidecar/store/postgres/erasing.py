@@ -16,11 +16,11 @@ from backscroll_sidecar.store.postgres.connections import Connection
 
 
 class _Tried(Exception):
-    """What was erased is taken back."""
+    """Rolls a dry run back."""
 
 
 async def erase_or_try(connection: Connection, change: EraseChange) -> Applied:
-    """Erase, or of a dry run say what would go."""
+    """Erase; a dry run only says what would go."""
     if not change.is_dry_run:
         return await erase(connection, change)
     counts: Mapping[str, int] = {}
@@ -34,7 +34,7 @@ async def erase_or_try(connection: Connection, change: EraseChange) -> Applied:
 
 
 async def erase(connection: Connection, change: EraseChange) -> Applied:
-    """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand."""
+    """Delete rows and leave tombstones. The rows that `change` names are looked up as they stand."""
     here, run = change.key, connection.execute
     victims = await _victims(connection, change)
     ids = [id_ for _, id_, _, _ in victims]

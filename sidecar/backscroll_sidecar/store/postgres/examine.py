@@ -1,4 +1,4 @@
-"""What can be learnt of a database without a store over it and without changing it."""
+"""What `doctor` learns about a database, without a store and without changing it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONNECT_S = 5.0
 
 
 def findings(url: str) -> Iterator[Finding]:
-    """The server's version, its settings, the schema and how much is kept. Blocks: not for an event loop."""
+    """The server's version, its settings, the schema and how much is stored. Blocks: not for an event loop."""
     try:
         yield from asyncio.run(_found(url))
     except StoreUnavailable as error:

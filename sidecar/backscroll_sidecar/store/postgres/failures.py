@@ -1,4 +1,4 @@
-"""The driver's errors become the port's: two kinds, no text of the server."""
+"""The driver's errors become the port's: two kinds, without the server's text."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _OUR_FAULT = (
     asyncpg.SyntaxOrAccessError,
 )
 MOVED = "BKMVD"
-"""The state of what triggers say that refuse every write (`postgres/move_statements.py`)."""
+"""The SQLSTATE of the triggers that refuse every write (`postgres/move_statements.py`)."""
 TRY_AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 """Nothing was written, and the same may be written now."""
 
 
 @contextlib.contextmanager
 def typed() -> Iterator[None]:
-    """Raise `StoreReadOnly` or `StoreUnavailable` in the place of what the block raises, but for mistakes of ours."""
+    """Raise `StoreReadOnly` or `StoreUnavailable` for what the block raises, except for our own mistakes."""
     try:
         yield
     except asyncpg.PostgresError as error:

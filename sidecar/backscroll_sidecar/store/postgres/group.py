@@ -52,11 +52,11 @@ from backscroll_sidecar.store.postgres.erasing import erase_or_try
 from backscroll_sidecar.store.postgres.losses import Told
 
 _UNSEEN = (EventsChange, SegmentsChange, UsageChange, SignalChange)
-"""Changes of nothing that caches hold."""
+"""Changes that touch nothing in caches."""
 
 
 def by_tenant(changes: Sequence[Change]) -> dict[str, list[int]]:
-    """The places in the group of each tenant's changes."""
+    """Where in the group each tenant's changes are."""
     places: dict[str, list[int]] = {}
     for place, change in enumerate(changes):
         places.setdefault(change.key.tenant, []).append(place)
@@ -66,9 +66,9 @@ def by_tenant(changes: Sequence[Change]) -> dict[str, list[int]]:
 async def apply_changes(
     connection: Connection, tenant: str, changes: Sequence[Change], told: Told, holder: str
 ) -> tuple[list[Applied], range]:
-    """Do what changes of one tenant say, in the transaction of the connection, for the server `holder`.
+    """Apply changes of one tenant, in the transaction of the connection, for the server `holder`.
 
-    Also returns the numbers of the losses that they are.
+    Also returns the numbers of the losses among them.
     """
     channels = _channels_of(changes)
     is_held = await losses.hold(connection, tenant, changes, locks_tenant=EVERYWHERE in channels)
@@ -113,7 +113,7 @@ async def apply_changes(
 async def _new_losses(
     connection: Connection, tenant: str, changes: Sequence[Change], told: Told
 ) -> tuple[list[Loss], int]:
-    """Losses of others that this server was not told of, and how many there are; nothing where no change asks."""
+    """Losses of others that this server does not know yet, and the number of the last; none if no change needs them."""
     if not any(loss_of(one) or any(True for _ in kept_by_turns(one)) for one in changes):
         return [], 0
     known = told.counts.get(tenant)
@@ -124,7 +124,7 @@ async def _new_losses(
 
 
 def _channels_of(changes: Sequence[Change]) -> dict[str, int]:
-    """The channels that a group locks; of each 1 where something changes that caches hold."""
+    """The channels that a group locks, each with 1 if something changes that caches hold."""
     seen: dict[str, int] = {}
     for change in changes:
         if isinstance(change, EventsChange) and not change.events:
@@ -140,7 +140,7 @@ def _channels_of(changes: Sequence[Change]) -> dict[str, int]:
 async def _hold(
     connection: Connection, tenant: str, changes: Mapping[str, int]
 ) -> tuple[dict[str, int | None], dict[str, int]]:
-    """Hold the channels until the commit; the last number of each, and the version of those that change."""
+    """Lock the channels until the commit. Returns the last number of each, and the version of those that change."""
     last_seqs: dict[str, int | None] = {}
     versions: dict[str, int] = {}
     if changes:
@@ -156,7 +156,7 @@ async def _hold(
 
 
 async def find_facts(connection: Connection, tenant: str, needs: Needs) -> Facts:
-    """One statement a kind of fact, however large the group; none where nothing is asked."""
+    """One statement for each kind of fact, however large the group; none if nothing is asked."""
     facts = Facts()
     taken: list[Named] = []
     if needs.ids:
@@ -203,7 +203,7 @@ async def _find_parents(connection: Connection, tenant: str, needs: Needs, facts
 async def _look_for_parents(
     connection: Connection, tenant: str, parents: Iterable[Named], facts: Facts
 ) -> list[Named]:
-    """Find when they are ranked; those that have no row in their channel."""
+    """Find when parents are ranked. Returns those that have no row in their channel."""
     unknown: list[Named] = []
     for channel, id_, rank_time_ms, elsewhere in await connection.fetch(
         sql.FIND_PARENTS, tenant, *wanted(parents)
@@ -248,7 +248,7 @@ async def _find_people(
 
 
 async def write_plan(connection: Connection, tenant: str, plan: Plan) -> list[str]:
-    """Rows first, then what refers to them; the kind of each record that went with a message's text."""
+    """Write rows first, then what refers to them. Returns the kind of each record that went with a message's text."""
     taken: list[str] = []
     run = connection.execute
     if plan.last_seqs:
@@ -322,7 +322,7 @@ async def _write_segments(connection: Connection, tenant: str, plan: Plan) -> No
 
 
 async def _write_vectors(connection: Connection, tenant: str, plan: Plan) -> None:
-    """Vectors that came with messages, and those made for them. Of the same name the first stays, or the last size."""
+    """Write vectors that came with messages, and those made for them. A made one replaces one of another size."""
     for statement, vectors in (
         (sql.PUT_VECTORS, plan.vectors),
         (sql.PUT_MADE_VECTORS, plan.embedded),

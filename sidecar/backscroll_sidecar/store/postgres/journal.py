@@ -1,4 +1,4 @@
-"""What each commit changed of a channel, so that other servers take over just that."""
+"""What each commit changed in a channel, so that other servers read only that."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from backscroll_sidecar.store.postgres.arrays import columns
 from backscroll_sidecar.store.postgres.connections import Connection, snapshot
 
 KEPT_VERSIONS = 256
-"""Of a channel: who is further behind loads it anew."""
+"""Kept for each channel. A server that is further behind loads the channel anew."""
 MOST_ROWS = 2_000
-"""That are taken over one by one; to load the channel anew costs less than more of them."""
+"""Read one by one at most. With more of them it is cheaper to load the channel anew."""
 
 
 class _Entry(msgspec.Struct, omit_defaults=True):
-    """What a commit changed of a channel: numbers and ids."""
+    """What a commit changed in a channel: numbers and ids."""
 
     rows: list[tuple[int, int]] = msgspec.field(default_factory=list)
     """Stretches of arrival numbers, both ends included."""
@@ -55,7 +55,7 @@ _decoder = msgspec.json.Decoder(_Entry)
 
 
 def touches_tenant(change: Change) -> bool | None:
-    """Whether a change is of something that caches hold of the whole tenant; None: that is known behind it."""
+    """Whether a change touches what caches hold by tenant; None: that is known only after it."""
     match change:
         case EraseChange():
             return not change.is_dry_run
@@ -77,7 +77,7 @@ async def write(
     versions: Mapping[str, int],
     taken: Iterable[str],
 ) -> None:
-    """Note what was done. `versions`: of the channels now; `taken`: kinds of records that went with a text."""
+    """Note what was done. `versions`: the channels' versions now; `taken`: kinds of records that went with a text."""
     entries: dict[str, _Entry] = {}
     erased: set[str] = set()
     for change, applied in done:
@@ -119,7 +119,7 @@ def _add(entry: _Entry, applied: Applied) -> None:
 
 
 async def versions(connection: Connection, tenant: str, channels: Sequence[str]) -> Versions:
-    """Of the channels that ever held anything, and the number of losses. Raises `StoreMoved`."""
+    """Versions of those channels that ever held anything, and the number of losses. Raises `StoreMoved`."""
     found = dict(map(tuple, await connection.fetch(sql.VERSIONS, tenant, list(channels))))
     loss_count = found.pop(None)
     if loss_count < 0:
@@ -128,7 +128,7 @@ async def versions(connection: Connection, tenant: str, channels: Sequence[str])
 
 
 async def missed(connection: Connection, key: ChannelKey, version: int) -> Missed | None:
-    """What came after a version, as of one moment."""
+    """What came after a version, as of one moment; None: the channel must be loaded anew."""
     async with snapshot(connection):
         found_now = await versions(connection, key.tenant, [key.channel])
         now = found_now.by_channel.get(key.channel, 0)

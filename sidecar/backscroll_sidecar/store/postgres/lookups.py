@@ -1,4 +1,4 @@
-"""Rows by any of their ids, and what answers them: for a group and for readers."""
+"""Rows by any of their ids, and the rows that answer them: for a group and for readers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from backscroll_sidecar.store.postgres.connections import Connection
 from backscroll_sidecar.turn_ids import answer_marks, is_reply, is_said
 
 SLACK_MS = 60_000
-"""More than a run has rows: so much later than its newest one may a row of it come to stand behind others."""
+"""More than a run has rows. A row of it may come to stand so much later than its newest, behind others."""
 EVER_MS = 2**62
 
 # --- for a group ---------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ async def find_aliases(
 async def find_followers(
     connection: Connection, tenant: str, needs: Needs, ids: Sequence[Named], facts: Facts
 ) -> None:
-    """The rows that answer these ids, which have none, as far as they may have to move or to be told another parent."""
+    """Rows that answer these ids, which have no row yet, if they may have to move or to get another parent."""
     until_ms = max(needs.newest_ms, *facts.parents.values(), 0) + SLACK_MS
     aliased = [named for named in ids if named in needs.aliased]
     others = [named for named in ids if named not in needs.aliased]
@@ -77,7 +77,7 @@ async def find_followers(
 
 
 async def find_said(connection: Connection, tenant: str, needs: Needs, facts: Facts) -> None:
-    """What turns said of late, and how they answered."""
+    """What turns said lately, and their answers."""
     if needs.speaking:
         values = (tenant, *wanted(needs.speaking), needs.since_ms)
         for row in await connection.fetch(alias_sql.FIND_SAID, *values):
@@ -119,7 +119,7 @@ def _record(tenant: str, row: asyncpg.Record) -> tuple[Named, MessageRow]:
 
 
 async def true_ids(connection: Connection, key: ChannelKey, ids: Iterable[str]) -> dict[str, str]:
-    """For each id the id of its message, in their order: the same unless it is an alias."""
+    """For each id, in order, the id of its message: the same unless it is an alias."""
     found = list(dict.fromkeys(ids))
     aliases = dict(map(tuple, await connection.fetch(alias_sql.TRUE_IDS, *key, found)))
     return {id_: aliases.get(id_, id_) for id_ in found}
@@ -128,7 +128,7 @@ async def true_ids(connection: Connection, key: ChannelKey, ids: Iterable[str]) 
 async def aliases_of(
     connection: Connection, key: ChannelKey, ids: Sequence[str]
 ) -> Mapping[str, tuple[str, ...]]:
-    """The aliases of messages of one channel that have any, by the id of their message."""
+    """The aliases of messages of one channel, by the id of the message."""
     found: dict[str, tuple[str, ...]] = {}
     for message_id, alias_id in await connection.fetch(alias_sql.ALIASES_OF, *key, ids):
         found[message_id] = (*found.get(message_id, ()), alias_id)
@@ -149,7 +149,7 @@ async def with_aliases(
 
 
 async def load_aliases(connection: Connection, key: ChannelKey) -> tuple[tuple[str, str], ...]:
-    """All of a channel, each with the id of its message."""
+    """All aliases of a channel, each with the id of its message."""
     rows = await connection.fetch(alias_sql.LOAD_ALIASES, *key)
     return tuple((alias_id, message_id) for alias_id, message_id in rows)
 

@@ -1,8 +1,8 @@
-"""Every statement on what went of channels, by the rules of `statements`."""
+"""Every statement on what was taken away from channels, by the rules of `statements`."""
 
 from __future__ import annotations
 
-# Held by whoever writes for a turn, so that no loss is committed meanwhile. Whether an erasure keeps turns from it.
+# Locked while a turn is written, so that no loss is committed meanwhile. True: an erasure holds turns up.
 _HELD = "SELECT holds IS NOT NULL FROM channels WHERE tenant = $1 AND channel = ''"
 SHARE_TENANT = f"{_HELD} FOR SHARE"
 LOCK_TENANT = f"{_HELD} FOR NO KEY UPDATE"
@@ -10,7 +10,7 @@ BEGIN_TENANT = (
     "INSERT INTO channels (tenant, channel, version) VALUES ($1, '', 0) ON CONFLICT DO NOTHING"
 )
 
-# Both wait for the turns that write.
+# Both wait for turns that are being written.
 HOLD_TURNS = """
 INSERT INTO channels AS mine (tenant, channel, version, holds) VALUES ($1, '', 0, ARRAY[$2::text])
 ON CONFLICT (tenant, channel) DO UPDATE SET holds = mine.holds || excluded.holds
@@ -29,7 +29,7 @@ LOSSES_SINCE = (
     "SELECT number, channel, names FROM losses WHERE tenant = $1 AND number > $2 ORDER BY number"
 )
 
-# $5: so many are kept.
+# $5: how many are kept.
 PUT_LOSSES = """
 WITH dropped AS (DELETE FROM losses WHERE tenant = $1 AND number <= $2::bigint - $5::bigint)
 INSERT INTO losses (tenant, number, channel, names)

@@ -1,4 +1,4 @@
-"""What went of a tenant, whoever took it: no turn of any server brings it back."""
+"""What was taken away from a tenant, on any server: no turn of any server brings it back."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from backscroll_sidecar.store.postgres import loss_statements as sql
 from backscroll_sidecar.store.postgres.connections import Connection
 
 KEPT = 2_048
-"""Of a tenant: a server that is further behind counts its turns as hit."""
+"""Kept for each tenant. A server that is further behind treats its turns as hit."""
 
 
 Numbered = tuple[int, Loss]
 
 
 class Told:
-    """Up to which loss of each tenant this server was told of others', and which later ones are its own."""
+    """The last loss of each tenant that this server was told of, and which later losses are its own."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         self._own: dict[str, set[int]] = {}
 
     def note_own(self, tenant: str, numbers: Iterable[int]) -> None:
-        """Take note of those that this server wrote."""
+        """Note the losses that this server wrote."""
         if tenant in self.counts:
             self._own.setdefault(tenant, set()).update(numbers)
 
     def forget_own(self, tenant: str, numbers: Iterable[int]) -> None:
-        """Their commit failed: others may get these numbers. Where it came through, own ones told of do no harm."""
+        """Their commit failed, so others may get these numbers. If it succeeded after all, this does no harm."""
         self._own.get(tenant, set()).difference_update(numbers)
 
     def foreign(self, tenant: str, found: Iterable[Numbered]) -> list[Loss]:
-        """Those of them that others wrote."""
+        """The losses that others wrote."""
         own = self._own.get(tenant, ())
         return [loss for number, loss in found if number not in own]
 
     def tell(self, tenant: str, found: Sequence[Numbered], count: int) -> list[Loss]:
-        """Those of others up to this number, once."""
+        """The losses of others up to this number, each told once."""
         told = [one for one in found if one[0] > self.counts.get(tenant, count)]
         losses = self.foreign(tenant, told)
         self.counts[tenant] = max(count, self.counts.get(tenant, 0))
@@ -53,9 +53,9 @@ class Told:
 async def hold(
     connection: Connection, tenant: str, changes: Sequence[Change], *, locks_tenant: bool
 ) -> bool:
-    """Before channels are locked: keep losses from being committed while turns write; True: turns must not write.
+    """Keep losses from being committed while turns write; True: turns must not write. Comes before channels are locked.
 
-    `locks_tenant`: the group will lock the tenant's row. It does so here, since of two groups that share it none could.
+    `locks_tenant`: the group will lock the tenant's row. It does so here, since two that share it would deadlock.
     """
     if not any(True for change in changes for _ in kept_by_turns(change)):
         return False
@@ -68,12 +68,12 @@ async def hold(
 
 
 async def count(connection: Connection, tenant: str) -> int:
-    """How many a tenant has had."""
+    """How many losses a tenant has had."""
     return int(await connection.fetchval(sql.LOSS_COUNT, tenant))
 
 
 async def since(connection: Connection, tenant: str, number: int) -> tuple[list[Numbered], int]:
-    """Those behind a number, and the number of the last. Where some are kept no longer, everything counts as lost."""
+    """The losses after a number, and the number of the last. If some are no longer kept, everything counts as lost."""
     rows = await connection.fetch(sql.LOSSES_SINCE, tenant, number)
     if not rows:
         return [], number
@@ -87,7 +87,7 @@ async def since(connection: Connection, tenant: str, number: int) -> tuple[list[
 
 
 async def write(connection: Connection, tenant: str, changes: Iterable[Change], last: int) -> range:
-    """Note what these take away, behind the last; the numbers they have now."""
+    """Note what these changes take away, after the last loss. Returns the numbers of the new ones."""
     taken = [loss for change in changes if (loss := loss_of(change)) is not None]
     if taken:
         channels = [loss.key.channel for loss in taken]
@@ -97,9 +97,7 @@ async def write(connection: Connection, tenant: str, changes: Iterable[Change], 
 
 
 def undone(change: Change, losses: Sequence[Loss], *, is_held: bool) -> Applied | None:
-    """What a change of a turn is answered that would bring back what others took away, or are about to; None: it would
-    not.
-    """
+    """The refusal of a turn's change that brings back what others took or are taking away; None: it brings nothing."""
     for _, names in kept_by_turns(change):
         if is_held or any(loss.hits(change.key, names) for loss in losses):
             return Applied(error=Gone("what the turn was about was erased or recalled"))

@@ -1,6 +1,6 @@
-"""Every statement of a move: on whole tables of every tenant, and on what a database says of a move.
+"""Every statement of a move: on whole tables of every tenant, and on what a database says about a move.
 
-Rows are read in the form in which they are on their way (`moving/tables.py`), but for names that may hold U+0000.
+Rows are read in the form in which they travel (`moving/tables.py`), except for names that may hold U+0000.
 """
 
 # ruff: noqa: S608 -- the only things put into these texts are names of tables and columns
@@ -16,7 +16,7 @@ from backscroll_sidecar.store.postgres.failures import MOVED
 NAMES = [one.name for one in TABLES]
 _ALL = ", ".join(NAMES)
 
-# --- what a database says of a move --------------------------------------------------------------
+# --- what a database says about a move -----------------------------------------------------------
 
 HAS_MOVES = "SELECT to_regclass('moves')"
 GET_MOVE = "SELECT id, phase, other, began_at_ms, progress FROM moves WHERE place = 1"
@@ -29,26 +29,26 @@ DELETE_MOVE = "DELETE FROM moves"
 # --- who else is there ---------------------------------------------------------------------------
 
 BE_ALONE = "SELECT pg_try_advisory_lock($1)"
-"""Whether no other migration has it."""
+"""True: no other migration fills the database."""
 HOLD_MOVES = "LOCK TABLE moves IN ACCESS EXCLUSIVE MODE"
 HOLD_GROUPS = "LOCK TABLE channels IN SHARE ROW EXCLUSIVE MODE"
-"""No group runs beside: each one locks its channels before it writes anything else."""
+"""No group runs meanwhile, since each group locks its channels before it writes anything else."""
 SEE_ANEW = "SELECT pg_stat_clear_snapshot()"
 OTHERS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name IS DISTINCT FROM $1
     AND (backend_type = 'client backend' OR backend_type IS NULL AND usesysid IS NOT NULL)
 """
-"""The last: of other users' sessions one may not see more, and only sessions have users."""
+"""Other users' sessions may hide their type, and only sessions have users: hence the last condition."""
 
 # --- rows ----------------------------------------------------------------------------------------
 
 _TYPES = {"seq": "bigint", "number": "bigint", "revision": "integer"}
-"""Of columns of keys; the others are texts."""
+"""Types of key columns; all others are text."""
 _READ = {"with_channel": "with_channel::integer"}
-"""Flags."""
+"""How flags are read."""
 _ONLY = {"channels": "last_seq IS NOT NULL"}
-"""A row of a channel that never got a message has nothing but a version."""
+"""Rows that move: the row of a channel that never got a message has only a version."""
 
 COUNT = f"SELECT {' + '.join(f'(SELECT count(*) FROM {name})' for name in NAMES)}"
 HOLDS_ANY = f"SELECT {' OR '.join(f'EXISTS (SELECT FROM {name})' for name in NAMES)}"
@@ -59,7 +59,7 @@ ANALYZE = f"ANALYZE {_ALL}"
 def of_range(
     table: Table, after: Key | None, upto: Key | None, limit: int | None
 ) -> tuple[str, list[Any]]:
-    """Read rows behind a key, up to another one, in the order of keys: a statement and its values."""
+    """Read rows after one key, up to another, in the order of keys: a statement and its values."""
     key = ", ".join(table.key)
     values: list[Any] = []
     conditions = [_ONLY[table.name]] if table.name in _ONLY else []
@@ -75,7 +75,7 @@ def of_range(
 
 
 def of_keys(table: Table) -> str:
-    """Read the rows of keys, which are given as columns."""
+    """Read the rows of keys. Keys are given as columns."""
     mine = ", ".join(f"one.{_READ.get(name, name)}" for name in table.columns)
     only = f"WHERE {_ONLY[table.name]}" if table.name in _ONLY else ""
     return (
@@ -84,7 +84,7 @@ def of_keys(table: Table) -> str:
 
 
 def delete(table: Table) -> str:
-    """The rows of keys, which are given as columns."""
+    """Delete the rows of keys. Keys are given as columns."""
     return f"DELETE FROM {table.name} AS one USING {_given(table)} WHERE {_matches(table)}"
 
 
@@ -95,7 +95,7 @@ def _given(table: Table) -> str:
 
 
 def _matches(table: Table) -> str:
-    """Texts compare as in the key's index."""
+    """Texts are compared as in the key's index."""
     collated = {name: "" if name in _TYPES else ' COLLATE "C"' for name in table.key}
     return " AND ".join(f"one.{name} = given.{name}{collated[name]}" for name in table.key)
 
@@ -108,7 +108,7 @@ FORGET_ALL = "TRUNCATE moved_keys"
 
 
 def note(table: Table) -> Iterator[str]:
-    """Triggers that note the key of each row that changes, and their functions."""
+    """Make triggers that note the key of each row that changes, and their functions."""
     key = f"json_build_array({', '.join(table.key)})::text"
     for operation, sides in OPERATIONS.items():
         name = f"noted_{table.name}_{operation}"
@@ -125,7 +125,7 @@ FOR EACH STATEMENT EXECUTE FUNCTION {name}()
 
 
 def note_no_more() -> Iterator[str]:
-    """Drop what `note` makes of all tables."""
+    """Drop what `note` made for all tables."""
     for table in NAMES:
         for operation in OPERATIONS:
             name = f"noted_{table}_{operation}"
@@ -136,7 +136,7 @@ def note_no_more() -> Iterator[str]:
 # --- what refuses every change -------------------------------------------------------------------
 
 MINE = "backscroll.moves_it"
-"""Set in the session of the migration, which alone writes the new end; a server would write `channels` first."""
+"""Set in the session of the migration, which alone may write the new end. A server would write `channels` first."""
 _FUNCTION = f"""
 CREATE OR REPLACE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'this history moved' USING ERRCODE = '{MOVED}'; END $$

@@ -1,4 +1,4 @@
-"""What a database says of a move."""
+"""What a database says about a move."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from backscroll_sidecar.store.postgres.failures import typed
 
 CONNECT_S = 10.0
 LOOKS = "backscroll looks"
-"""Who asks whether a database is being filled, and nothing else."""
+"""The name of connections that only ask whether a database is being filled."""
 
 
 async def found_move(connection: Connection) -> Move | None:
-    """What the database says of a move."""
+    """What the database says about a move."""
     return Move.of_row(await connection.fetchrow(sql.GET_MOVE))
 
 
 async def look(url: str) -> Move | None:
-    """What a database says of a move; whoever has it. Raises `StoreUnavailable`."""
+    """What a database says about a move, even if others use it. Raises `StoreUnavailable`."""
     with typed():
         named = {"application_name": LOOKS}
         connection = await asyncpg.connect(

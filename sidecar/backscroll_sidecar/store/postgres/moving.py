@@ -1,7 +1,7 @@
 """A database of PostgreSQL as an end of a move: triggers note what changes, and later refuse whatever changes anything.
 
-What differs from the form in which rows are on their way stands here and in `move_statements.py` alone: versions of
-channels, flags, and names that may hold U+0000.
+What differs from the form in which rows travel is only here and in `move_statements.py`: versions of channels, flags,
+and names that may hold U+0000.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _PostgresEnd:
 
 
 class PostgresOldEnd(_PostgresEnd):
-    """A database that is left, whatever servers have it."""
+    """A database that the history leaves, whether servers have it or not."""
 
     @classmethod
     async def open(cls, url: str, address: str) -> PostgresOldEnd:
@@ -156,7 +156,7 @@ class PostgresOldEnd(_PostgresEnd):
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[Any]:
-        """In a transaction that no group runs beside."""
+        """In a transaction during which no group runs."""
         with typed():
             async with self._connection.transaction():
                 await self._connection.execute(sql.HOLD_GROUPS)
@@ -164,7 +164,7 @@ class PostgresOldEnd(_PostgresEnd):
 
 
 class PostgresNewEnd(_PostgresEnd):
-    """A database that a history comes to. No server has it before it is open."""
+    """A database that the history comes to. No server has it before it is open."""
 
     @classmethod
     async def open(cls, url: str, address: str) -> PostgresNewEnd:
@@ -242,7 +242,7 @@ class PostgresNewEnd(_PostgresEnd):
                 await run(sql.DELETE_MOVE)
 
     async def _check_free(self) -> None:
-        """Whoever has it would keep what it knows of an empty database."""
+        """A server that has the database would go on answering from an empty history."""
         with typed():
             if others := await _others(self._connection):
                 raise FailedPrecondition(
@@ -291,7 +291,7 @@ async def _bring_up_to_date(connection: asyncpg.Connection) -> None:
 
 
 async def _others(connection: asyncpg.Connection) -> int:
-    """How many other connections there are. Some only look, and are gone at once."""
+    """How many other connections there are. Those that only look are gone at once."""
     others = 0
     for _ in range(_LOOKS_FOR_OTHERS):
         await connection.execute(sql.SEE_ANEW)

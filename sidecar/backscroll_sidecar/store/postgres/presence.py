@@ -1,8 +1,8 @@
-"""Which servers are there: each has a session with the database that stands as long as its process.
+"""Which servers are alive: each has a session with the database that lasts as long as its process.
 
-The session holds an advisory lock by the server's number. It ends with the process, however that ends, and goes on
-where the process only stands still: stopped, swapped out, on a paused machine. Behind a pool that hands sessions around
-there is none, and a server looks as if it were gone.
+The session holds an advisory lock by the server's number. It ends with the process, however that ends. It lasts while
+the process only stands still: stopped, swapped out, on a paused machine. Behind a pool in transaction mode there is no
+such session, and every server looks as if it were gone.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from backscroll_sidecar.store.postgres.failures import typed
 log = logging.getLogger(__name__)
 
 SETTLES_S = 5.0
-"""After the database was away every server gets so long to come back, before another takes it for gone."""
+"""After the database was away, each server has so long to come back before another takes it for gone."""
 LOOKED_AFTER_S = 2.0
 ANSWERS_S = 5.0
 AGAIN_S = 0.25
-"""Behind the end of a session."""
+"""After a session ended, before the next is made."""
 
 
 class Presence:
@@ -35,7 +35,7 @@ class Presence:
 
     Parameters
     ----------
-    connections : make the session, and are asked where there is none.
+    connections : make the session, and are asked if there is none.
     server : the server's number.
     """
 
@@ -49,7 +49,7 @@ class Presence:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Have the session made, and anew whenever it ends."""
+        """Make the session, and make it again whenever it ends."""
         self._task = asyncio.create_task(self._stay())
 
     async def close(self) -> None:
@@ -60,13 +60,13 @@ class Presence:
             await asyncio.wait([task])
 
     async def is_gone(self, server: int) -> bool:
-        """Whether another server is not there, as far as that can be told. Raises `StoreUnavailable`."""
+        """Whether another server is gone, as far as that is known. Raises `StoreUnavailable`."""
         if self._is_pooled:
             return not await self._connections.read(lambda one: one.fetchval(sql.STANDS, server))
         session = self._session
         if session is None or time.monotonic() - self._since_s < SETTLES_S:
             return False
-        # Asked in the session itself: while that goes on the database was not away.
+        # Asked in the session itself: while that lasts, the database was not away.
         return not await self._ask(session, sql.STANDS, server)
 
     async def _ask(self, session: Connection, statement: str, *values: int) -> Any:  # noqa: ANN401
@@ -86,7 +86,7 @@ class Presence:
             await asyncio.sleep(AGAIN_S)
 
     async def _stand(self, session: asyncpg.Connection) -> None:
-        """Keep the lock for as long as the session lasts. Raises `StoreUnavailable`."""
+        """Keep the lock while the session lasts. Raises `StoreUnavailable`."""
         with typed():
             self._is_pooled = await is_pooled(session)
         if self._is_pooled:

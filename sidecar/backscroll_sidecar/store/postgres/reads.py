@@ -35,7 +35,7 @@ from backscroll_sidecar.store.postgres.connections import Connection, snapshot
 EXPORT_PAGE_ROWS = 1_000
 _LAST_SEQ = 2**63 - 1
 _BLANKS = "".join(map(chr, filter(lambda code: chr(code).isspace(), range(0x3001))))
-"""What `str.strip` takes away."""
+"""The characters that `str.strip` removes."""
 
 
 async def load_channel(
@@ -63,7 +63,7 @@ async def load_channel(
 
 
 async def latest(connection: Connection, key: ChannelKey, limit: int) -> list[StoredMessage]:
-    """Newest first in the index, oldest first in the answer."""
+    """The newest messages, oldest first."""
     rows = await connection.fetch(sql.LATEST, *key, max(limit, 0))
     rows.reverse()
     return decode_rows(rows, key.channel)
@@ -89,7 +89,7 @@ async def list_messages(
 
 
 async def overdue(connection: Connection, key: ChannelKey, query: OverdueQuery) -> list[str]:
-    """What is ranked before a time, or before the last of the newest that stay."""
+    """Messages ranked before a time, or before the last of the newest that stay."""
     rank = (query.before_ms, 0)
     if query.newest:
         oldest_kept = await connection.fetchrow(sql.RANK_OF_NTH_NEWEST, *key, query.newest - 1)
@@ -146,7 +146,7 @@ async def _by_id(
 async def reply_tree(
     connection: Connection, key: ChannelKey, message_id: str, limit: int
 ) -> list[StoredMessage]:
-    """Up and down the edges as sent; a parent that never arrived still joins its replies."""
+    """Up and down the edges as sent. A parent that never arrived still joins its replies."""
     true_id = (await lookups.true_ids(connection, key, [message_id]))[message_id]
     rows = await connection.fetch(sql.REPLY_TREE, *key, true_id, max(limit, 0))
     return await lookups.with_aliases(connection, key, decode_rows(rows, key.channel))
@@ -164,7 +164,7 @@ async def channel_info(connection: Connection, key: ChannelKey) -> ChannelInfo |
 async def channel_infos(
     connection: Connection, tenant: str, after: str, limit: int, name_contains: str = ""
 ) -> list[ChannelInfo]:
-    """Channels that hold rows. Letter case is Unicode's, which the database does not know."""
+    """Channels that hold rows. Names are compared here, since the database does not fold case as Unicode does."""
     wanted = name_contains.casefold()
     found: list[ChannelInfo] = []
     async with snapshot(connection):
@@ -230,7 +230,7 @@ async def unembedded(
     from_seq: int,
     limit: int,
 ) -> UnembeddedPage:
-    """A stretch of a channel, those rows of it that lack a vector."""
+    """The rows of a stretch of a channel that lack a vector."""
     values = (*key, embedder_id, dims, _BLANKS, from_seq, max(limit, 0))
     seen = await connection.fetch(sql.UNEMBEDDED, *values)
     rows = tuple(Unembedded(*row) for row in seen if row[-1] is not None)

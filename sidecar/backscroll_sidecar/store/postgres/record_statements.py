@@ -53,7 +53,7 @@ SELECT DISTINCT $1, $2, number, name FROM put CROSS JOIN unnest($9::text[]) AS n
 ON CONFLICT DO NOTHING
 """
 
-# Others may be at it, too: what they have in hand is left to them.
+# Other servers may purge, too: rows that they have locked are left to them.
 PURGE_EXPIRED = """
 WITH over AS MATERIALIZED (
     SELECT channel, number FROM records WHERE tenant = $1 AND expires_at_ms > 0 AND expires_at_ms <= $2
@@ -67,7 +67,7 @@ DELETE_ONE = f"DELETE FROM records WHERE {_SCOPE} AND id = $5"
 DELETE_SCOPE = f"DELETE FROM records WHERE {_SCOPE}"
 DELETE_OF_CHANNEL = "DELETE FROM records WHERE tenant = $1 AND channel = $2 RETURNING kind"
 
-# Those that name one of these, and those that go on from them.
+# Records that name one of these, and records that build on them.
 DELETE_NAMING = f"""{WANTED}
 , naming AS (
     SELECT channel, number FROM wanted JOIN record_names ON tenant = $1 AND channel = in_channel AND name = in_name

@@ -35,7 +35,7 @@ from backscroll_sidecar.store.postgres.connections import Connection
 async def find_scopes(
     connection: Connection, tenant: str, scopes: Iterable[RecordScope]
 ) -> dict[RecordScope, dict[str, int]]:
-    """The ids in each, with the time each expires."""
+    """The ids in each scope, with the time each expires."""
     found: dict[RecordScope, dict[str, int]] = {scope: {} for scope in scopes}
     if found:
         places = columns((*place, spelled(owner)) for _, *place, owner in found)
@@ -49,7 +49,7 @@ async def find_scopes(
 async def find_versions(
     connection: Connection, tenant: str, names: Iterable[RecordName]
 ) -> dict[RecordName, tuple[int, int]]:
-    """The version of each that is there, with the time it expires."""
+    """The version of each existing record, with the time it expires."""
     if not (names := list(names)):
         return {}
     asked = columns((*place, spelled(owner), spelled(id_)) for _, *place, owner, id_ in names)
@@ -61,14 +61,14 @@ async def find_versions(
 
 
 async def touch(connection: Connection, tenant: str, sessions: Mapping[Named, int]) -> None:
-    """Messages came to these sessions at these times."""
+    """Note when messages came to these sessions."""
     if sessions:
         rows = [(channel, owner, at_ms) for (_, channel, owner), at_ms in sessions.items()]
         await connection.execute(sql.TOUCH_SESSIONS, tenant, *columns(rows))
 
 
 async def write(connection: Connection, changes: Sequence[RecordChange]) -> None:
-    """Keep and delete, in this order; a kept one takes expired ones along."""
+    """Keep and delete records in this order. Keeping one also deletes expired ones."""
     for change in changes:
         *place, owner = scope_of(change)
         scope, id_ = (*place, spelled(owner)), spelled(change.id)
@@ -96,7 +96,7 @@ async def write(connection: Connection, changes: Sequence[RecordChange]) -> None
 async def forget_retracted(
     connection: Connection, tenant: str, messages: Iterable[Named]
 ) -> list[str]:
-    """Delete what is about these messages; the kind of each that went."""
+    """Delete records about these messages. Returns the kind of each."""
     return await _forget(
         connection,
         tenant,
@@ -111,13 +111,13 @@ async def forget_retracted(
 async def forget_edited(
     connection: Connection, tenant: str, messages: Iterable[Named]
 ) -> list[str]:
-    """Delete what is about what these messages said before; the kind of each that went."""
+    """Delete records about what these messages said before. Returns the kind of each."""
     names = [(tenant, channel, about_text(id_)) for _, channel, id_ in messages]
     return await _forget(connection, tenant, names)
 
 
 async def erase(connection: Connection, change: EraseChange, victims: Iterable[str]) -> list[str]:
-    """Delete what is about what goes: these messages, the user, or all of a channel; the kind of each that went."""
+    """Delete records about these messages, the user, or all of a channel. Returns the kind of each."""
     here = change.key
     if change.is_of_channel:
         return [kind for (kind,) in await connection.fetch(sql.DELETE_OF_CHANNEL, *here)]
@@ -129,10 +129,10 @@ async def erase(connection: Connection, change: EraseChange, victims: Iterable[s
 
 
 async def take_names(connection: Connection, change: EraseChange) -> int:
-    """Take the person or the channel that goes from what only names them; from how many records."""
+    """Take an erased person or channel out of records that only name them. Returns how many changed."""
     here = change.key
     if change.message_ids or (change.is_of_channel and change.is_of_many):
-        return 0  # a message is named by nothing of others, and of a tenant nothing is left
+        return 0  # no other record names a message, and of a tenant nothing is left
     if change.is_of_channel:
         rows = await connection.fetch(sql.NAMING_CHANNELS, here.tenant)
     else:
@@ -172,7 +172,7 @@ async def records(
 async def newest_records(
     connection: Connection, key: ChannelKey, kind: str, owner: str, now_ms: int, limit: int
 ) -> list[StoredRecord]:
-    """The last ones."""
+    """The last records of an owner."""
     values = (*key, kind, spelled(owner), now_ms, max(limit, 0))
     return [_stored(row) for row in await connection.fetch(sql.NEWEST_RECORDS, *values)]
 
@@ -180,7 +180,7 @@ async def newest_records(
 async def record(
     connection: Connection, key: ChannelKey, kind: str, owner: str, id: str, now_ms: int
 ) -> StoredRecord | None:
-    """The one of this name."""
+    """The record of this name, if it is there."""
     values = (*key, kind, spelled(owner), spelled(id), now_ms)
     found = await connection.fetchrow(sql.RECORD, *values)
     return None if found is None else _stored(found)

@@ -31,7 +31,7 @@ user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_name
 
 # --- what a group must know ----------------------------------------------------------------------
 
-# Locks the channels of a group, in one order, until it is committed. $3: 1 where something changes that caches hold.
+# Locks the channels of a group, in one order, until the commit. $3: 1 if something changes that caches hold.
 LOCK_CHANNELS = """
 INSERT INTO channels AS mine (tenant, channel, last_seq, version)
 SELECT $1, one, NULL, changes FROM unnest($2::text[], $3::bigint[]) AS given (one, changes)
@@ -192,7 +192,7 @@ SELECT count(*), coalesce(sum(revision + moves), 0)::bigint, count(*) FILTER (WH
 WHERE tenant = $1 AND channel = $2 AND seq BETWEEN $3 AND $4
 """
 
-# Of segments, which never overlap, only the first that ends behind the stretch may begin behind it.
+# Those that meet the stretch. Segments never overlap, so at most one row too many is read.
 DROP_SEGMENTS = """
 DELETE FROM segments WHERE tenant = $1 AND channel = $2 AND last_seq >= $3 AND first_seq <= $4
 """

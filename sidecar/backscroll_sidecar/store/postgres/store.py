@@ -53,9 +53,9 @@ from backscroll_sidecar.store.postgres.presence import Presence
 
 READERS = 8
 SILENT_MS = 60_000
-"""Of a server that is there, and has not prolonged what it holds for so long, others take it."""
+"""A live server that has not prolonged a lease for so long after its end loses it."""
 TRIES = 5
-"""Of a group that others' groups keep from its commit."""
+"""For a group that loses against groups of other servers."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -191,7 +191,7 @@ class PostgresStore:
         return holder is not None and bool(await self._ask(lease_sql.TAKE_OVER, *values, holder))
 
     async def _gone_holder(self, tenant: str, name: str) -> int | None:
-        """The server that holds a name no more, though it has not given it back."""
+        """The server that no longer holds a name, though it has not given it back."""
         run_out = await self._connections.read(
             lambda one: one.fetchrow(lease_sql.RUN_OUT, tenant, name, SILENT_MS)
         )
@@ -218,7 +218,7 @@ class PostgresStore:
         return move.other if move is not None and move.phase == "left" else ""
 
     def let_go(self) -> None:
-        """Nothing: each answer looks at where the history is."""
+        """Do nothing: each answer asks where the history is."""
 
     # --- what follows from messages ----------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Usage records and what says how good their answers were: what a group writes, what readers ask."""
+"""Usage records and their signals: what a group writes, what readers ask."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LAST_NUMBER = 2**63 - 1
 
 
 async def write(connection: Connection, tenant: str, plan: Plan) -> None:
-    """Records, then their answers, then what says how good these were."""
+    """Write records, then their answers, then signals."""
     if plan.usage:
         await connection.executemany(sql.PUT_RECORD, list(map(encode_record, plan.usage)))
         before_ms = plan.usage[-1].drops_before_ms
@@ -43,7 +43,7 @@ async def write(connection: Connection, tenant: str, plan: Plan) -> None:
         readings = {(*one.key, one.context_id) for one in plan.signals if one.is_reading}
         if readings:
             await connection.execute(sql.DROP_READ_SIGNALS, tenant, *wanted(sorted(readings)))
-        # The last of the same name counts, and a statement writes a row once.
+        # Of several with the same name the last counts, since a statement writes a row once.
         last = {row[:6]: row[1:] for change in plan.signals for row in encode_signals(change)}
         if last:
             await connection.execute(sql.PUT_SIGNALS, tenant, *columns(last.values()))
@@ -59,7 +59,7 @@ async def erase(
     victims: Sequence[tuple[str, int]],
     names: Sequence[str],
 ) -> dict[str, int]:
-    """Delete what is of whoever or whatever goes; how many rows went, by part.
+    """Delete what belongs to an erased user, channel or message. Returns how many rows went, by part.
 
     `victims`: id and arrival number of the messages that go, `names`: every id they have.
     """
@@ -84,7 +84,7 @@ async def erase(
 
 
 async def _erase_signals(connection: Connection, change: EraseChange, names: Sequence[str]) -> int:
-    """Delete what was given by the user or read from the messages; the records are summed up without it."""
+    """Delete signals that the user gave or that were read from the messages, and sum their records up again."""
     here = change.key
     count = await _drop_signals_of(connection, here.tenant, [(*here, id_) for id_ in names])
     if not change.message_ids:
@@ -96,7 +96,7 @@ async def _erase_signals(connection: Connection, change: EraseChange, names: Seq
 
 
 async def _drop_signals_of(connection: Connection, tenant: str, messages: Iterable[Named]) -> int:
-    """Delete what was read from these messages."""
+    """Delete signals that were read from these messages."""
     gone = await connection.fetch(sql.SIGNALS_OF_MESSAGES, tenant, *wanted(messages))
     named = {(tenant, channel, context_id) for channel, context_id in gone}
     if named:

@@ -12,7 +12,7 @@ context_id, user_id, trigger_message_id, context, candidates, details, other_cha
 experiment_id, arm, shadow_of
 """
 
-# An answer may have been stored before the record of its build. A build behind the answers has none.
+# An answer may have been stored before the record of its build. A shadow build has none.
 PUT_RECORD = f"""
 INSERT INTO usage_records (tenant, channel, {_COLUMNS}, reply_seq)
 SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::bigint, $11, $12, $13, (
@@ -54,7 +54,7 @@ DROP_READ_SIGNALS = f"""{WANTED}
 DELETE FROM signals USING wanted
 WHERE tenant = $1 AND channel = in_channel AND context_id = in_name AND kind <> 'feedback'
 """
-# Of what was said in as many words: the newest text, the mean of the values.
+# Of explicit signals: the newest text, the mean of the values.
 SUM_UP = f"""{WANTED}
 UPDATE usage_records SET user_feedback = (
     SELECT text FROM signals
@@ -67,7 +67,7 @@ UPDATE usage_records SET user_feedback = (
 FROM wanted WHERE tenant = $1 AND channel = in_channel AND context_id = in_name
 """
 
-# The oldest of a tenant that are over. Others may be at it, too: what they have in hand is left to them.
+# The oldest of a tenant that expired. Other servers may do the same: rows that they have locked are left to them.
 DROP_OLD = """
 WITH over AS MATERIALIZED (
     SELECT channel, number FROM usage_records WHERE tenant = $1 AND created_at_ms < $2

@@ -1,4 +1,4 @@
-"""What follows from messages and is not done yet, by the server that began it."""
+"""Work that follows from messages and is not done yet, by the server that got them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from backscroll_sidecar.store.postgres.loss_statements import LET_TURNS_OF
 async def begin(
     connection: Connection, tenant: str, holder: str, rows: Iterable[tuple[str, int]]
 ) -> None:
-    """Note rows as they come, in their transaction."""
+    """Note new rows, in their own transaction."""
     if stretches := _stretches(rows):
         await connection.execute(sql.BEGIN_WORK, tenant, holder, *columns(stretches))
 
@@ -30,7 +30,7 @@ async def end(
 
 
 async def others(connection: Connection, holder: str) -> Mapping[str, Sequence[str]]:
-    """Who else has work, and of which tenants."""
+    """Which other servers have work, and for which tenants."""
     found: dict[str, list[str]] = {}
     for other, tenant in await connection.fetch(sql.OTHERS_AT_WORK, holder):
         found.setdefault(other, []).append(tenant)
@@ -38,7 +38,7 @@ async def others(connection: Connection, holder: str) -> Mapping[str, Sequence[s
 
 
 async def take_over(connection: Connection, tenant: str, holder: str, other: str) -> Sequence[Left]:
-    """Make somebody else's work one's own; turns that it held up may write again."""
+    """Make another server's work one's own. Turns that it held up may write again."""
     async with connection.transaction():
         await connection.execute(LET_TURNS_OF, tenant, f"{other}:")
         rows = await connection.fetch(sql.LEFT_BY, tenant, other)

@@ -36,13 +36,13 @@ UPDATE unfinished SET rows = in_rows FROM held
 WHERE tenant = $1 AND channel = in_channel AND holder = $2 AND NOT isempty(in_rows)
 """
 
-# What a server has left, from now on held against it.
+# What a server left, locked against it.
 LEFT_BY = """
 SELECT channel, lower(stretch), upper(stretch) - 1
 FROM (SELECT channel, rows FROM unfinished WHERE tenant = $1 AND holder = $2 ORDER BY channel FOR UPDATE) AS held,
     unnest(rows) AS stretch
 """
-# $3: whose it was. $4: what of it was held.
+# $3: whose it was. $4: the channels that were locked.
 ADOPT = f"""
 INSERT INTO unfinished AS mine (tenant, channel, holder, rows)
 SELECT $1, channel, $2, rows FROM unfinished AS theirs
@@ -53,7 +53,7 @@ DROP_ADOPTED = (
     "DELETE FROM unfinished WHERE tenant = $1 AND holder = $2 AND channel = ANY($3::text[])"
 )
 
-# Or who hold turns up.
+# Also those that hold turns up.
 OTHERS_AT_WORK = """
 SELECT holder, tenant FROM unfinished WHERE holder <> $1
 UNION
