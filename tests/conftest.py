@@ -4,9 +4,11 @@ import gc
 import importlib
 import importlib.util
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import hypothesis
@@ -43,6 +45,17 @@ structlog.configure(
 # named on the command line does so before `pytest_configure`.
 KERNELS = Path(__file__).parents[1] / ".pytest_cache" / "d" / "kernels"
 os.environ.setdefault("NUMBA_CACHE_DIR", str(KERNELS))
+
+# Files of tests outlive their processes and nothing else, so they are kept in memory where that has room and runs
+# programs: there a commit does not wait for a disk.
+MEMORY, ROOM_BYTES = Path("/dev/shm"), 4 * 2**30
+if (
+    "TMPDIR" not in os.environ
+    and os.access(MEMORY, os.W_OK)
+    and shutil.disk_usage(MEMORY).free >= ROOM_BYTES
+    and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+):
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # The many commands and servers that tests start as processes would each compile all of Python's modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -18,6 +18,10 @@ import asyncpg
 
 from backscroll_bench.speed.postgres import Postgres
 
+_NUMBERED_ANEW = """
+    SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false)
+    FROM pg_sequences WHERE schemaname = 'public'
+"""
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
 
 
@@ -44,13 +48,16 @@ class PostgresServer(Postgres):
         self.rows(self.url("postgres"), f"DROP DATABASE {name} WITH (FORCE)")
 
     async def emptied(self) -> str:
-        """The URL of a database with nothing in it, the same each time: emptying takes a fifth of making one."""
+        """The URL of a database with nothing in it, the same each time: emptying takes a hundredth of making one.
+
+        The few rows are deleted: to truncate is to make the files of every table and index anew.
+        """
         self._kept = self._kept or self.new_database()
         connection = await asyncpg.connect(self._kept)
         tables = await connection.fetch(f"{_TABLES} AND tablename <> 'schema_migrations'")
         if tables:
-            names = ", ".join(name for (name,) in tables)
-            await connection.execute(f"TRUNCATE {names} RESTART IDENTITY")
+            await connection.execute("; ".join(f"DELETE FROM {name}" for (name,) in tables))
+            await connection.execute(_NUMBERED_ANEW)
         await connection.close()
         return self._kept
 
