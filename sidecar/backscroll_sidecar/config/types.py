@@ -153,10 +153,11 @@ def _postgres_url(value: str) -> PostgresUrl:
     """Refuse what the driver would take apart otherwise than it is meant, without saying any of it."""
     place, rest = _PLACE.fullmatch(value).groups()  # type: ignore[union-attr]
     user, _, hosts = place.rpartition("@")
-    is_meant = "@" not in user + rest and user.count(":") < 2
+    is_meant = "@" not in user + rest and user.count(":") < 2 and not set(user) & set("[]")
+    is_meant = is_meant and "#" not in value
     if not is_meant or not all(map(_HOST.fullmatch, hosts.split(","))):
         raise ValueError(
-            "this is no URL of PostgreSQL: in a name or password write / as %2F, : as %3A, @ as %40"
+            "this is no URL of PostgreSQL: in a name or password write / as %2F, : as %3A, @ as %40, # as %23, [ as %5B"
         )
     return PostgresUrl(value)
 

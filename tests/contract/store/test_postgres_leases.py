@@ -72,6 +72,17 @@ async def test_of_a_server_that_stands_still_for_long_it_is_taken(
         assert await other.prolong("a", ["turn"], SHORT_MS) == ["turn"]
 
 
+async def test_a_lease_of_before_the_clock_was_set_back() -> None:
+    """Of a server that is gone it would stand for as long as the clock went back."""
+    url = await server().emptied()
+    async with two(url) as (one, other):
+        assert await one.take("a", "turn", 5_000, 1)
+        server().psql(url, "UPDATE leases SET ends_at = ends_at + interval '1 hour'")
+        assert not await other.take("a", "turn", SHORT_MS, 2)
+        await one.close()
+        await until(lambda: other.take("a", "turn", SHORT_MS, 2))
+
+
 async def test_who_has_come_just_now_takes_nothing_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """The database was away, so that no session stands: its holder may still come back."""
     monkeypatch.setattr(presence, "SETTLES_S", 60.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -13,6 +13,7 @@ import asyncpg
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.postgres.failures import typed
 from backscroll_sidecar.store.postgres.lease_statements import IS_POOLED
+from backscroll_sidecar.store.postgres.statements import WAIT_FOR_DISK
 
 if TYPE_CHECKING:
     Connection = (
@@ -23,6 +24,8 @@ else:
 
 T = TypeVar("T")
 
+OLDEST_POSTGRES = 16
+ENCODING = "UTF8"
 CONNECT_S = 5.0
 STATEMENT_S = 60.0
 IDLE_S = 300.0
@@ -31,6 +34,17 @@ CACHE_SIZE = "statement_cache_size"
 """A parameter of the URL: 0 prepares no statements, for a pool in transaction mode."""
 GROUP_STANDS_MS = 3_000
 """A server that is stopped in the middle of a group locks its rows for at most so long."""
+OWN_SETTINGS: Mapping[str, str] = {
+    "default_transaction_isolation": "read committed",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_session_timeout": "0",
+}
+"""Of a server's own sessions, whatever its user has: how long it waits is decided here."""
+_OF_AN_OPTION = (
+    asyncpg.UndefinedObjectError, asyncpg.CantChangeRuntimeParamError, asyncpg.InvalidParameterValueError
+)  # fmt: skip
+_OWN = "; ".join(f"SET {name} = '{value}'" for name, value in OWN_SETTINGS.items())
 
 
 def driver_options(url: str) -> dict[str, Any]:
@@ -66,8 +80,8 @@ class Connections:
 
     async def open(self) -> None:
         """Connect. Raises `StoreUnavailable`."""
-        with typed():
-            self._writer = await self._made(1, _for_groups)
+        with connecting():
+            self._writer = await self._made(1, self._for_groups)
             self._pool = await self._made(self._readers, _for_pages)
 
     async def close(self) -> None:
@@ -98,7 +112,7 @@ class Connections:
         """The writing connection, in a transaction that is committed at the end. Raises the driver's errors."""
         async with (
             self._of(self._writer).acquire(timeout=STATEMENT_S) as connection,
-            connection.transaction(),
+            connection.transaction(isolation="read_committed"),
         ):
             if not self._waits:
                 await connection.execute("SET LOCAL synchronous_commit = off")
@@ -107,10 +121,7 @@ class Connections:
     @contextlib.asynccontextmanager
     async def of_its_own(self) -> AsyncIterator[asyncpg.Connection]:
         """A connection outside the pools while the block lasts. Raises `StoreUnavailable`."""
-        with typed():
-            connection = await asyncpg.connect(
-                **driver_options(self._url), timeout=CONNECT_S, command_timeout=STATEMENT_S
-            )
+        connection = await connected(self._url, CONNECT_S, command_timeout=STATEMENT_S)
         try:
             yield connection
         finally:
@@ -120,6 +131,14 @@ class Connections:
         if pool is None:
             raise StoreUnavailable("the store is closed")
         return pool
+
+    async def _for_groups(self, connection: asyncpg.Connection) -> None:
+        """A session that writes."""
+        if not await _for_pages(connection):
+            return
+        await connection.execute(f"SET idle_in_transaction_session_timeout = {GROUP_STANDS_MS}")
+        if self._waits:
+            await connection.execute(WAIT_FOR_DISK)
 
     async def _made(self, size: int, init: Any) -> asyncpg.Pool:  # noqa: ANN401 - the driver's stubs hide it
         return await asyncpg.create_pool(
@@ -134,6 +153,51 @@ class Connections:
         )
 
 
+@contextlib.contextmanager
+def connecting() -> Iterator[None]:
+    """Raise `StoreUnavailable` for what is wrong with the URL, too, and say nothing of it that may be a password."""
+    with typed():
+        try:
+            yield
+        except _OF_AN_OPTION as error:
+            raise StoreUnavailable(
+                f"mend or drop an option of the database's URL: {error}"
+            ) from error
+        except asyncpg.ObjectNotInPrerequisiteStateError as error:
+            raise StoreUnavailable("the database takes no connections now") from error
+        except asyncpg.TargetServerAttributeNotMatched as error:
+            raise StoreUnavailable(
+                "no server of the database's URL is what target_session_attrs asks for"
+            ) from error
+        except (ValueError, OverflowError, asyncpg.InterfaceError):
+            raise StoreUnavailable(
+                "the driver cannot use the database's URL: look at its addresses and options"
+            ) from None
+
+
+async def connected(url: str, timeout_s: float, **more: Any) -> asyncpg.Connection:  # noqa: ANN401
+    """A connection beside all pools, with more that the driver is told. Raises `StoreUnavailable`."""
+    with connecting():
+        found: asyncpg.Connection = await asyncpg.connect(
+            **driver_options(url), timeout=timeout_s, **more
+        )
+    return found
+
+
+def check_server(connection: Connection) -> None:
+    """Refuse what this program was not made for. Raises `StoreUnavailable`."""
+    version = connection.get_server_version()
+    if version.major < OLDEST_POSTGRES:
+        raise StoreUnavailable(
+            f"PostgreSQL {version.major} runs there: {OLDEST_POSTGRES} or newer is needed"
+        )
+    encoding = getattr(connection.get_settings(), "server_encoding", ENCODING)
+    if encoding != ENCODING:
+        raise StoreUnavailable(
+            f"the database has the encoding {encoding}: make one with ENCODING '{ENCODING}'"
+        )
+
+
 async def is_pooled(connection: asyncpg.Connection) -> bool:
     """Whether a pool is in between: then the process that answers is not the one that the connection was told."""
     return bool(await connection.fetchval(IS_POOLED, connection.get_server_pid()))
@@ -145,16 +209,11 @@ async def _for_pages(connection: asyncpg.Connection) -> bool:
     Plans for single values are made each time. If the statistics do not know a tenant yet, the planner thinks that it
     has no rows, and then reads all of them.
     """
+    check_server(connection)
     if await is_pooled(connection):
         return False
-    await connection.execute("SET plan_cache_mode = force_generic_plan")
+    await connection.execute(f"SET plan_cache_mode = force_generic_plan; {_OWN}")
     return True
-
-
-async def _for_groups(connection: asyncpg.Connection) -> None:
-    """A session that writes."""
-    if await _for_pages(connection):
-        await connection.execute(f"SET idle_in_transaction_session_timeout = {GROUP_STANDS_MS}")
 
 
 async def _left_as_found(_: object) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 
 import asyncpg
 
@@ -12,43 +11,46 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Finding
 from backscroll_sidecar.store.moving import ends as moving
 from backscroll_sidecar.store.postgres import migrate, statements
-from backscroll_sidecar.store.postgres.connections import driver_options
+from backscroll_sidecar.store.postgres.connections import (
+    ENCODING,
+    OLDEST_POSTGRES,
+    connected,
+    is_pooled,
+)
 from backscroll_sidecar.store.postgres.failures import typed
 from backscroll_sidecar.store.postgres.moves import found_move
 
-OLDEST_POSTGRES = 16
 CONNECT_S = 5.0
 
 
 def findings(url: str) -> Iterator[Finding]:
     """The server's version, its settings, the schema and how much is stored. Blocks: not for an event loop."""
+    found: list[Finding] = []
     try:
-        yield from asyncio.run(_found(url))
+        asyncio.run(_find(url, found))
     except StoreUnavailable as error:
-        yield Finding("database", "fail", str(error), "check that PostgreSQL runs, and `database`")
+        advice = "" if found else "check that PostgreSQL runs, and `database`"
+        found.append(Finding("database", "fail", str(error), advice))
+    yield from found
 
 
-async def _found(url: str) -> list[Finding]:
-    async with _connected(url) as connection:
-        version = connection.get_server_version()
-        settings = dict(map(tuple, await connection.fetch(statements.SETTINGS)))
-        had = await migrate.applied(connection)
-        waiting = len([one for one in migrate.known() if one.number not in had])
-        return [
-            _version(f"{version.major}.{version.minor}", version.major),
-            _encoding(settings),
-            _durability(settings),
-            await _schema(connection, had, waiting),
-            *(moving.findings(None if waiting else await found_move(connection))),
-        ]
-
-
-@asynccontextmanager
-async def _connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+async def _find(url: str, found: list[Finding]) -> None:
+    connection = await connected(url, CONNECT_S)
     with typed():
-        connection = await asyncpg.connect(**driver_options(url), timeout=CONNECT_S)
         try:
-            yield connection
+            settings = dict(map(tuple, await connection.fetch(statements.SETTINGS)))
+            version = connection.get_server_version()
+            found += [
+                _version(f"{version.major}.{version.minor}", version.major),
+                _encoding(settings),
+                _durability(settings, is_pooled=await is_pooled(connection)),
+            ]
+            had = await migrate.applied(connection)
+            waiting = len([one for one in migrate.known() if one.number not in had])
+            is_read_only = settings["transaction_read_only"] == "on"
+            found.append(await _schema(connection, had, waiting, is_read_only=is_read_only))
+            if not waiting:
+                found += moving.findings(await found_move(connection))
         finally:
             await connection.close(timeout=CONNECT_S)
 
@@ -61,13 +63,17 @@ def _version(said: str, major: int) -> Finding:
 
 def _encoding(settings: dict[str, str]) -> Finding:
     encoding = settings["server_encoding"]
-    if encoding != "UTF8":
-        return Finding("encoding", "fail", encoding, "make the database with ENCODING 'UTF8'")
+    if encoding != ENCODING:
+        return Finding(
+            "encoding", "fail", encoding, f"make the database with ENCODING '{ENCODING}'"
+        )
     return Finding("encoding", "ok", encoding)
 
 
-def _durability(settings: dict[str, str]) -> Finding:
-    off = [name for name in ("fsync", "full_page_writes") if settings[name] == "off"]
+def _durability(settings: dict[str, str], *, is_pooled: bool) -> Finding:
+    """Servers set `synchronous_commit` in sessions of their own."""
+    names = ("fsync", "full_page_writes", *(("synchronous_commit",) if is_pooled else ()))
+    off = [name for name in names if settings[name] == "off"]
     if off:
         advice = "turn it on: what was acknowledged may be lost with the machine"
         return Finding("durability", "warn", f"{' and '.join(off)} off", advice)
@@ -75,12 +81,19 @@ def _durability(settings: dict[str, str]) -> Finding:
     return Finding("durability", "ok", said)
 
 
-async def _schema(connection: asyncpg.Connection, had: list[int], waiting: int) -> Finding:
+async def _schema(
+    connection: asyncpg.Connection, had: list[int], waiting: int, *, is_read_only: bool
+) -> Finding:
     newest = migrate.known()[-1].number
     if had and had[-1] > newest:
         said = f"schema {had[-1]}, this program knows schemas up to {newest}"
         return Finding("database", "fail", said, "start a newer version of Backscroll")
+    if is_read_only:
+        advice = "name the one that takes writes, or add target_session_attrs=read-write to the URL"
+        return Finding("database", "fail", "read-only: it may be a standby", advice)
     if waiting:
+        if refused := await migrate.refusal(connection, had):
+            return Finding("database", "fail", refused)
         return Finding("database", "ok", f"{waiting} migrations wait for the next serve")
     ((channels, messages, *_),) = await connection.fetch(statements.COUNT_ROWS)
     return Finding(

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import ssl
+from collections.abc import Iterator, Mapping
 
 import asyncpg
 
 from backscroll_sidecar.errors import StoreMoved, StoreReadOnly, StoreUnavailable
 
-_CANNOT_WRITE = {
+_Kinds = Mapping[type[asyncpg.PostgresError], str]
+_CANNOT_WRITE: _Kinds = {
     asyncpg.DiskFullError: "the disk is full",
     asyncpg.ReadOnlySQLTransactionError: "the database is read-only: it may be a standby",
-    asyncpg.InsufficientPrivilegeError: "the database's user may not do this",
+    asyncpg.InsufficientPrivilegeError: "the database's user may not do this: make it the owner of the tables",
 }
-_CANNOT_ANSWER = {
+_CANNOT_ANSWER: _Kinds = {
     asyncpg.TooManyConnectionsError: "the database takes no more connections",
     asyncpg.CannotConnectNowError: "the database is starting or stopping",
     asyncpg.AdminShutdownError: "the database is stopping",
     asyncpg.CrashShutdownError: "the database failed and starts anew",
     asyncpg.InvalidAuthorizationSpecificationError: "the database refuses the user: check the name and the password",
     asyncpg.InvalidCatalogNameError: "there is no such database: make it",
+    asyncpg.InvalidSchemaNameError: "no schema of the user's search_path is there: make it, or set search_path",
     asyncpg.OutOfMemoryError: "the database is out of memory",
-    asyncpg.QueryCanceledError: "the database broke the statement off",
+    asyncpg.QueryCanceledError: "the database broke the statement off: is statement_timeout of its user too short?",
     asyncpg.LockNotAvailableError: "the database is locked",
     asyncpg.PostgresConnectionError: "the connection to the database broke",
     asyncpg.OperatorInterventionError: "the database broke the statement off",
@@ -32,6 +35,7 @@ _OUR_FAULT = (
     asyncpg.IntegrityConstraintViolationError,
     asyncpg.DataError,
     asyncpg.SyntaxOrAccessError,
+    asyncpg.ProgramLimitExceededError,
 )
 MOVED = "BKMVD"
 """The SQLSTATE of the triggers that refuse every write (`postgres/move_statements.py`)."""
@@ -48,23 +52,30 @@ def typed() -> Iterator[None]:
         if error.sqlstate == MOVED:
             raise StoreMoved from error
         metadata = {"postgres_error": error.sqlstate or ""}
-        for kind, said in _CANNOT_WRITE.items():
-            if isinstance(error, kind):
-                raise StoreReadOnly(said, metadata=metadata) from error
-        for kind, said in _CANNOT_ANSWER.items():
-            if isinstance(error, kind):
-                raise StoreUnavailable(said, metadata=metadata) from error
+        for raised, kinds in ((StoreReadOnly, _CANNOT_WRITE), (StoreUnavailable, _CANNOT_ANSWER)):
+            said = next((said for kind, said in kinds.items() if isinstance(error, kind)), None)
+            if said is not None:
+                raise raised(said, metadata=metadata) from error
         if isinstance(error, _OUR_FAULT):
             raise
         raise StoreUnavailable("the database failed", metadata=metadata) from error
     except asyncpg.InterfaceError as error:
-        if "closed" not in str(error) and "closing" not in str(error):
-            raise
-        raise StoreUnavailable("the store is closed") from error
+        if isinstance(error, ValueError) or not ("closed" in str(error) or "closing" in str(error)):
+            raise  # a value says what it is, whatever that is
+        raise StoreUnavailable(_closed(error)) from error
     except TimeoutError as error:
         raise StoreUnavailable("the database does not answer in time") from error
+    except ssl.SSLError as error:
+        raise StoreUnavailable(
+            "no TLS with the database: look at sslmode and sslrootcert of its URL"
+        ) from error
     except (OSError, EOFError, asyncpg.InternalClientError) as error:
         # The last: the driver hands out a connection that the database has ended just now.
         raise StoreUnavailable(
-            "the database cannot be reached: check that it runs, and the address"
+            "the database cannot be reached: check that it runs, its address, and what its URL says of TLS"
         ) from error
+
+
+def _closed(error: asyncpg.InterfaceError) -> str:
+    is_pool = str(error).startswith("pool ")
+    return "the store is closed" if is_pool else "the connection to the database broke"

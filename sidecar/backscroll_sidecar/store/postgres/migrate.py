@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 
+import asyncpg
+
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.migration_files import Migration, migrations_in
 from backscroll_sidecar.store.postgres import statements
-from backscroll_sidecar.store.postgres.connections import Connection
+from backscroll_sidecar.store.postgres.connections import Connection, check_server
+from backscroll_sidecar.store.postgres.move_statements import NAMES
 
 _LOCK = int.from_bytes(b"BkScroll", "big", signed=True)
 _TABLE = """
@@ -18,17 +21,33 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
 """
 
 
+_PUT = "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)"
+_OTHERS_TABLES = "give Backscroll a database of its own: this one has tables of another program"
+_MAY_MAKE_NONE = "the database's user may make no tables: make it the owner of the database, or GRANT CREATE ON SCHEMA"
+
+
 def known() -> tuple[Migration, ...]:
     """The migrations this program has, by number."""
     return migrations_in(resources.files("backscroll_sidecar.store.postgres") / "migrations")
 
 
 async def applied(connection: Connection) -> list[int]:
-    """The numbers of the migrations the database has had. Only reads."""
+    """The numbers of the migrations the database has had. Only reads. Raises `StoreUnavailable`."""
     if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
         return []
-    rows = await connection.fetch("SELECT number FROM schema_migrations ORDER BY number")
+    try:
+        rows = await connection.fetch("SELECT number FROM schema_migrations ORDER BY number")
+    except (asyncpg.UndefinedColumnError, asyncpg.WrongObjectTypeError) as error:
+        raise StoreUnavailable(_OTHERS_TABLES) from error
     return [number for (number,) in rows]
+
+
+async def refusal(connection: Connection, had: Sequence[int]) -> str:
+    """Why no migration can be applied, as far as that can be told; empty: it can. Only reads."""
+    if not await connection.fetchval(statements.MAY_MAKE_TABLES):
+        return _MAY_MAKE_NONE
+    taken = [] if had else await connection.fetch(statements.TABLES_AMONG, NAMES)
+    return f"{_OTHERS_TABLES}: {', '.join(name for (name,) in taken)}" if taken else ""
 
 
 async def is_behind(connection: Connection, migrations: Sequence[Migration]) -> bool:
@@ -43,8 +62,9 @@ async def migrate(connection: Connection, migrations: Sequence[Migration]) -> No
     Raises
     ------
     StoreUnavailable
-        The database is newer than this program.
+        The database is newer than this program, or PostgreSQL too old; its user may make no tables; others' are there.
     """
+    check_server(connection)
     had = await applied(connection)
     if not (pending := [one for one in migrations if one.number not in had]) and had:
         _check(had, migrations)
@@ -52,13 +72,16 @@ async def migrate(connection: Connection, migrations: Sequence[Migration]) -> No
     await connection.execute(statements.LOCK_SCHEMA, _LOCK)
     had = await applied(connection)
     _check(had, migrations)
-    await connection.execute(_TABLE)
-    for one in pending:
-        if one.number not in had:
-            await connection.execute(one.sql)
-            await connection.execute(
-                "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)", one.number, one.name
-            )
+    try:
+        await connection.execute(_TABLE)
+        for one in pending:
+            if one.number not in had:
+                await connection.execute(one.sql)
+                await connection.execute(_PUT, one.number, one.name)
+    except (asyncpg.DuplicateTableError, asyncpg.DuplicateObjectError) as error:
+        raise StoreUnavailable(_OTHERS_TABLES) from error
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise StoreUnavailable(_MAY_MAKE_NONE) from error
 
 
 def _check(had: Sequence[int], migrations: Sequence[Migration]) -> None:

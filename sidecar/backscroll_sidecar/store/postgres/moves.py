@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncpg
-
 from backscroll_sidecar.store.moving.ends import Move
 from backscroll_sidecar.store.postgres import move_statements as sql
-from backscroll_sidecar.store.postgres.connections import Connection, driver_options
+from backscroll_sidecar.store.postgres.connections import Connection, connected
 from backscroll_sidecar.store.postgres.failures import typed
 
 CONNECT_S = 10.0
@@ -21,11 +19,8 @@ async def found_move(connection: Connection) -> Move | None:
 
 async def look(url: str) -> Move | None:
     """What a database says about a move, even if others use it. Raises `StoreUnavailable`."""
+    connection = await connected(url, CONNECT_S, server_settings={"application_name": LOOKS})
     with typed():
-        named = {"application_name": LOOKS}
-        connection = await asyncpg.connect(
-            **driver_options(url), timeout=CONNECT_S, server_settings=named
-        )
         try:
             if await connection.fetchval(sql.HAS_MOVES) is None:
                 return None

@@ -27,7 +27,7 @@ from backscroll_sidecar.store.moving.tables import (
 from backscroll_sidecar.store.postgres import migrate
 from backscroll_sidecar.store.postgres import move_statements as sql
 from backscroll_sidecar.store.postgres.arrays import columns, spelled, unspelled
-from backscroll_sidecar.store.postgres.connections import driver_options, snapshot
+from backscroll_sidecar.store.postgres.connections import OWN_SETTINGS, connected, snapshot
 from backscroll_sidecar.store.postgres.failures import typed
 from backscroll_sidecar.store.postgres.moves import CONNECT_S, LOOKS, found_move
 
@@ -275,13 +275,7 @@ class PostgresNewEnd(_PostgresEnd):
 
 
 async def _connected(url: str) -> asyncpg.Connection:
-    with typed():
-        connection: asyncpg.Connection = await asyncpg.connect(
-            **driver_options(url),
-            timeout=CONNECT_S,
-            server_settings={"statement_timeout": "0", sql.MINE: "yes"},
-        )
-    return connection
+    return await connected(url, CONNECT_S, server_settings={**OWN_SETTINGS, sql.MINE: "yes"})
 
 
 async def _bring_up_to_date(connection: asyncpg.Connection) -> None:

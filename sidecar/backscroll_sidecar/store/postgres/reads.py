@@ -30,6 +30,7 @@ from backscroll_sidecar.store.postgres import erase_statements as erase_sql
 from backscroll_sidecar.store.postgres import event_statements as event_sql
 from backscroll_sidecar.store.postgres import lookups, records
 from backscroll_sidecar.store.postgres import statements as sql
+from backscroll_sidecar.store.postgres.arrays import spelled
 from backscroll_sidecar.store.postgres.connections import Connection, snapshot
 
 EXPORT_PAGE_ROWS = 1_000
@@ -262,9 +263,9 @@ async def lately_kept(connection: Connection, segment_format: str, limit: int) -
 async def channels_to_erase(connection: Connection, tenant: str, user_id: str) -> list[str]:
     """By name."""
     if user_id:
-        spelled = msgspec.json.encode(user_id)
         rows = await connection.fetch(
-            erase_sql.CHANNELS_TO_ERASE_OF_USER, tenant, user_id, about_user(user_id), spelled
+            erase_sql.CHANNELS_TO_ERASE_OF_USER,
+            *(tenant, user_id, spelled(about_user(user_id)), msgspec.json.encode(user_id)),
         )
     else:
         rows = await connection.fetch(erase_sql.CHANNELS_TO_ERASE, tenant)

@@ -63,7 +63,7 @@ async def find_versions(
 async def touch(connection: Connection, tenant: str, sessions: Mapping[Named, int]) -> None:
     """Note when messages came to these sessions."""
     if sessions:
-        rows = [(channel, owner, at_ms) for (_, channel, owner), at_ms in sessions.items()]
+        rows = [(channel, spelled(id_), at_ms) for (_, channel, id_), at_ms in sessions.items()]
         await connection.execute(sql.TOUCH_SESSIONS, tenant, *columns(rows))
 
 

@@ -365,6 +365,14 @@ CHANNELS_OF_USER = "SELECT channel FROM members WHERE tenant = $1 AND user_id = 
 # --- of the server and its schema ----------------------------------------------------------------
 
 SETTINGS = "SELECT name, setting FROM pg_settings"
+WAIT_FOR_DISK = """
+SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') = 'off'
+"""
+"""For the rest of the session, whatever its user has."""
+MAY_MAKE_TABLES = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), FALSE)"
+TABLES_AMONG = (
+    "SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NOT NULL ORDER BY name"
+)
 LOCK_SCHEMA = "SELECT pg_advisory_xact_lock($1)"
 
 # --- for background work over all tenants --------------------------------------------------------
