@@ -364,10 +364,10 @@ async def _ours(
         await kept.nearest(key, np.arange(1, LARGE + 1), questions[0], LIMIT)
 
     _say("cold search in a channel of 10,000", 1e3 * await _timed(load), "ms")
-    stored = await store.vectors(key, EMBEDDER)
+    stored = (await store.vectors(key, EMBEDDER, 0, LARGE)).rows
 
     async def block() -> None:
-        VectorBlock(DIMS, stored)
+        VectorBlock(DIMS).add(stored)
 
     _say("  of it: made of the rows", 1e3 * await _timed(block), "ms")
     taken = []

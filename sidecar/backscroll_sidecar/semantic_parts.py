@@ -16,7 +16,7 @@ from backscroll_sidecar.ports import Embedder, HistoryStore
 from backscroll_sidecar.strategies import Semantic
 from backscroll_sidecar.vectors.backlog import Backlog
 from backscroll_sidecar.vectors.files import IndexFiles
-from backscroll_sidecar.vectors.service import Vectors
+from backscroll_sidecar.vectors.service import IndexKind, Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,18 @@ class SemanticParts:
         """Put them together. Nothing runs before `start`.
 
         Of a store that others share no vectors lie here in files: nobody would remove what another server erased.
+        Nor is a graph made there unless it is asked for: each server would have another one, and answer otherwise.
         """
-        is_alone = store.shared is None and not settings.in_memory
+        is_shared = store.shared is not None
+        index: IndexKind = settings.vector_index
+        if index == "auto" and is_shared:
+            index = "signs"
         vectors = Vectors(
             store,
             embedder.id,
             executor,
-            index=settings.vector_index,
-            files=IndexFiles(settings.index_path) if is_alone else None,
+            index=index,
+            files=None if is_shared or settings.in_memory else IndexFiles(settings.index_path),
             submit=writer.submit,
             max_bytes=settings.vector_bytes,
         )

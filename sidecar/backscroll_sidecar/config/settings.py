@@ -397,8 +397,8 @@ class Settings(_Section):
     )
     vector_index: Literal["auto", "exact", "hnsw"] = Field(
         default="auto",
-        description="How vectors are searched. auto: by the channel's size; exact: every vector, always; hnsw: the "
-        "graph, always.",
+        description="How vectors are searched. auto: by the channel's size, in PostgreSQL without a graph, so that all "
+        "servers answer alike; exact: every vector, always; hnsw: the graph, always.",
     )
     vector_bytes: int = Field(
         default=512 * 1024 * 1024,

@@ -140,6 +140,7 @@ from backscroll_sidecar.ports.vectors import (
     Unembedded,
     UnembeddedPage,
     VectorSearch,
+    VectorsPage,
     Waited,
     WideHit,
     WideHits,

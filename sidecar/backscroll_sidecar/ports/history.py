@@ -16,7 +16,7 @@ from backscroll_sidecar.ports.records import StoredRecord
 from backscroll_sidecar.ports.replicas import SharedWrites
 from backscroll_sidecar.ports.segments import ChannelRows
 from backscroll_sidecar.ports.usage import ANY_USAGE, Signal, StoredUsage, UsageQuery
-from backscroll_sidecar.ports.vectors import StoredVector, UnembeddedPage
+from backscroll_sidecar.ports.vectors import UnembeddedPage, VectorsPage
 from backscroll_sidecar.ports.work import SharedWork
 
 
@@ -235,8 +235,13 @@ class HistoryReader(Protocol):
     def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         """Every row of the channel in order of `seq`, without holding them all."""
 
-    async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
-        """The vectors of current revisions by one embedder, whoever sent them, in order of `seq`."""
+    async def vectors(
+        self, key: ChannelKey, embedder_id: str, from_seq: int, limit: int
+    ) -> VectorsPage:
+        """The vectors of current revisions by one embedder from `from_seq` on, whoever sent them, by `seq`.
+
+        Looks at `limit` rows at most: vectors take several times as much on the way as they do in memory.
+        """
 
     async def unembedded(
         self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int

@@ -33,6 +33,14 @@ class StoredVector:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorsPage:
+    """The vectors of a stretch of a channel. `next_seq`: where the next one begins, None at the end."""
+
+    rows: tuple[StoredVector, ...]
+    next_seq: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class KeptVector:
     """A vector that a change brought: given with a message, or made by the server's embedder."""
 

@@ -25,8 +25,6 @@ NOTHING = np.iinfo(np.int64).max
 
 CENTRE_ROWS = 1_024
 PART_ROWS = 4_096
-LOAD_ROWS = 512
-"""Vectors that are float32 at once where many are loaded: all of them would take ten times what is kept."""
 GRAPH_ROWS_AT_ONCE = 1_024
 """Rows that come into a graph together, in some .2 s: so soon does a thread look for what was taken back."""
 MOST_TAIL_ROWS = 4_096
@@ -59,10 +57,9 @@ class VectorBlock:
     Parameters
     ----------
     dims : numbers a vector.
-    stored : vectors to begin with, in order of `seq`; those of another size or without a direction are left out.
     """
 
-    def __init__(self, dims: int, stored: Sequence[StoredVector] = ()) -> None:
+    def __init__(self, dims: int) -> None:
         self.dims = dims
         self._width = -(-dims // 64)
         self._count = 0
@@ -79,9 +76,6 @@ class VectorBlock:
         self._seqs = np.empty(0, np.int64)
         self._live = np.empty(0, np.bool_)
         self._slot_of = np.full(64, NO_SLOT, np.int32)
-        self._grow(len(stored))
-        for start in range(0, len(stored), LOAD_ROWS):
-            self.add(stored[start : start + LOAD_ROWS])
 
     def __len__(self) -> int:
         """Vectors that count."""
@@ -96,7 +90,10 @@ class VectorBlock:
         return signs + graph + sum(array.nbytes for array in arrays)
 
     def add(self, stored: Sequence[StoredVector]) -> None:
-        """Take over new vectors. A message that has one keeps it."""
+        """Take over new vectors. A message that has one keeps it.
+
+        Those of another size or without a direction are left out.
+        """
         fresh: dict[int, bytes] = {}
         for one in stored:
             if len(one.values) == 4 * self.dims and self.slot_of(one.seq) == NO_SLOT:
@@ -109,6 +106,10 @@ class VectorBlock:
         seqs = np.array(list(fresh), np.int64)[good]
         if len(seqs):
             self._append(seqs, normalised(vectors[good]))
+
+    def fit(self) -> None:
+        """Give up spare room."""
+        self._grow(self._count)
 
     def drop(self, seq: int) -> None:
         """The message's vector no longer counts."""

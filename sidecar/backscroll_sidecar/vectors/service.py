@@ -41,9 +41,11 @@ log = logging.getLogger(__name__)
 
 Submit = Callable[[RecordChange], Awaitable[Applied]]
 
-IndexKind = Literal["auto", "exact", "hnsw"]
+IndexKind = Literal["auto", "signs", "exact", "hnsw"]
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
+PAGE_ROWS = 2_048
+"""So many messages' vectors are read at once: those of a whole channel would take several times what is kept."""
 GRAPH_ROWS = 100_000
 """From here on a graph is made. Signs take some 3 us for 1,000 rows, a graph .35 ms at a million. A search for the
 nearest makes tables of all rows beside, .6 ms at 100,000."""
@@ -86,7 +88,8 @@ class Vectors(ChannelCache[_Channel]):
     reader : where vectors are loaded from.
     embedder_id : whose vectors these are.
     executor : takes searches for the nearest in large channels, and the making of indexes.
-    index : ``auto``: by size; ``exact``: every row, always; ``hnsw``: the graph, always.
+    index : ``auto``: by size; ``signs``: the same without graphs; ``exact``: every row, always; ``hnsw``: the graph,
+        always.
     files, submit : where graphs are kept, and the writer's `submit`, which remembers their hashes. None: in memory.
     max_bytes : memory of all channels' vectors together; one larger alone stays beside the others.
     """
@@ -109,7 +112,7 @@ class Vectors(ChannelCache[_Channel]):
         self._embedder_id = embedder_id
         self._executor = executor
         self._index: IndexKind = index
-        self._has_graphs = index != "exact"
+        self._has_graphs = index in ("auto", "hnsw")
         self._files = files
         self._submit = submit
         self._leaving: dict[ChannelKey, _Channel] = {}  # dropped, and saved just now
@@ -206,9 +209,10 @@ class Vectors(ChannelCache[_Channel]):
     async def _ready(self, key: ChannelKey, dims: int) -> tuple[_Channel, VectorIndex]:
         """A channel and what searches it: by signs from `SIGN_ROWS` vectors on, never exactly until they are made.
 
-        Without a graph the same vectors are always searched in the same way: a restart, or who asks first, changes no
-        answer. Where there should be one, from `GRAPH_ROWS` on, signs answer until it is made: before and after a
-        restart other rows may be found, and both answers are not exhaustive.
+        Without a graph the same vectors are always searched in the same way: a restart, another server, or who asks
+        first changes no answer. A graph has ways over what was taken back, and lacks what came last: one made anew may
+        find other rows. Where there should be one, from `GRAPH_ROWS` on, signs answer until it is made: before and
+        after a restart other rows may be found, and both answers are not exhaustive.
         """
         channel = await self._channel(key, dims)
         while self._lacks_signs(channel.block):
@@ -237,27 +241,36 @@ class Vectors(ChannelCache[_Channel]):
         self._improve(key, kept)
 
     async def _read(self, key: ChannelKey, dims: int) -> _Channel:
-        """The vectors as the store has them, put together in a thread."""
-        stored = await self._reader.vectors(key, self._embedder_id)
+        """The vectors as the store has them, put together in a thread.
+
+        What is committed between two pages is taken over behind the load, like all that comes meanwhile.
+        """
+        loop, block, next_seq = asyncio.get_running_loop(), VectorBlock(dims), 0
+        while True:
+            page = await self._reader.vectors(key, self._embedder_id, next_seq, PAGE_ROWS)
+            if page.next_seq is None:
+                break
+            await loop.run_in_executor(self._executor, block.add, page.rows)
+            next_seq = page.next_seq
         record = None
         if self._files is not None:
             record = await IndexRecord.read(self._reader, key, self._embedder_id)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, self._make, key, dims, stored, record)
+        return await loop.run_in_executor(self._executor, self._make, key, block, page.rows, record)
 
     def _make(
         self,
         key: ChannelKey,
-        dims: int,
-        stored: Sequence[StoredVector],
+        block: VectorBlock,
+        last: Sequence[StoredVector],
         record: IndexRecord | None,
     ) -> _Channel:
-        block = VectorBlock(dims, stored)
+        block.add(last)
+        block.fit()
         if self._lacks_signs(block):
             block.take_signs(block.signs_work()())
         channel = _Channel(block)
         if self._files is not None and self._wants_graph(channel):
-            graph = self._files.load(key, self._embedder_id, record, dims)
+            graph = self._files.load(key, self._embedder_id, record, block.dims)
             if graph is not None:
                 covered, channel.gone = block.covered_by(graph)
                 block.take_graph(graph, covered)

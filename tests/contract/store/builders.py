@@ -24,9 +24,11 @@ from backscroll_sidecar.ports import (
     Applied,
     EditChange,
     EventQuery,
+    HistoryReader,
     HistoryStore,
     RecordChange,
     RetractChange,
+    StoredVector,
     TurnMark,
     about_message,
 )
@@ -99,6 +101,11 @@ def turn(
     names, at_ms = (ANY_ERASURE, *map(about_message, shows)), NOON_MS + at
     ends_ms = at_ms + lives
     return RecordChange(key, TURN, "", body, names, at_ms, ends_ms, owner=id_, turn=TurnMark(0))
+
+
+async def vectors_of(store: HistoryReader, key: ChannelKey, embedder_id: str) -> list[StoredVector]:
+    """All vectors of a channel by an embedder."""
+    return list((await store.vectors(key, embedder_id, 0, 10_000)).rows)
 
 
 async def kept_turn(
@@ -191,7 +198,7 @@ async def everything(store: Any, keys: Sequence[ChannelKey], probe_ids: Sequence
                     key, EventQuery("c1", ("turn.started",), 2, newest_first=True)
                 )
             ],
-            await store.vectors(key, "e1"),
+            await vectors_of(store, key, "e1"),
             [stored async for stored in store.export(key)],
         ]
         seen += [await store.reply_tree(key, id_, 3) for id_ in probe_ids]

@@ -16,6 +16,7 @@ from backscroll_sidecar.ports import (
     LastMessage,
     ListQuery,
     OverdueQuery,
+    VectorsPage,
 )
 from tests.contract.store.builders import (
     NOON_MS,
@@ -32,6 +33,7 @@ from tests.contract.store.builders import (
     recall,
     rows,
     turn,
+    vectors_of,
 )
 
 
@@ -276,21 +278,37 @@ class ReadingContract:
         )
         stored: StoredMessage = (await rows(store))["m1"]
         assert stored.message == replace(message("m1"), embeddings=())
-        found = await store.vectors(ROOM, "e1")
+        found = await vectors_of(store, ROOM, "e1")
         assert [(v.seq, v.message_id, v.values.hex()) for v in found] == [
             (1, "m1", "0000803f000000bf"),
             (3, "m3", "0000803f000000bf"),
         ]
         assert await store.unembedded_count(ROOM, "e1", 2, 9) == 1
         await store.apply([recall("m3"), edit("m1", "new", embeddings=(vector("e1", 2.0),))])
-        found = await store.vectors(ROOM, "e1")
+        found = await vectors_of(store, ROOM, "e1")
         assert [(v.seq, v.values.hex()) for v in found] == [(1, "00000040")]
-        assert list(await store.vectors(ROOM, "e2")) == []
+        assert await vectors_of(store, ROOM, "e2") == []
         once = message("m4", embeddings=two)
         await store.apply([append(once), edit("m4", "x", embeddings=two), recall("m4")])
-        assert list(await store.vectors(ROOM, "e2")) == []
+        assert await vectors_of(store, ROOM, "e2") == []
         await store.apply([edit("m1", "newer", at=600)])
         assert await store.unembedded_count(ROOM, "e1", 1, 9) == 2
+
+    async def test_vectors_come_in_pages(self, store: Any) -> None:
+        """A look at so many rows, whether or not they have a vector; law 6: at those of the channel alone."""
+        given = (Embedding("e1", (1.0,)),)
+        lines = [message(f"m{n}", embeddings=given if n % 3 else ()) for n in range(1, 10)]
+        await put(store, *lines)
+        await put(store, message("o1", embeddings=given), key=OTHER_ROOM)
+        await store.apply([EraseChange(ROOM, ("m2", "m5"), "", NOON_MS)])
+        seen: list[tuple[list[int], int | None]] = []
+        next_seq: int | None = 0
+        while next_seq is not None:
+            page = await store.vectors(ROOM, "e1", next_seq, 3)
+            seen.append(([v.seq for v in page.rows], page.next_seq))
+            next_seq = page.next_seq
+        assert seen == [([1, 4], 5), ([7, 8], 9), ([], None)]
+        assert await store.vectors(ROOM, "e1", 1, 0) == VectorsPage((), None)
 
     async def test_a_closed_store_says_so(self, store: HistoryStore) -> None:
         """Closing twice is no error; every use after it is `StoreUnavailable`."""

@@ -11,7 +11,7 @@ from backscroll_sidecar.ports import ModelFault
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.vectors import backlog as module
 from backscroll_sidecar.vectors.backlog import Backlog
-from tests.contract.store.builders import ROOM, append, edit, message, recall
+from tests.contract.store.builders import ROOM, append, edit, message, recall, vectors_of
 from tests.kit.fake_embedder import FakeEmbedder
 
 
@@ -29,7 +29,7 @@ class Works:
         return applied
 
     async def embedded(self, key: ChannelKey = ROOM) -> list[int]:
-        return [one.seq for one in await self.store.vectors(key, self.embedder.id)]
+        return [one.seq for one in await vectors_of(self.store, key, self.embedder.id)]
 
     @property
     def seen(self) -> list[str]:
@@ -95,7 +95,7 @@ async def test_what_needs_none(works: Works) -> None:
     await works.apply(edit("m1", "one, edited"))
     assert await works.backlog.wait(ROOM, 5) == (True, 0)
     assert works.seen == ["Alice: one", "Alice: one, edited"]
-    assert [one.seq for one in await works.store.vectors(ROOM, "fake")] == [4]
+    assert [one.seq for one in await vectors_of(works.store, ROOM, "fake")] == [4]
 
 
 async def test_a_failing_embedder_is_tried_again(works: Works) -> None:

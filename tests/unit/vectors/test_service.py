@@ -228,7 +228,8 @@ async def test_signs_are_of_no_use_once_their_centre_moved(monkeypatch) -> None:
     monkeypatch.setattr(block, "CENTRE_ROWS", 12)
     stored = [StoredVector(seq, "", direction(seq).tobytes()) for seq in range(1, 61)]
     for dropped, taken in ((5, False), (50, True)):
-        one = block.VectorBlock(DIMS, stored)
+        one = block.VectorBlock(DIMS)
+        one.add(stored)
         signs = one.signs_work()()
         one.drop(dropped)
         one.add([StoredVector(70, "", direction(70).tobytes())])

@@ -40,6 +40,7 @@ from backscroll_sidecar.ports import (
     Unembedded,
     UnembeddedPage,
     UsageQuery,
+    VectorsPage,
     about_user,
 )
 from backscroll_sidecar.store.facts import MessageRow, Person, Place, is_embeddable
@@ -368,14 +369,17 @@ class InMemoryReader:
         for stored in channel.told(channel.rows()):
             yield stored
 
-    async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
+    async def vectors(
+        self, key: ChannelKey, embedder_id: str, from_seq: int, limit: int
+    ) -> VectorsPage:
         channel = self._open(key)
         found: list[StoredVector] = []
-        for stored in channel.rows():
+        seen = [stored for stored in channel.rows() if stored.seq >= from_seq][: max(limit, 0)]
+        for stored in seen:
             values = channel.vectors.get((stored.message.id, stored.revision, embedder_id))
             if values is not None:
                 found.append(StoredVector(stored.seq, stored.message.id, values))
-        return found
+        return VectorsPage(tuple(found), seen[-1].seq + 1 if len(seen) == limit > 0 else None)
 
     async def overdue(self, key: ChannelKey, query: OverdueQuery) -> Sequence[str]:
         ranked = {(stored.rank_time_ms, stored.seq): stored for stored in self._open(key).rows()}

@@ -22,6 +22,7 @@ from backscroll_sidecar.ports import (
     StoredVector,
     Unembedded,
     UnembeddedPage,
+    VectorsPage,
     about_user,
 )
 from backscroll_sidecar.store.codec import decode_placed, decode_rows
@@ -217,10 +218,13 @@ async def export_page(
     return await lookups.with_aliases(connection, key, decode_rows(rows, key.channel))
 
 
-async def vectors(connection: Connection, key: ChannelKey, embedder_id: str) -> list[StoredVector]:
-    """The vectors of current revisions by one embedder, in order of `seq`."""
-    rows = await connection.fetch(sql.VECTORS, *key, embedder_id)
-    return [StoredVector(*row) for row in rows]
+async def vectors(
+    connection: Connection, key: ChannelKey, embedder_id: str, from_seq: int, limit: int
+) -> VectorsPage:
+    """A stretch of a channel, those rows of it that have a vector."""
+    seen = await connection.fetch(sql.VECTORS, *key, embedder_id, from_seq, max(limit, 0))
+    rows = tuple(StoredVector(*row) for row in seen if row[-1] is not None)
+    return VectorsPage(rows, seen[-1][0] + 1 if len(seen) == limit > 0 else None)
 
 
 async def unembedded(

@@ -332,8 +332,13 @@ WHERE tenant = $1 AND channel = $2 AND state = 0 ORDER BY author_id, {_NEWEST}
 """
 
 VECTORS = """
-SELECT seq, id, vector FROM vectors JOIN messages USING (tenant, channel, revision)
-WHERE tenant = $1 AND channel = $2 AND id = message_id AND embedder_id = $3 ORDER BY seq
+WITH stretch AS (
+    SELECT seq, id, revision FROM messages WHERE tenant = $1 AND channel = $2 AND seq >= $4 ORDER BY seq LIMIT $5
+)
+SELECT seq, id, (
+    SELECT vector FROM vectors WHERE vectors.tenant = $1 AND vectors.channel = $2
+        AND vectors.message_id = stretch.id AND vectors.revision = stretch.revision AND embedder_id = $3
+) FROM stretch ORDER BY seq
 """
 
 # $3 embedder, $4 dims, $5 blanks

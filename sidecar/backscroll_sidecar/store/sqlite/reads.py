@@ -25,6 +25,7 @@ from backscroll_sidecar.ports import (
     StoredVector,
     Unembedded,
     UnembeddedPage,
+    VectorsPage,
     about_user,
 )
 from backscroll_sidecar.store.codec import decode_placed, decode_rows
@@ -249,11 +250,18 @@ def export_page(
 
 
 def vectors(
-    connection: sqlite3.Connection, key: ChannelKey, embedder_id: str
-) -> list[StoredVector]:
-    """The vectors of current revisions by one embedder, in order of `seq`."""
-    rows = connection.execute(sql.VECTORS, (*key, embedder_id))
-    return [StoredVector(*row) for row in rows]
+    connection: sqlite3.Connection, key: ChannelKey, embedder_id: str, from_seq: int, limit: int
+) -> VectorsPage:
+    """A stretch of a channel, those rows of it that have a vector."""
+    values = {
+        **key._asdict(),
+        "embedder_id": embedder_id,
+        "from_seq": from_seq,
+        "limit": max(limit, 0),
+    }
+    seen = connection.execute(sql.VECTORS, values).fetchall()
+    rows = tuple(StoredVector(*row) for row in seen if row[-1] is not None)
+    return VectorsPage(rows, seen[-1][0] + 1 if len(seen) == limit > 0 else None)
 
 
 def unembedded(

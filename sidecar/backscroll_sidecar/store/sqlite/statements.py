@@ -332,9 +332,14 @@ SELECT author_id, id, message_type FROM (
 """
 
 VECTORS = """
-SELECT seq, id, vector FROM vectors
-CROSS JOIN messages USING (tenant, channel, revision)
-WHERE tenant = ? AND channel = ? AND id = message_id AND embedder_id = ? ORDER BY seq
+WITH stretch AS (
+    SELECT tenant, channel, seq, id, revision FROM messages
+    WHERE tenant = :tenant AND channel = :channel AND seq >= :from_seq ORDER BY seq LIMIT :limit
+)
+SELECT seq, id, (
+    SELECT vector FROM vectors WHERE vectors.tenant = stretch.tenant AND vectors.channel = stretch.channel
+        AND vectors.message_id = stretch.id AND vectors.revision = stretch.revision AND embedder_id = :embedder_id
+) FROM stretch ORDER BY seq
 """
 
 _LACKS_VECTOR = """
