@@ -31,7 +31,8 @@ NODE_STAMPS := $(AIMOCK)/node_modules/.stamp-setup $(OPENAI_NODE)/node_modules/.
 
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_FLAGS ?= -q
-WORKERS ?= -n 2 --dist worksteal
+# One more than there are cores: a worker waits for sockets and processes a third of its time. Each takes half a GB.
+WORKERS ?= -n $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 8))) --dist worksteal
 BENCH_FLAGS ?=
 POLYGLOT_FLAGS ?=
 QUICKSTART_FLAGS ?=

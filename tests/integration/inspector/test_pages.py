@@ -580,20 +580,26 @@ def test_a_form_that_is_none_of_ours_or_too_long_is_told_of_in_the_readers_langu
 
 
 def test_a_copied_test_case_passes_and_fails_when_more_is_expected(chat: Site, tmp_path) -> None:
+    """As it was copied, and beside it with another line expected."""
     fields = {**ASKED, "overrides.max_context": "8"}
+    for folder in ("copied", "more"):
+        (tmp_path / folder).mkdir()
     for part, name in (("json", "case.json"), ("test", "test_case.py")):
         answer = chat.get("case", **fields, part=part)
         assert name in answer.headers["content-disposition"]
-        (tmp_path / name).write_bytes(answer.content)
-    alone = ["-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path)]
-    run = [sys.executable, "-m", "pytest", "-q", *alone, str(tmp_path)]
-    passed = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert passed.returncode == 0, passed.stdout + passed.stderr
-    case = json.loads((tmp_path / "case.json").read_text("utf-8"))
+        for folder in ("copied", "more"):
+            (tmp_path / folder / name).write_bytes(answer.content)
+    case = json.loads((tmp_path / "more" / "case.json").read_text("utf-8"))
     case["expected"].append("another")
-    (tmp_path / "case.json").write_text(json.dumps(case), "utf-8")
-    failed = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert failed.returncode == 1
+    (tmp_path / "more" / "case.json").write_text(json.dumps(case), "utf-8")
+    alone = ["-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path)]
+    alone += ["--import-mode=importlib", "-v"]
+    run = [sys.executable, "-m", "pytest", *alone, str(tmp_path)]
+    ended = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
+    told = ended.stdout + ended.stderr
+    verdicts = re.findall(r"^(copied|more)/test_case\.py::\w+ (PASSED|FAILED)", told, re.MULTILINE)
+    assert verdicts == [("copied", "PASSED"), ("more", "FAILED")], told
+    assert ended.returncode == 1
 
 
 def test_an_experiment_is_shown_with_what_its_arms_came_to() -> None:
