@@ -12,6 +12,7 @@
 SELECT create_distributed_table('channels', 'tenant', colocate_with => 'none');
 SELECT create_distributed_table('channel_changes', 'tenant', colocate_with => 'channels');
 SELECT create_distributed_table('losses', 'tenant', colocate_with => 'channels');
+SELECT create_distributed_table('lineages', 'tenant', colocate_with => 'channels');
 SELECT create_distributed_table('unfinished', 'tenant', colocate_with => 'channels');
 SELECT create_distributed_table('messages', 'tenant', colocate_with => 'channels');
 SELECT create_distributed_table('revisions', 'tenant', colocate_with => 'channels');

@@ -42,6 +42,22 @@ class PostgresServer(Postgres):
         self.halt(how)
         self.go_on()
 
+    def copied(self) -> Path:
+        """A copy as a standby has it, or a backup."""
+        copy = self.folder / "copy"
+        self._run(
+            *self._as_user, self.bin / "pg_basebackup", *self._as_client, "-D", copy, "--checkpoint=fast"
+        )  # fmt: skip
+        return copy
+
+    def fail_over(self, copy: Path) -> None:
+        """End it as a crash does, and go on with the copy, which has not heard of the last commits."""
+        self.halt("immediate")
+        data = self.folder / "data"
+        data.rename(self.folder / "failed")
+        copy.rename(data)
+        self.go_on()
+
     def drop(self, url: str) -> None:
         """Delete a database, whoever is still connected to it."""
         name = url.removeprefix("postgresql://backscroll@/").partition("?")[0]
@@ -59,6 +75,11 @@ class PostgresServer(Postgres):
             await connection.execute("; ".join(f"DELETE FROM {name}" for (name,) in tables))
             await connection.execute(_NUMBERED_ANEW)
         await connection.close()
+        return self._kept
+
+    def forget_lineages(self) -> str:
+        """Do what a crash does to the database of `emptied`; its URL."""
+        self.psql(self._kept, "TRUNCATE lineages")
         return self._kept
 
     def rows(self, url: str, statement: str, *values: object) -> list[tuple[Any, ...]]:

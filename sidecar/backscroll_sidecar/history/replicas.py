@@ -16,6 +16,8 @@ from backscroll_sidecar.ports import EVERYWHERE, Applied, EraseReceipt, Loss, Sh
 
 MOST_CHANNELS = 100_000
 """Whose versions are remembered: some 20 MB."""
+_LOST = -1
+"""Held of commits that the store may have lost, or of none."""
 FORGOTTEN = Applied(receipt=EraseReceipt({}), is_foreign=True)
 """Makes caches drop what they have of a channel."""
 
@@ -76,6 +78,7 @@ class Replicas:
         self._note_losses = note_losses
         self._held: OrderedDict[ChannelKey, int] = OrderedDict()
         self._catching: dict[ChannelKey, asyncio.Task[None]] = {}
+        self._lineages: dict[str, int] = {}
         self.taken_over = 0
         """Times that caches took over what another server wrote."""
         self.dropped = 0
@@ -90,13 +93,17 @@ class Replicas:
         """Bring the caches up to what is committed of these channels and of their tenant. Raises `StoreUnavailable`."""
         places = list(dict.fromkeys((*channels, EVERYWHERE)))
         now = await self._asking.versions(tenant, places)
+        if now.lineage is not None and self._lineages.get(tenant) != now.lineage:
+            self._lineages[tenant] = now.lineage
+            for key in [one for one in self._held if one.tenant == tenant]:
+                self._held[key] = _LOST
         for channel in places:
             await self._bring(ChannelKey(tenant, channel), now.by_channel.get(channel, 0))
         if losses := await self._shared.new_losses(tenant, now.loss_count):
             self._note_losses(losses)
 
     async def _bring(self, key: ChannelKey, version: int) -> None:
-        while self._held.get(key, -1) < version:
+        while self._held.get(key, _LOST) < version:
             task = self._catching.get(key)
             if task is None:
                 task = self._catching[key] = asyncio.create_task(self._catch_up(key, version))
@@ -106,10 +113,13 @@ class Replicas:
 
     async def _catch_up(self, key: ChannelKey, version: int) -> None:
         try:
-            held = self._held.get(key)
-            missed = None if held is None else await self._shared.missed(key, held)
+            held = self._held.get(key, _LOST)
+            lineage = self._lineages.get(key.tenant)
+            missed = None if held == _LOST else await self._shared.missed(key, held)
+            if lineage != self._lineages.get(key.tenant):
+                return  # whoever waits looks again
             if missed is None:
-                self.dropped += held is not None
+                self.dropped += key in self._held
                 self._caches.publish(key, FORGOTTEN)
                 self._hold(key, version)
                 return

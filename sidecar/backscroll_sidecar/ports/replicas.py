@@ -32,10 +32,14 @@ class Missed(NamedTuple):
 
 
 class Versions(NamedTuple):
-    """Of channels that ever held anything, and how many losses their tenant has had."""
+    """Of channels that ever held anything, and how many losses their tenant has had.
+
+    If `lineage` is another than before, the store lost commits, and versions mean others now. None: it is not known.
+    """
 
     by_channel: Mapping[str, int]
     loss_count: int
+    lineage: int | None = None
 
 
 class SharedWrites(Protocol):

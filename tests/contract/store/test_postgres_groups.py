@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.errors import Gone, StoreUnavailable
 from backscroll_sidecar.ports import EraseChange, Loss
 from backscroll_sidecar.store.postgres import PostgresStore
 from backscroll_sidecar.store.postgres import store as module
@@ -84,6 +84,30 @@ async def test_the_losses_of_a_group_that_failed_are_not_its_servers(two: Two) -
     await here.apply([EraseChange(OTHER_ROOM, (), "", NOON_MS)])
     found: list[Loss] = [*await here.new_losses(TENANT, 2)]
     assert found == []
+
+
+@pytest.mark.parametrize("are_lost", [True, False])
+async def test_losses_that_a_crash_takes_hit_turns_of_whoever_was_told_of_them(
+    two: Two, are_lost: bool
+) -> None:
+    """Their numbers are given again, so what comes under them would not be told. Else no paid answer is refused."""
+    here, there = two
+    await here.apply([append(message("a")), append(message("b"), key=OTHER_ROOM)])
+    await here.new_losses(TENANT, (await here.versions(TENANT, [])).loss_count)
+    await there.apply([EraseChange(OTHER_ROOM, (), "", NOON_MS)])
+    before = await here.versions(TENANT, [])
+    assert len(await here.new_losses(TENANT, before.loss_count)) == 1
+    url = server().forget_lineages()
+    if are_lost:
+        server().psql(url, "DELETE FROM losses WHERE names = '[]'")
+    assert (await there.versions(TENANT, [])).lineage not in (None, before.lineage)
+    (answer,) = await here.apply([turn("t1")])
+    assert isinstance(answer.error, Gone) == are_lost
+    now = await here.versions(TENANT, [])
+    hit = [one for one in await here.new_losses(TENANT, now.loss_count) if one.hits(ROOM, ())]
+    assert bool(hit) == are_lost
+    (answer,) = await here.apply([turn("t2")])
+    assert answer.error is None
 
 
 @pytest.mark.skipif(

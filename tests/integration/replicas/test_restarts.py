@@ -93,3 +93,52 @@ async def test_an_answer_waits_for_the_database(postgres: PostgresServer) -> Non
         again = await bot.ask(turn("when?", question_message_id="q1"))
     assert (heard.text, heard.reason, heard.errors) == ("at nine", "COMPLETE", [])
     assert (again.text, len(model.calls)) == ("at nine", 1)
+
+
+async def test_what_a_failover_lost_no_server_answers_with() -> None:
+    """Versions are given again then: a server that kept what it knew would not see what others store under them."""
+    errors: list[str] = []
+    own = PostgresServer()
+    url = own.new_database()
+    async with served(url) as (here, _), served(url) as (there, _):
+        await here.append(ROOM, [line("m1"), line("m2")])
+        await there.append("other", [line("o1")])
+        for client in (here, there):
+            assert await known(client) == ["m1", "m2"]
+            assert await known(client, "other") == ["o1"]
+        copy = await asyncio.to_thread(own.copied)
+        await here.append(ROOM, [line("lost")])
+        await here.append("new", [line("lost2")])
+        assert await known(there) == ["lost", "m1", "m2"]
+        assert await known(there, "new") == ["lost2"]
+        await asyncio.to_thread(own.fail_over, copy)
+        await until_done(lambda: here.append(ROOM, [line("m3")]), errors)
+        await until_done(lambda: here.append("new", [line("n1"), line("n2")]), errors)
+        for client in (there, here):
+            assert await until_done(lambda one=client: known(one), errors) == ["m1", "m2", "m3"]  # type: ignore[misc]
+            assert await known(client, "new") == ["n1", "n2"]
+            assert await known(client, "other") == ["o1"]
+    own.stop()
+    assert set(errors) <= {"STORE_UNAVAILABLE"}
+
+
+async def known(client: AsyncClient, room: str = ROOM) -> list[str]:
+    """What a context of all that is there is made of."""
+    built = await client.build_context(room, "what is there?", asker="u2", profile="naive")
+    return sorted(item.message.id for item in built.items)
+
+
+async def test_a_database_that_became_a_standby_still_answers() -> None:
+    """It refuses what is written, and to say what a crash lost."""
+    own, errors = PostgresServer(), list[str]()
+    async with served(own.new_database()) as (client, _):
+        await client.append(ROOM, [line("m1")])
+        own.halt()
+        (own.folder / "data" / "standby.signal").touch()
+        await asyncio.to_thread(own.go_on)
+        assert await until_done(lambda: known(client), errors) == ["m1"]
+        with pytest.raises(BackscrollError) as refused:
+            await client.append(ROOM, [line("m2")])
+    own.stop()
+    assert refused.value.reason == "STORE_READ_ONLY"
+    assert set(errors) <= {"STORE_UNAVAILABLE"}

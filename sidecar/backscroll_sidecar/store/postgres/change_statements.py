@@ -6,14 +6,25 @@ from __future__ import annotations
 
 from backscroll_sidecar.store.postgres.statements import COLUMNS, MEMBER_COLUMNS
 
-# The row without a name is the number of losses; -1: the history moved to another database.
-VERSIONS = """
-SELECT channel, version FROM channels WHERE tenant = $1 AND channel = ANY($2::text[])
+# The row without a name is the number of losses; -1: the history moved to another database. Beside it: the lineage.
+_VERSIONS = """
+SELECT channel, version, NULL FROM channels WHERE tenant = $1 AND channel = ANY($2::text[])
 UNION ALL
 SELECT NULL, CASE WHEN EXISTS (SELECT FROM moves WHERE place = 1 AND phase = 'left') THEN -1
-    ELSE coalesce(max(number), 0) END
+    ELSE coalesce(max(number), 0) END,
+"""
+VERSIONS = f"""{_VERSIONS}
+    (SELECT number FROM lineages WHERE tenant = $1)
 FROM losses WHERE tenant = $1
 """
+# A standby refuses to look at lineages.
+VERSIONS_ALONE = f"""{_VERSIONS}
+    NULL::bigint
+FROM losses WHERE tenant = $1
+"""
+BEGIN_LINEAGE = (
+    "INSERT INTO lineages (tenant, number) VALUES ($1, $2) ON CONFLICT (tenant) DO NOTHING"
+)
 
 # $5: how many versions of a channel are kept.
 PUT_CHANGES = """

@@ -11,7 +11,7 @@ import asyncpg
 from backscroll_sidecar.errors import StoreMoved, StoreReadOnly, StoreUnavailable
 
 _Kinds = Mapping[type[asyncpg.PostgresError], str]
-_CANNOT_WRITE: _Kinds = {
+CANNOT_WRITE: _Kinds = {
     asyncpg.DiskFullError: "the disk is full",
     asyncpg.ReadOnlySQLTransactionError: "the database is read-only: it may be a standby",
     asyncpg.InsufficientPrivilegeError: "the database's user may not do this: make it the owner of the tables",
@@ -52,7 +52,7 @@ def typed() -> Iterator[None]:
         if error.sqlstate == MOVED:
             raise StoreMoved from error
         metadata = {"postgres_error": error.sqlstate or ""}
-        for raised, kinds in ((StoreReadOnly, _CANNOT_WRITE), (StoreUnavailable, _CANNOT_ANSWER)):
+        for raised, kinds in ((StoreReadOnly, CANNOT_WRITE), (StoreUnavailable, _CANNOT_ANSWER)):
             said = next((said for kind, said in kinds.items() if isinstance(error, kind)), None)
             if said is not None:
                 raise raised(said, metadata=metadata) from error

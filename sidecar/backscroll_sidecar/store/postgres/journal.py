@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 
+import asyncpg
 import msgspec
 
 from backscroll_sidecar.domain import ChannelKey
@@ -27,13 +29,24 @@ from backscroll_sidecar.store.codec import decode_rows
 from backscroll_sidecar.store.encoding import decode_member
 from backscroll_sidecar.store.postgres import change_statements as sql
 from backscroll_sidecar.store.postgres import lookups
-from backscroll_sidecar.store.postgres.arrays import columns
+from backscroll_sidecar.store.postgres import loss_statements as loss_sql
+from backscroll_sidecar.store.postgres.arrays import changed, columns
 from backscroll_sidecar.store.postgres.connections import Connection, snapshot
+from backscroll_sidecar.store.postgres.failures import CANNOT_WRITE
 
 KEPT_VERSIONS = 256
 """Kept for each channel. A server that is further behind loads the channel anew."""
 MOST_ROWS = 2_000
 """Read one by one at most. With more of them it is cheaper to load the channel anew."""
+
+MOST_LOST = 2**20
+"""More erasures and edits of a tenant than a crash can lose."""
+
+_NO_LINEAGE: tuple[type[asyncpg.PostgresError], ...] = (
+    asyncpg.FeatureNotSupportedError,
+    *CANNOT_WRITE,
+)
+"""Of a standby, or a full disk: what is there is answered with."""
 
 
 class _Entry(msgspec.Struct, omit_defaults=True):
@@ -120,17 +133,45 @@ def _add(entry: _Entry, applied: Applied) -> None:
 
 async def versions(connection: Connection, tenant: str, channels: Sequence[str]) -> Versions:
     """Versions of those channels that ever held anything, and the number of losses. Raises `StoreMoved`."""
-    found = dict(map(tuple, await connection.fetch(sql.VERSIONS, tenant, list(channels))))
-    loss_count = found.pop(None)
+    try:
+        found = await _versions(connection, sql.VERSIONS, tenant, channels)
+        if found.lineage is None:
+            await _begin_lineage(connection, tenant)
+            found = await _versions(connection, sql.VERSIONS, tenant, channels)
+    except _NO_LINEAGE:
+        found = await _versions(connection, sql.VERSIONS_ALONE, tenant, channels)
+    return found
+
+
+async def _versions(
+    connection: Connection, statement: str, tenant: str, channels: Sequence[str]
+) -> Versions:
+    by_channel: dict[str, int] = {}
+    loss_count, lineage = 0, None
+    for channel, number, beside in await connection.fetch(statement, tenant, list(channels)):
+        if channel is None:
+            loss_count, lineage = number, beside
+        else:
+            by_channel[channel] = number
     if loss_count < 0:
         raise StoreMoved
-    return Versions(found, loss_count)
+    return Versions(by_channel, loss_count, lineage)
+
+
+async def _begin_lineage(connection: Connection, tenant: str) -> None:
+    """From now on what was lost is told apart from what comes, unless another server did so just now."""
+    async with connection.transaction(isolation="read_committed"):
+        await connection.execute(loss_sql.BEGIN_TENANT, tenant)
+        await connection.execute(loss_sql.LOCK_TENANT, tenant)
+        begun = await connection.execute(sql.BEGIN_LINEAGE, tenant, secrets.randbits(62))
+        if changed(begun):
+            await connection.execute(loss_sql.SKIP_LOSSES, tenant, [1, MOST_LOST])
 
 
 async def missed(connection: Connection, key: ChannelKey, version: int) -> Missed | None:
     """What came after a version, as of one moment; None: the channel must be loaded anew."""
     async with snapshot(connection):
-        found_now = await versions(connection, key.tenant, [key.channel])
+        found_now = await _versions(connection, sql.VERSIONS_ALONE, key.tenant, [key.channel])
         now = found_now.by_channel.get(key.channel, 0)
         found = await connection.fetch(sql.CHANGES_SINCE, *key, version)
         if [number for number, _ in found] != list(range(version + 1, now + 1)):

@@ -29,6 +29,14 @@ LOSSES_SINCE = (
     "SELECT number, channel, names FROM losses WHERE tenant = $1 AND number > $2 ORDER BY number"
 )
 
+# A server that was told of later ones than there are misses the first, and counts everything as lost. Others miss none.
+# $2: 1, and more than can have been lost. No turn keeps anything by an empty name.
+SKIP_LOSSES = """
+INSERT INTO losses (tenant, number, channel, names)
+SELECT $1, last + step, '', '[""]'
+FROM (SELECT coalesce(max(number), 0) AS last FROM losses WHERE tenant = $1) AS so_far, unnest($2::bigint[]) AS step
+"""
+
 # $5: how many are kept.
 PUT_LOSSES = """
 WITH dropped AS (DELETE FROM losses WHERE tenant = $1 AND number <= $2::bigint - $5::bigint)
