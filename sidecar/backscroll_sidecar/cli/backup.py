@@ -32,7 +32,9 @@ def backup(
     database: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Database to back up. Default: that of the settings here."
+            metavar="FILE",
+            help="Database to back up. Default: that of the settings here.",
+            callback=options.no_url,
         ),
     ] = None,
     config: options.Config = None,

@@ -204,9 +204,13 @@ def _keys(settings: Settings) -> Iterator[Finding]:
 
 
 def _database(settings: Settings) -> Iterator[Finding]:
+    from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
     from backscroll_sidecar.store.opening import examine_store
 
-    return examine_store(settings.store_url)
+    try:
+        yield from examine_store(settings.store_url)
+    except (StoreUnavailable, StoreReadOnly) as error:
+        yield Finding("database", "fail", f"{settings.database_name}: {error}")
 
 
 def _disk(settings: Settings) -> Iterator[Finding]:

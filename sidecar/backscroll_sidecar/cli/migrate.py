@@ -1,8 +1,8 @@
 """`backscroll migrate`: a history moves to another database while its server goes on."""
 
 import asyncio
-from collections.abc import Coroutine
-from contextlib import AsyncExitStack
+from collections.abc import Coroutine, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +20,7 @@ from backscroll_sidecar.cli.console import (
     usage,
 )
 from backscroll_sidecar.config.types import PostgresUrl, database
-from backscroll_sidecar.errors import BackscrollError, Conflict, StoreUnavailable
+from backscroll_sidecar.errors import BackscrollError, Conflict, StoreReadOnly, StoreUnavailable
 
 if TYPE_CHECKING:
     from backscroll_sidecar.store.moving.move import Moved, Told
@@ -36,7 +36,9 @@ def migrate(
     ],
     to: Annotated[
         str,
-        typer.Option("--to", metavar="DATABASE", help="Where it goes: an empty database, or none."),
+        typer.Option(
+            "--to", metavar="DATABASE", help="Where it goes: an empty database, or a new file."
+        ),
     ],
     abandon: Annotated[
         bool, typer.Option("--abandon", help="Take back a migration that was broken off.")
@@ -56,13 +58,9 @@ def migrate(
         if abandon:
             _say_abandoned(ends[0], taken_back=asyncio.run(_abandon(*ends)), as_json=as_json)
         else:
-            _say_moved(ends[1], _run(*ends, quiet=as_json), as_json=as_json)
+            _say_moved(*ends, _run(*ends, quiet=as_json), as_json=as_json)
     except Conflict as error:
         raise CommandError(error.message, "run it again; please report it if it stays so") from None
-    except StoreUnavailable as error:
-        raise CommandError(
-            error.message, "run it again: it goes on where it was; or end it with --abandon"
-        ) from None
     except BackscrollError as error:
         raise CommandError(error.message) from None
     except OSError as error:
@@ -86,17 +84,23 @@ class _End:
             self.url = f"sqlite:///{self.address}"
 
 
-def _run(old: _End, new: _End, *, quiet: bool) -> "Moved":
+def _run(old: _End, new: _End, *, quiet: bool) -> "Moved | None":
     with progress_bars(quiet=quiet) as bars:
         task = bars.add_task("looking", total=None)
 
         def told(step: str, done: int, total: int) -> None:
-            bars.update(task, description=step, completed=done, total=total or None)
+            nonlocal task
+            if step != bars.tasks[0].description:  # the total of a task cannot be unknown again
+                bars.remove_task(task)
+                task = bars.add_task(step, total=None)
+            bars.update(task, completed=done, total=total or None)
 
         return asyncio.run(_interruptible(_move(old, new, told), old, new))
 
 
-async def _interruptible(work: Coroutine[Any, Any, "Moved"], old: _End, new: _End) -> "Moved":
+async def _interruptible(
+    work: Coroutine[Any, Any, "Moved | None"], old: _End, new: _End
+) -> "Moved | None":
     """Ctrl-C, by which the loop cancels this, takes the migration back, until servers are told that it left."""
     try:
         return await work
@@ -120,20 +124,27 @@ async def _has_left(old: _End) -> bool:
     return said is not None and said.phase == "left"
 
 
-async def _move(old: _End, new: _End, told: "Told") -> "Moved":
-    from backscroll_sidecar.store.moving.move import Moved, is_over, leaving, move
+async def _move(old: _End, new: _End, told: "Told") -> "Moved | None":
+    """None: it moved before."""
+    from backscroll_sidecar.store.moving.move import is_over, leaving, move
     from backscroll_sidecar.store.opening import move_of, open_new_end, open_old_end
 
     async with AsyncExitStack() as stack:
-        left = await open_old_end(old.url, old.address)
+        with _named(old):
+            left = await open_old_end(old.url, old.address)
         stack.push_async_callback(left.close)
         mine = await leaving(left, new.address)
-        if mine is not None and mine.phase == "left" and is_over(mine, await move_of(new.url)):
-            await left.tidy()  # the run that opened the new end may have ended before
-            return Moved()
-        coming = await open_new_end(new.url, new.address)
+        with _named(new):
+            if mine is not None and mine.phase == "left" and is_over(mine, await move_of(new.url)):
+                await left.tidy()  # the run that opened the new end may have ended before
+                return None
+            coming = await open_new_end(new.url, new.address)
         stack.push_async_callback(coming.close)
-        return await move(left, coming, told)
+        try:
+            return await move(left, coming, told)
+        except (StoreUnavailable, StoreReadOnly) as error:
+            advice = "run it again: it goes on where it was; or end it with --abandon"
+            raise CommandError(error.message, advice) from None
 
 
 async def _abandon(old: _End, new: _End) -> bool:
@@ -141,13 +152,25 @@ async def _abandon(old: _End, new: _End) -> bool:
     from backscroll_sidecar.store.opening import open_new_end, open_old_end
 
     async with AsyncExitStack() as stack:
-        left = await open_old_end(old.url, old.address)
+        with _named(old):
+            left = await open_old_end(old.url, old.address)
         stack.push_async_callback(left.close)
         if await leaving(left, new.address) is None:
             return False
-        coming = await open_new_end(new.url, new.address)
+        with _named(new):
+            coming = await open_new_end(new.url, new.address)
         stack.push_async_callback(coming.close)
         return await abandon(left, coming)
+
+
+@contextmanager
+def _named(end: _End) -> Iterator[None]:
+    """Say of which of the two databases it is that it cannot be opened."""
+    try:
+        yield
+    except (StoreUnavailable, StoreReadOnly) as error:
+        said = error.message
+        raise CommandError(said if end.address in said else f"{end.address}: {said}") from None
 
 
 def _say_abandoned(old: _End, *, taken_back: bool, as_json: bool) -> None:
@@ -159,15 +182,20 @@ def _say_abandoned(old: _End, *, taken_back: bool, as_json: bool) -> None:
         err().print(f"{old.address} is in no migration", markup=False)
 
 
-def _say_moved(new: _End, done: "Moved", *, as_json: bool) -> None:
+def _say_moved(old: _End, new: _End, done: "Moved | None", *, as_json: bool) -> None:
+    from backscroll_sidecar.store.moving.move import Moved
+
     if as_json:
-        print_json({"database": new.address, **asdict(done)})
+        print_json({"database": new.address, **asdict(done or Moved())})
         return
     console = err()
+    if done is None:
+        console.print(f"{old.address} moved before: the history is at {new.address}", markup=False)
+        return
     rows = sum(done.rows.values())
     console.print(f"{rows:,} rows copied, {done.caught_up:,} changed meanwhile", markup=False)
     console.print(
         f"{done.compared + done.compared_last:,} rows are equal; writes paused for {done.pause_ms:,} ms",
         markup=False,
     )
-    console.print(f"the history is at {new.address}", markup=False)
+    console.print(f"the history is at {new.address}: set database to that", markup=False)

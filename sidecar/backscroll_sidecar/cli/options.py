@@ -16,6 +16,13 @@ from backscroll_sidecar.config.types import PROFILE_NAMES
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
+def no_url(path: Path | None) -> Path | None:
+    """Refuse PostgreSQL's address where a file is wanted, without saying any of it."""
+    if path is not None and str(path).startswith(("postgresql:", "postgres:")):
+        usage("this is for files of SQLite", "PostgreSQL has tools of its own: pg_dump, pgBackRest")
+    return path
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Which server, and how it is called."""

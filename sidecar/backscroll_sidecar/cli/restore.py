@@ -30,7 +30,12 @@ def restore(
     source: Annotated[
         Path, typer.Argument(metavar="FROM", help="File that `backscroll backup` wrote.")
     ],
-    to: Annotated[Path, typer.Option("--to", metavar="DB", help="Database's file to write.")],
+    to: Annotated[
+        Path,
+        typer.Option(
+            "--to", metavar="DB", help="Database's file to write.", callback=options.no_url
+        ),
+    ],
     verify: Annotated[
         bool,
         typer.Option(

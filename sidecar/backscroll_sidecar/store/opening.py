@@ -49,7 +49,10 @@ async def open_store(url: str, durability: Durability = "full") -> HistoryStore:
 
 
 def examine_store(url: str) -> Iterator[Finding]:
-    """What can be learnt of a store without opening or changing it. Blocks: not for an event loop."""
+    """What can be learnt of a store without opening or changing it. Blocks: not for an event loop.
+
+    Raises `StoreUnavailable`: the driver is missing.
+    """
     if url.startswith(POSTGRES):
         return iter(_postgres("examine").findings(url))
     return examine.findings(Path(":memory:") if url == MEMORY else _path(url))

@@ -197,7 +197,7 @@ async def test_a_history_that_moved_is_refused(here: Commands, tmp_path: Path) -
             pass
     again = await asyncio.to_thread(here.run, "migrate", "--from", str(old), "--to", url)
     assert again.returncode == 0
-    assert f"the history is at {url}" in again.stderr
+    assert f"moved before: the history is at {url}" in again.stderr
     elsewhere = str(tmp_path / "elsewhere.db")
     for how in ((), ("--abandon",)):
         done = await asyncio.to_thread(
@@ -253,7 +253,7 @@ async def test_sessions_of_other_users_are_seen(tmp_path: Path) -> None:
     server().psql(url, "CREATE ROLE mover LOGIN; GRANT ALL ON SCHEMA public TO mover")
     beside = await asyncpg.connect(url)
     try:
-        with pytest.raises(FailedPrecondition, match="1 other connections"):
+        with pytest.raises(FailedPrecondition, match="connections: 1"):
             await moved_between(str(old), url.replace("backscroll@", "mover@"), lambda *_: None)
     finally:
         await beside.close()
@@ -273,3 +273,16 @@ async def test_servers_of_another_version_keep_their_schema(here: Commands, tmp_
         assert "older than this program" in done.stderr
     await beside.close()
     assert server().rows(url, asked) == [(newest - 1,)]
+
+
+async def test_a_database_that_a_server_has_is_refused_before_anything_begins(
+    here: Commands, tmp_path: Path
+) -> None:
+    old, url = str(tmp_path / "old.db"), server().new_database()
+    async with served(old) as (client, _):
+        await client.append("room", [line(1)])
+    async with served(url):
+        done = await asyncio.to_thread(here.run, "migrate", "--from", old, "--to", url)
+    assert done.returncode == 1
+    assert "stop its servers first" in done.stderr
+    assert not traces(old)

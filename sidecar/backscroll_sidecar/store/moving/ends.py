@@ -182,7 +182,7 @@ class NewEnd(End, Protocol):
     """The database that the history comes to. Nobody else writes it until it is open."""
 
     async def is_empty(self) -> bool:
-        """Whether it holds nothing that moves."""
+        """Whether it holds nothing that moves. Raises `FailedPrecondition` if a server has it."""
 
     async def prepare(self, move: Move) -> None:
         """Become an end of this move, and put off what would slow copying down."""

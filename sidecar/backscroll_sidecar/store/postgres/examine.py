@@ -29,7 +29,7 @@ def findings(url: str) -> Iterator[Finding]:
     try:
         asyncio.run(_find(url, found))
     except StoreUnavailable as error:
-        advice = "" if found else "check that PostgreSQL runs, and `database`"
+        advice = "" if found else "look at the setting `database`"
         found.append(Finding("database", "fail", str(error), advice))
     yield from found
 
@@ -94,6 +94,8 @@ async def _schema(
     if waiting:
         if refused := await migrate.refusal(connection, had):
             return Finding("database", "fail", refused)
+        if not had:
+            return Finding("database", "ok", "empty: the first serve or migrate makes its tables")
         return Finding("database", "ok", f"{waiting} migrations wait for the next serve")
     ((channels, messages, *_),) = await connection.fetch(statements.COUNT_ROWS)
     return Finding(

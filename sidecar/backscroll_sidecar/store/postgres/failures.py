@@ -21,8 +21,11 @@ _CANNOT_ANSWER: _Kinds = {
     asyncpg.CannotConnectNowError: "the database is starting or stopping",
     asyncpg.AdminShutdownError: "the database is stopping",
     asyncpg.CrashShutdownError: "the database failed and starts anew",
-    asyncpg.InvalidAuthorizationSpecificationError: "the database refuses the user: check the name and the password",
-    asyncpg.InvalidCatalogNameError: "there is no such database: make it",
+    asyncpg.InvalidPasswordError: "the database refuses the user: check the name and the password",
+    asyncpg.InvalidAuthorizationSpecificationError: (
+        "the database refuses the user from here: check the name, sslmode, and its pg_hba.conf"
+    ),
+    asyncpg.InvalidCatalogNameError: "there is no such database: make it with createdb",
     asyncpg.InvalidSchemaNameError: "no schema of the user's search_path is there: make it, or set search_path",
     asyncpg.OutOfMemoryError: "the database is out of memory",
     asyncpg.QueryCanceledError: "the database broke the statement off: is statement_timeout of its user too short?",

@@ -181,6 +181,7 @@ class PostgresNewEnd(_PostgresEnd):
         return cls(address, connection)
 
     async def is_empty(self) -> bool:
+        await self._check_free()
         with typed():
             return not await self._connection.fetchval(sql.HOLDS_ANY)
 
@@ -246,7 +247,7 @@ class PostgresNewEnd(_PostgresEnd):
         with typed():
             if others := await _others(self._connection):
                 raise FailedPrecondition(
-                    f"{others} other connections to {self.address}: stop its servers first"
+                    f"{self.address} is in use (connections: {others}): stop its servers first"
                 )
 
     async def _delete(self, table: Table, keys: set[Key]) -> None:
