@@ -364,7 +364,7 @@ async def _ours(
         await kept.nearest(key, np.arange(1, LARGE + 1), questions[0], LIMIT)
 
     _say("cold search in a channel of 10,000", 1e3 * await _timed(load), "ms")
-    stored = (await store.vectors(key, EMBEDDER, 0, LARGE)).rows
+    stored = (await store.vectors(key, EMBEDDER, "", LARGE)).rows
 
     async def block() -> None:
         VectorBlock(DIMS).add(stored)

@@ -236,11 +236,11 @@ class HistoryReader(Protocol):
         """Every row of the channel in order of `seq`, without holding them all."""
 
     async def vectors(
-        self, key: ChannelKey, embedder_id: str, from_seq: int, limit: int
+        self, key: ChannelKey, embedder_id: str, after_id: str, limit: int
     ) -> VectorsPage:
-        """The vectors of current revisions by one embedder from `from_seq` on, whoever sent them, by `seq`.
+        """The vectors of current revisions by one embedder, whoever sent them, by message id, `limit` at most.
 
-        Looks at `limit` rows at most: vectors take several times as much on the way as they do in memory.
+        On the way they take several times as much as in memory: so not all at once.
         """
 
     async def unembedded(

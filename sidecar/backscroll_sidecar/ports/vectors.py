@@ -34,10 +34,10 @@ class StoredVector:
 
 @dataclass(frozen=True, slots=True)
 class VectorsPage:
-    """The vectors of a stretch of a channel. `next_seq`: where the next one begins, None at the end."""
+    """Some of a channel's vectors. `last_id`: behind which the next page begins, None at the end."""
 
     rows: tuple[StoredVector, ...]
-    next_seq: int | None
+    last_id: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,9 +107,13 @@ class VectorBlock:
         if len(seqs):
             self._append(seqs, normalised(vectors[good]))
 
-    def fit(self) -> None:
-        """Give up spare room."""
-        self._grow(self._count)
+    def put_in_order(self) -> None:
+        """Order what was just loaded by `seq`, as searches go through it, and give up spare room."""
+        seqs = self._seqs[: self._count]
+        order = np.argsort(seqs)
+        self._codes, self._scales = self._codes[order], self._scales[order]
+        self._seqs, self._live = seqs[order], self._live[order]
+        self._slot_of[self._seqs] = np.arange(self._count, dtype=np.int32)
 
     def drop(self, seq: int) -> None:
         """The message's vector no longer counts."""

@@ -45,7 +45,7 @@ IndexKind = Literal["auto", "signs", "exact", "hnsw"]
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 PAGE_ROWS = 2_048
-"""So many messages' vectors are read at once: those of a whole channel would take several times what is kept."""
+"""So many vectors are read at once: those of a whole channel would take several times what is kept of them."""
 GRAPH_ROWS = 100_000
 """From here on a graph is made. Signs take some 3 us for 1,000 rows, a graph .35 ms at a million. A search for the
 nearest makes tables of all rows beside, .6 ms at 100,000."""
@@ -245,13 +245,13 @@ class Vectors(ChannelCache[_Channel]):
 
         What is committed between two pages is taken over behind the load, like all that comes meanwhile.
         """
-        loop, block, next_seq = asyncio.get_running_loop(), VectorBlock(dims), 0
+        loop, block, last_id = asyncio.get_running_loop(), VectorBlock(dims), ""
         while True:
-            page = await self._reader.vectors(key, self._embedder_id, next_seq, PAGE_ROWS)
-            if page.next_seq is None:
+            page = await self._reader.vectors(key, self._embedder_id, last_id, PAGE_ROWS)
+            if page.last_id is None:
                 break
             await loop.run_in_executor(self._executor, block.add, page.rows)
-            next_seq = page.next_seq
+            last_id = page.last_id
         record = None
         if self._files is not None:
             record = await IndexRecord.read(self._reader, key, self._embedder_id)
@@ -265,7 +265,7 @@ class Vectors(ChannelCache[_Channel]):
         record: IndexRecord | None,
     ) -> _Channel:
         block.add(last)
-        block.fit()
+        block.put_in_order()
         if self._lacks_signs(block):
             block.take_signs(block.signs_work()())
         channel = _Channel(block)

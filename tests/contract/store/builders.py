@@ -104,8 +104,9 @@ def turn(
 
 
 async def vectors_of(store: HistoryReader, key: ChannelKey, embedder_id: str) -> list[StoredVector]:
-    """All vectors of a channel by an embedder."""
-    return list((await store.vectors(key, embedder_id, 0, 10_000)).rows)
+    """All vectors of a channel by an embedder, by `seq`."""
+    found = (await store.vectors(key, embedder_id, "", 10_000)).rows
+    return sorted(found, key=lambda one: one.seq)
 
 
 async def kept_turn(

@@ -51,7 +51,7 @@ KEYED_WITHOUT_CHANNEL = {
 }
 WALKS_A_CHANNEL = {
     # everything of it is what they return, delete or count
-    "LOAD_SEGMENTS", "VICTIMS_ALL", "MEMBERS", "VECTORS", "ERASE_ALL_EVENTS",
+    "LOAD_SEGMENTS", "VICTIMS_ALL", "MEMBERS", "ERASE_ALL_EVENTS",
     "ERASE_ALL_MEMBERS", "LAST_MESSAGES", "RECORDS_OF_CHANNEL", "LOAD_ALIASES",
     "CHANNELS_TO_ERASE", "CHANNELS_TO_ERASE_OF_USER",  # every channel of the tenant is a question
     "ERASED_BY_CHANNEL", "HAS_ALIASES", "CHANNEL_NAMES",  # its first row

@@ -370,16 +370,17 @@ class InMemoryReader:
             yield stored
 
     async def vectors(
-        self, key: ChannelKey, embedder_id: str, from_seq: int, limit: int
+        self, key: ChannelKey, embedder_id: str, after_id: str, limit: int
     ) -> VectorsPage:
         channel = self._open(key)
         found: list[StoredVector] = []
-        seen = [stored for stored in channel.rows() if stored.seq >= from_seq][: max(limit, 0)]
-        for stored in seen:
-            values = channel.vectors.get((stored.message.id, stored.revision, embedder_id))
-            if values is not None:
-                found.append(StoredVector(stored.seq, stored.message.id, values))
-        return VectorsPage(tuple(found), seen[-1].seq + 1 if len(seen) == limit > 0 else None)
+        for stored in sorted(channel.rows(), key=lambda one: one.message.id):
+            id_ = stored.message.id
+            values = channel.vectors.get((id_, stored.revision, embedder_id))
+            if values is not None and id_ > after_id:
+                found.append(StoredVector(stored.seq, id_, values))
+        page = tuple(found[: max(limit, 0)])
+        return VectorsPage(page, page[-1].message_id if len(page) == limit > 0 else None)
 
     async def overdue(self, key: ChannelKey, query: OverdueQuery) -> Sequence[str]:
         ranked = {(stored.rank_time_ms, stored.seq): stored for stored in self._open(key).rows()}

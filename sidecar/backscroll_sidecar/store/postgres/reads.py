@@ -219,12 +219,12 @@ async def export_page(
 
 
 async def vectors(
-    connection: Connection, key: ChannelKey, embedder_id: str, from_seq: int, limit: int
+    connection: Connection, key: ChannelKey, embedder_id: str, after_id: str, limit: int
 ) -> VectorsPage:
-    """A stretch of a channel, those rows of it that have a vector."""
-    seen = await connection.fetch(sql.VECTORS, *key, embedder_id, from_seq, max(limit, 0))
-    rows = tuple(StoredVector(*row) for row in seen if row[-1] is not None)
-    return VectorsPage(rows, seen[-1][0] + 1 if len(seen) == limit > 0 else None)
+    """Some of a channel's vectors by one embedder."""
+    seen = await connection.fetch(sql.VECTORS, *key, embedder_id, after_id, max(limit, 0))
+    rows = tuple(StoredVector(*row) for row in seen if row[0] is not None)
+    return VectorsPage(rows, seen[-1][1] if len(seen) == limit > 0 else None)
 
 
 async def unembedded(

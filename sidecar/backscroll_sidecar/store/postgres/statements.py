@@ -331,14 +331,13 @@ SELECT DISTINCT ON (author_id) author_id, id, message_type FROM messages
 WHERE tenant = $1 AND channel = $2 AND state = 0 ORDER BY author_id, {_NEWEST}
 """
 
+# By id, as they lie: by `seq` each would be looked for.
 VECTORS = """
-WITH stretch AS (
-    SELECT seq, id, revision FROM messages WHERE tenant = $1 AND channel = $2 AND seq >= $4 ORDER BY seq LIMIT $5
-)
-SELECT seq, id, (
-    SELECT vector FROM vectors WHERE vectors.tenant = $1 AND vectors.channel = $2
-        AND vectors.message_id = stretch.id AND vectors.revision = stretch.revision AND embedder_id = $3
-) FROM stretch ORDER BY seq
+SELECT (
+    SELECT seq FROM messages WHERE messages.tenant = $1 AND messages.channel = $2
+        AND messages.id = vectors.message_id AND messages.revision = vectors.revision
+), message_id, vector FROM vectors
+WHERE tenant = $1 AND channel = $2 AND message_id > $4 AND embedder_id = $3 ORDER BY message_id LIMIT $5
 """
 
 # $3 embedder, $4 dims, $5 blanks

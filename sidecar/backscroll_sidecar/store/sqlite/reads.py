@@ -250,18 +250,13 @@ def export_page(
 
 
 def vectors(
-    connection: sqlite3.Connection, key: ChannelKey, embedder_id: str, from_seq: int, limit: int
+    connection: sqlite3.Connection, key: ChannelKey, embedder_id: str, after_id: str, limit: int
 ) -> VectorsPage:
-    """A stretch of a channel, those rows of it that have a vector."""
-    values = {
-        **key._asdict(),
-        "embedder_id": embedder_id,
-        "from_seq": from_seq,
-        "limit": max(limit, 0),
-    }
+    """Some of a channel's vectors by one embedder."""
+    values = (*key, after_id, embedder_id, max(limit, 0))
     seen = connection.execute(sql.VECTORS, values).fetchall()
-    rows = tuple(StoredVector(*row) for row in seen if row[-1] is not None)
-    return VectorsPage(rows, seen[-1][0] + 1 if len(seen) == limit > 0 else None)
+    rows = tuple(StoredVector(*row) for row in seen if row[0] is not None)
+    return VectorsPage(rows, seen[-1][1] if len(seen) == limit > 0 else None)
 
 
 def unembedded(

@@ -331,15 +331,13 @@ SELECT author_id, id, message_type FROM (
 ) WHERE place = 1
 """
 
+# By id, as they lie: by `seq` each would be looked for.
 VECTORS = """
-WITH stretch AS (
-    SELECT tenant, channel, seq, id, revision FROM messages
-    WHERE tenant = :tenant AND channel = :channel AND seq >= :from_seq ORDER BY seq LIMIT :limit
-)
-SELECT seq, id, (
-    SELECT vector FROM vectors WHERE vectors.tenant = stretch.tenant AND vectors.channel = stretch.channel
-        AND vectors.message_id = stretch.id AND vectors.revision = stretch.revision AND embedder_id = :embedder_id
-) FROM stretch ORDER BY seq
+SELECT (
+    SELECT seq FROM messages WHERE messages.tenant = vectors.tenant AND messages.channel = vectors.channel
+        AND messages.id = vectors.message_id AND messages.revision = vectors.revision
+), message_id, vector FROM vectors
+WHERE tenant = ? AND channel = ? AND message_id > ? AND embedder_id = ? ORDER BY message_id LIMIT ?
 """
 
 _LACKS_VECTOR = """
