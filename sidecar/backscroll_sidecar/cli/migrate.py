@@ -47,9 +47,10 @@ def migrate(
 ) -> None:
     """Move a history from SQLite to PostgreSQL or back, whether a server runs or not.
 
-    Servers go on meanwhile. At the end nothing can be written for a moment; then the old database refuses everything
-    for good, its servers stop, and servers that wait for the new one begin. Everything is compared before. Ctrl-C takes
-    everything back. A migration that was killed goes on where it was when it is asked for again.
+    Servers go on meanwhile. A server started on the new database waits for the end. There nothing can be written for a
+    moment; then the old database refuses everything for good, its servers stop, and the new one's begin. Every row is
+    compared before. Ctrl-C takes everything back. Run it again after it was killed, and it goes on where it was. A URL
+    needs no password where PGPASSWORD or ~/.pgpass has it.
     """
     ends = _End(from_), _End(to)
     if ends[0].address == ends[1].address:

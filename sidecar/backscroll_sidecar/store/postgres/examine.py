@@ -96,7 +96,7 @@ async def _schema(
             return Finding("database", "fail", refused)
         if not had:
             return Finding("database", "ok", "empty: the first serve or migrate makes its tables")
-        return Finding("database", "ok", f"{waiting} migrations wait for the next serve")
+        return Finding("database", "ok", f"migrations that wait for the next serve: {waiting}")
     ((channels, messages, *_),) = await connection.fetch(statements.COUNT_ROWS)
     return Finding(
         "database", "ok", f"{messages:,} messages in {channels:,} channels, schema {newest}"

@@ -38,7 +38,7 @@ def findings(path: Path) -> Iterator[Finding]:
         yield Finding("database", "fail", f"{path}: {fault}", advice)
         return
     if stats is None:
-        later = f"{path}; {waiting} migrations wait for the next serve"
+        later = f"{path}; migrations that wait for the next serve: {waiting}"
         yield Finding("database", "ok", later)
     else:
         counts = stats.row_counts
