@@ -5,7 +5,7 @@ import pytest
 from backscroll import AsyncClient, Author, Message
 from backscroll.v1 import context_pb2
 from backscroll_scoring import index
-from backscroll_sidecar.vectors import service
+from backscroll_sidecar.vectors import block, service
 from backscroll_sidecar.wiring import App
 from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.postgres import server
@@ -19,7 +19,8 @@ QUESTIONS = ("where was word5, word77?", "what of word299 and word4?", "was it w
 
 @pytest.fixture(autouse=True)
 def large_is_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A channel is large with so few lines, and few rows are looked at exactly."""
+    """A channel is large with so few lines, and few rows are looked at exactly; signs need more rows than a centre."""
+    monkeypatch.setattr(block, "CENTRE_ROWS", 100)
     monkeypatch.setattr(service, "SIGN_ROWS", 200)
     monkeypatch.setattr(service, "GRAPH_ROWS", 400)
     monkeypatch.setattr(index, "SIGN_RERANK_LEAST", 24)
