@@ -175,8 +175,8 @@ async def test_a_deadline_ends_the_stream_and_the_work(steps: list) -> None:
         for timeout_ms in (*DEADLINES_MS, *LONG_MS):
             heard = await bot.ask(turn(f"in {timeout_ms}"), timeout_s=timeout_ms / 1_000)
             ending = check_ended_by_time(heard, timeout_ms)
-            if heard.refusal is None and heard.text:
-                assert heard.end.partial
+            if heard.refusal is None and heard.text:  # kept, or said that it is not
+                assert heard.end.partial or heard.errors
             if timeout_ms in LONG_MS and ending == "DEADLINE":
                 break
         await settled(bot, server, before)

@@ -42,7 +42,10 @@ from tests.kit.prepared import Started
 from tests.kit.served import served
 from tests.kit.talkers import Talkers
 
-pytestmark = pytest.mark.row("P-22")
+pytestmark = [
+    pytest.mark.row("P-22"),
+    pytest.mark.sqlite("each test names the kind of both ends, and has both"),
+]
 
 
 async def answers(client: AsyncClient) -> list[object]:

@@ -32,7 +32,10 @@ from tests.kit.migrations import (
 from tests.kit.postgres import server
 from tests.kit.served import served
 
-pytestmark = pytest.mark.row("P-22")
+pytestmark = [
+    pytest.mark.row("P-22"),
+    pytest.mark.sqlite("each test names the kind of both ends, and has both"),
+]
 BREAKS = [
     ("begin", 1), ("prepare", 1), ("fill", 3), ("fill", 9), ("finish", 1), ("between", 2), ("shut", 1), ("leave", 1),
     ("replace", 1), ("open_for_servers", 1), ("tidy", 1),

@@ -161,9 +161,16 @@ async def test_a_store_that_goes_away():
 async def test_a_slow_store_and_the_callers_deadline():
     """N-09, S5-25: the answer comes before the caller's deadline, with rung and reason; the load goes on. (A busy
     machine is given longer ones; the rate on a quiet one is a proof of its own.)"""
+    timeouts_s = (0.1, 0.1, 0.3, 1.0, 3.0, 10.0)
     async with served() as (client, app):
         load = app.store.load_channel
         loaded = []
+        # A room of its own for every try: the load of one that came too late goes on, and the next would find it.
+        for n, _ in enumerate(timeouts_s):
+            await client.append(f"room {n}", chat(10))
+            await client.build_context(
+                f"room {n}", "hello?", asker="u1"
+            )  # all but the room is known
 
         async def slow(*args: object) -> object:
             loaded.append(room)
@@ -171,10 +178,8 @@ async def test_a_slow_store_and_the_callers_deadline():
             return await load(*args)
 
         app.store.load_channel = slow
-        for timeout_s in (0.1, 0.1, 0.3, 1.0, 3.0, 10.0):
-            # A room of its own for every try: the load of one that came too late goes on, and the next would find it.
+        for timeout_s in timeouts_s:
             room = f"room {len(loaded)}"
-            await client.append(room, chat(10))
             app.channels.drop(_key(room))
             with contextlib.suppress(DeadlineExceeded):
                 context = await client.build_context(
@@ -271,6 +276,7 @@ async def test_the_servers_own_timeout():
     """S5-25, S5-27: context_build_timeout_seconds holds where the caller sets no short deadline."""
     async with served(memory=MemorySettings(context_build_timeout_seconds=0.1)) as (client, app):
         await client.append("room", chat(5))
+        await client.build_context("room", "hello?", asker="u1")  # all but the room is known
         app.channels.drop(_key("room"))
 
         async def slow(*args: object) -> None:
