@@ -4,7 +4,7 @@ import pytest
 
 from backscroll import AsyncClient, Author, Message
 from backscroll.v1 import context_pb2
-from backscroll_scoring import index
+from backscroll_scoring import hnsw, index
 from backscroll_sidecar.vectors import block, service
 from backscroll_sidecar.wiring import App
 from tests.kit.fake_embedder import FakeEmbedder
@@ -24,6 +24,8 @@ def large_is_less(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "SIGN_ROWS", 200)
     monkeypatch.setattr(service, "GRAPH_ROWS", 400)
     monkeypatch.setattr(index, "SIGN_RERANK_LEAST", 24)
+    monkeypatch.setattr(hnsw, "BREADTH", 2)  # a graph would miss much
+    monkeypatch.setattr(index, "GRAPH_FIRST", 2)
 
 
 def lines(first: int, count: int) -> list[Message]:
