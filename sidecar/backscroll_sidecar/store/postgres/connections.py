@@ -28,6 +28,7 @@ OLDEST_POSTGRES = 16
 ENCODING = "UTF8"
 CONNECT_S = 5.0
 STATEMENT_S = 60.0
+CLOSE_S = 10.0
 IDLE_S = 300.0
 PREPARED_STATEMENTS = 1_000
 CACHE_SIZE = "statement_cache_size"
@@ -77,6 +78,7 @@ class Connections:
         self._readers = readers
         self._pool: asyncpg.Pool | None = None
         self._writer: asyncpg.Pool | None = None
+        self._used: set[Connection] = set()
 
     async def open(self) -> None:
         """Connect. Raises `StoreUnavailable`."""
@@ -89,8 +91,11 @@ class Connections:
         pools = [pool for pool in (self._pool, self._writer) if pool is not None]
         self._pool = self._writer = None
         for pool in pools:
-            with contextlib.suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-                await pool.close()
+            with contextlib.suppress(
+                asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError
+            ):
+                async with asyncio.timeout(CLOSE_S):
+                    await pool.close()
 
     async def read(self, page: Callable[[Connection], Awaitable[T]]) -> T:
         """What a page found, on a connection of its own. Raises `StoreUnavailable`."""
@@ -99,24 +104,45 @@ class Connections:
             async with asyncio.timeout(STATEMENT_S):  # the pool's own timeout costs a task
                 connection = await pool.acquire()
             try:
-                return await page(connection)
-            except (asyncio.CancelledError, TimeoutError):
                 # An abandoned statement may still run, even one that begins a transaction. Nobody may get that.
-                connection.terminate()
-                raise
+                with self._using(connection, asyncio.CancelledError, TimeoutError):
+                    return await page(connection)
             finally:
                 await pool.release(connection)
 
     @contextlib.asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
         """The writing connection, in a transaction that is committed at the end. Raises the driver's errors."""
-        async with (
-            self._of(self._writer).acquire(timeout=STATEMENT_S) as connection,
-            connection.transaction(isolation="read_committed"),
-        ):
-            if not self._waits:
-                await connection.execute("SET LOCAL synchronous_commit = off")
-            yield connection
+        async with self._of(self._writer).acquire(timeout=STATEMENT_S) as connection:
+            with self._using(connection, TimeoutError):
+                async with connection.transaction(isolation="read_committed"):
+                    try:
+                        if not self._waits:
+                            await connection.execute("SET LOCAL synchronous_commit = off")
+                        yield connection
+                    except TimeoutError:  # a rollback would wait as long again
+                        connection.terminate()
+                        raise
+
+    @contextlib.contextmanager
+    def _using(self, connection: Connection, *ends: type[BaseException]) -> Iterator[None]:
+        """While a connection is used; it ends with an exception of these kinds."""
+        self._used.add(connection)
+        try:
+            yield
+        except ends:
+            connection.terminate()
+            raise
+        finally:
+            self._used.discard(connection)
+
+    async def renew(self) -> None:
+        """End all connections, since the database answers on none any more. Whoever waits for one hears so at once."""
+        for connection in tuple(self._used):
+            connection.terminate()
+        for pool in (self._pool, self._writer):
+            if pool is not None:
+                await pool.expire_connections()
 
     @contextlib.asynccontextmanager
     async def of_its_own(self) -> AsyncIterator[asyncpg.Connection]:

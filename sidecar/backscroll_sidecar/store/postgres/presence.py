@@ -102,5 +102,11 @@ class Presence:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(lost.wait(), LOOKED_AFTER_S)
                 await self._ask(session, sql.ALIVE)
+        except StoreUnavailable as error:
+            if isinstance(
+                error.__cause__, TimeoutError
+            ):  # whatever lies between dropped the others, too
+                await self._connections.renew()
+            raise
         finally:
             self._session = None
