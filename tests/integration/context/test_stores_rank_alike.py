@@ -75,6 +75,7 @@ async def test_both_stores_rank_alike(tmp_path: Path, seed: int) -> None:
                     await live(client, seed)
                 if start == 2:
                     await client.edit_message(ROOM, "m100", "tuna for the cat")
+                    assert (await client.wait_for_index(ROOM, wait_s=20)).ready
                 answers.append(await ranked(client))
         assert answers[1] == answers[0]
         assert answers[2] != answers[1]
