@@ -9,6 +9,7 @@ from backscroll_sidecar.ports import (
     EVERYWHERE,
     EraseChange,
     HistoryStore,
+    about_user,
 )
 from tests.contract.store.builders import (
     NOON_MS,
@@ -103,6 +104,15 @@ class ErasureContract:
         assert await store.channels_to_erase(ROOM.tenant, ALICE) == sorted(
             {*PLACES} - {here.channel}
         )
+
+    async def test_a_person_whose_id_holds_control_characters(self, store: HistoryStore) -> None:
+        odd = "u\x1a0\t"
+        await store.apply([record("a", b"1", names=(about_user(odd),)), record("b", b"2")])
+        assert await store.channels_to_erase(ROOM.tenant, odd) == [ROOM.channel]
+        person = Erasure(tenant=ROOM.tenant, user_id=odd, all_channels=True, erased_at_ms=NOON_MS)
+        await erased(store, person)
+        assert [one.id for one in await store.records(ROOM, "pin", NOON_MS)] == ["b"]
+        assert await store.channels_to_erase(ROOM.tenant, odd) == []
 
     async def test_what_only_names_a_person_stays_without_the_name(
         self, store: HistoryStore

@@ -139,6 +139,12 @@ class SessionContract:
         assert applied.error is None
         assert len(await pins(store)) == 2
 
+    async def test_ids_of_sessions_may_hold_control_characters(self, store: HistoryStore) -> None:
+        odd = "s\x1a0\t"
+        await store.apply([session(odd, at=1), session("s2", at=2)])
+        await put(store, message("m1", session_id=odd))
+        assert await sessions(store) == [odd, "s2"]
+
     async def test_a_message_makes_its_session_newer(self, store: HistoryStore) -> None:
         await store.apply([session("s1", at=1), session("s2", at=2), session("s3", at=3)])
         assert await sessions(store) == ["s3", "s2", "s1"]
