@@ -310,6 +310,15 @@ class ReadingContract:
         assert seen == [[("m1", 3), ("m2", 5)], [("m7", 7), ("m9", 2)], [("x", 6)]]
         assert await store.vectors(ROOM, "e1", "", 0) == VectorsPage((), None)
 
+    async def test_no_page_of_vectors_ends_within_a_message(self, store: Any) -> None:
+        """What an edited message had before does not keep its newest from being found."""
+        await put(store, message("m1", embeddings=(Embedding("e1", (1.0,)),)))
+        for at in (600, 700):
+            change = edit("m1", f"new at {at}", at=at, embeddings=(Embedding("e1", (float(at),)),))
+            await store.apply([change])
+        (found,) = (await store.vectors(ROOM, "e1", "", 1)).rows
+        assert found.values.hex() == "00002f44"
+
     async def test_a_closed_store_says_so(self, store: HistoryStore) -> None:
         """Closing twice is no error; every use after it is `StoreUnavailable`."""
         await put(store, message("m1"))

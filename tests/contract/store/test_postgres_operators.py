@@ -1,7 +1,10 @@
 """What an operator may have set, forgotten or got wrong: nothing comes of it, or an error that says what to do."""
 
 import asyncio
+import contextlib
 import re
+import ssl
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ from backscroll_sidecar.ports import EraseChange
 from backscroll_sidecar.store.postgres import PostgresStore, findings
 from backscroll_sidecar.store.postgres.moves import look
 from tests.contract.store.builders import NOON_MS, ROOM, append, edit, message, recall
+from tests.kit.certificates import certificate_of_own
 from tests.kit.postgres import server
 
 USUAL = """
@@ -168,6 +172,26 @@ async def test_an_option_of_the_url_that_cannot_be(option: str, said: str) -> No
 @pytest.mark.parametrize("address", ["b@127.0.0.1:99999", "b@[::g]", "b@127.0.0.1:1,[::1"])
 async def test_an_address_that_cannot_be(address: str) -> None:
     assert "addresses and options" in await refusal(f"postgresql://{address}/x")
+
+
+async def test_a_certificate_that_nobody_vouches_for(tmp_path: Path) -> None:
+    for name in ("theirs", "ours"):
+        (tmp_path / name).mkdir()
+    theirs, ours = certificate_of_own(tmp_path / "theirs"), certificate_of_own(tmp_path / "ours")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(theirs.cert, theirs.key)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(8)  # whether it speaks TLS
+        writer.write(b"S")
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            await writer.start_tls(context)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as listener:
+        address = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+        options = f"sslmode=verify-full&sslrootcert={ours.cert}"
+        assert "no TLS with the database" in await refusal(f"postgresql://b@{address}/x?{options}")
 
 
 async def test_a_change_that_is_too_large_for_an_index_fails_alone() -> None:

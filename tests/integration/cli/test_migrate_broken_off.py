@@ -289,3 +289,17 @@ async def test_a_database_that_a_server_has_is_refused_before_anything_begins(
     assert done.returncode == 1
     assert "stop its servers first" in done.stderr
     assert not traces(old)
+
+
+async def test_a_database_that_servers_only_looked_at_is_empty(
+    here: Commands, tmp_path: Path
+) -> None:
+    old, url = str(tmp_path / "old.db"), server().new_database()
+    async with served(old) as (client, _):
+        await client.append("room", [line(1)])
+    async with served(url) as (client, _):
+        assert not [one async for one in client.list_channels()]
+    assert server().rows(url, "SELECT count(*) FROM channels") == [(1,)]
+    done = await asyncio.to_thread(here.json, "migrate", "--from", old, "--to", url)
+    assert done["rows"]["messages"] == 1
+    assert server().rows(url, "SELECT channel FROM channels") == [("room",)]

@@ -168,9 +168,8 @@ async def test_a_slow_store_and_the_callers_deadline():
         # A room of its own for every try: the load of one that came too late goes on, and the next would find it.
         for n, _ in enumerate(timeouts_s):
             await client.append(f"room {n}", chat(10))
-            await client.build_context(
-                f"room {n}", "hello?", asker="u1"
-            )  # all but the room is known
+            # All but the room is known then.
+            await client.build_context(f"room {n}", "hello?", asker="u1")
 
         async def slow(*args: object) -> object:
             loaded.append(room)

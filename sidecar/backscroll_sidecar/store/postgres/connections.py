@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -195,6 +196,8 @@ def connecting() -> Iterator[None]:
             raise StoreUnavailable(
                 "no server of the database's URL is what target_session_attrs asks for"
             ) from error
+        except ssl.SSLError:  # of a certificate it is a ValueError, too
+            raise
         except (ValueError, OverflowError, asyncpg.InterfaceError):
             raise StoreUnavailable(
                 "the driver cannot use the database's URL: look at its addresses and options"

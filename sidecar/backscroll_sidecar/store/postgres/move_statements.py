@@ -51,7 +51,11 @@ _ONLY = {"channels": "last_seq IS NOT NULL"}
 """Rows that move: the row of a channel that never got a message has only a version."""
 
 COUNT = f"SELECT {' + '.join(f'(SELECT count(*) FROM {name})' for name in NAMES)}"
-HOLDS_ANY = f"SELECT {' OR '.join(f'EXISTS (SELECT FROM {name})' for name in NAMES)}"
+HOLDS_ANY = "SELECT " + " OR ".join(
+    f"EXISTS (SELECT FROM {name} WHERE {_ONLY.get(name, 'TRUE')})" for name in NAMES
+)
+DELETE_OTHERS = "DELETE FROM channels WHERE last_seq IS NULL"
+"""What servers that only looked at an empty database left there."""
 DELETE_ALL = f"TRUNCATE {_ALL}"
 ANALYZE = f"ANALYZE {_ALL}"
 

@@ -194,6 +194,7 @@ class PostgresNewEnd(_PostgresEnd):
                 await run(sql.HOLD_MOVES)
                 await self._check_free()
                 await _each(run, sql.REFUSE_OTHERS)
+                await run(sql.DELETE_OTHERS)
                 for later, now, _ in await self._connection.fetch(sql.PUT_OFF, sql.NAMES):
                     move.progress.later.append(later)
                     await run(now)

@@ -103,9 +103,8 @@ class Presence:
                     await asyncio.wait_for(lost.wait(), LOOKED_AFTER_S)
                 await self._ask(session, sql.ALIVE)
         except StoreUnavailable as error:
-            if isinstance(
-                error.__cause__, TimeoutError
-            ):  # whatever lies between dropped the others, too
+            # Whatever lies in between dropped the others, too.
+            if isinstance(error.__cause__, TimeoutError):
                 await self._connections.renew()
             raise
         finally:

@@ -222,9 +222,9 @@ async def vectors(
     connection: Connection, key: ChannelKey, embedder_id: str, after_id: str, limit: int
 ) -> VectorsPage:
     """Some of a channel's vectors by one embedder."""
-    seen = await connection.fetch(sql.VECTORS, *key, embedder_id, after_id, max(limit, 0))
-    rows = tuple(StoredVector(*row) for row in seen if row[0] is not None)
-    return VectorsPage(rows, seen[-1][1] if len(seen) == limit > 0 else None)
+    found = await connection.fetch(sql.VECTORS, *key, embedder_id, after_id, max(limit, 0))
+    rows = tuple(StoredVector(*row) for row in found)
+    return VectorsPage(rows, rows[-1].message_id if len(rows) == limit > 0 else None)
 
 
 async def unembedded(

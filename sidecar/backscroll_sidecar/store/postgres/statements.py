@@ -331,12 +331,12 @@ SELECT DISTINCT ON (author_id) author_id, id, message_type FROM messages
 WHERE tenant = $1 AND channel = $2 AND state = 0 ORDER BY author_id, {_NEWEST}
 """
 
-# By id, as they lie: by `seq` each would be looked for.
+# By id, as they lie: by `seq` each would be looked for. OFFSET keeps the planner from reading all messages beside.
 VECTORS = """
-SELECT (
+SELECT seq, message_id, vector FROM vectors CROSS JOIN LATERAL (
     SELECT seq FROM messages WHERE messages.tenant = $1 AND messages.channel = $2
-        AND messages.id = vectors.message_id AND messages.revision = vectors.revision
-), message_id, vector FROM vectors
+        AND messages.id = vectors.message_id AND messages.revision = vectors.revision OFFSET 0
+) AS current
 WHERE tenant = $1 AND channel = $2 AND message_id > $4 AND embedder_id = $3 ORDER BY message_id LIMIT $5
 """
 

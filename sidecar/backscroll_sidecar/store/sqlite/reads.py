@@ -254,9 +254,8 @@ def vectors(
 ) -> VectorsPage:
     """Some of a channel's vectors by one embedder."""
     values = (*key, after_id, embedder_id, max(limit, 0))
-    seen = connection.execute(sql.VECTORS, values).fetchall()
-    rows = tuple(StoredVector(*row) for row in seen if row[0] is not None)
-    return VectorsPage(rows, seen[-1][1] if len(seen) == limit > 0 else None)
+    rows = tuple(StoredVector(*row) for row in connection.execute(sql.VECTORS, values))
+    return VectorsPage(rows, rows[-1].message_id if len(rows) == limit > 0 else None)
 
 
 def unembedded(

@@ -333,11 +333,10 @@ SELECT author_id, id, message_type FROM (
 
 # By id, as they lie: by `seq` each would be looked for.
 VECTORS = """
-SELECT (
-    SELECT seq FROM messages WHERE messages.tenant = vectors.tenant AND messages.channel = vectors.channel
-        AND messages.id = vectors.message_id AND messages.revision = vectors.revision
-), message_id, vector FROM vectors
-WHERE tenant = ? AND channel = ? AND message_id > ? AND embedder_id = ? ORDER BY message_id LIMIT ?
+SELECT seq, message_id, vector FROM vectors
+CROSS JOIN messages ON messages.tenant = vectors.tenant AND messages.channel = vectors.channel
+    AND messages.id = vectors.message_id AND messages.revision = vectors.revision
+WHERE vectors.tenant = ? AND vectors.channel = ? AND message_id > ? AND embedder_id = ? ORDER BY message_id LIMIT ?
 """
 
 _LACKS_VECTOR = """
