@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from asyncpg.transaction import Transaction
 
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.postgres import PostgresStore, connections, presence
@@ -82,6 +83,12 @@ async def test_without_one_a_group_waits_once(monkeypatch: pytest.MonkeyPatch) -
     """Its connection ends when a statement gets no answer. To take the group back there would be none either."""
     monkeypatch.setattr(connections, "STATEMENT_S", 2.0)
     monkeypatch.setattr(presence, "LOOKED_AFTER_S", 600.0)
+    leave, were_ended = Transaction.__aexit__, list[bool]()
+
+    async def left(transaction: Transaction, *why: object) -> None:
+        were_ended.append(transaction._connection.is_closed())
+        await leave(transaction, *why)
+
     async with reached() as (store, way):
 
         async def group() -> None:
@@ -90,6 +97,9 @@ async def test_without_one_a_group_waits_once(monkeypatch: pytest.MonkeyPatch) -
                     way.drop()
                     await connection.execute("SELECT 1")
 
-        with pytest.raises(StoreUnavailable, match="the connection to the database broke"):
-            await group()
+        with monkeypatch.context() as patch:
+            patch.setattr(Transaction, "__aexit__", left)
+            with pytest.raises(StoreUnavailable, match="the connection to the database broke"):
+                await group()
+        assert were_ended == [True]
         assert (await store.apply([append(message("b"))]))[0].error is None
