@@ -396,5 +396,5 @@ async def test_three_servers_under_kills(tmp_path: Path) -> None:
     silent = [id_ for id_, replies in seen.rounds.items() if len(replies) < len(CATS)]
     print({id_: seen.ends[id_] for id_ in silent})
     assert len(silent) <= RESTARTS * ROUNDS
-    assert seen.interrupts >= 3 * len(seen.rounds) > 0
+    assert seen.interrupts >= sum(map(len, seen.rounds.values())) > 0  # each reply waited once
     assert len(in_hand) <= len(STEPS)
