@@ -47,7 +47,7 @@ class Companion(Protocol):
         """What is kept with the reply, asked for before each try to commit it."""
 
     def committing(self) -> AbstractAsyncContextManager[Any]:
-        """Held while a reply is committed: what goes with it is of the moment of `with_reply`."""
+        """Held while a reply or calls are committed: what goes with them is of the moment it was asked for."""
 
     async def renew(self) -> bool:
         """What goes with the reply was not kept, or has changed meanwhile: read it again. Whether that was done."""

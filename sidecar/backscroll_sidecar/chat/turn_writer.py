@@ -157,7 +157,8 @@ class TurnWriter:
         finish = WriteOutcome()
         if ending.reason is EndReason.TOOL_CALLS:
             asked = replace(turn, asked=reply.whole)
-            finish = await self._keep(asked, finish, companion.with_calls(asked.calls))
+            async with companion.committing():
+                finish = await self._keep(asked, finish, companion.with_calls(asked.calls))
         else:
             finish = await self._end(turn, reply, ending, companion, replaced)
             self._turn_events.ended(turn, ending, reply, finish.message_id)

@@ -210,8 +210,10 @@ async def test_a_model_that_never_pauses_does_not_outrun_the_clock() -> None:
         @asynccontextmanager
         async def stream(self, request):
             async def forever():
-                while True:
+                for _ in range(1_000):  # what is stored stays short
                     yield TextDelta("x")
+                while True:
+                    yield TextDelta("")
 
             async with aclosing(forever()) as events:
                 yield events

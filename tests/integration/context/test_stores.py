@@ -144,6 +144,8 @@ async def test_naive_needs_messages_and_events_alone(tmp_path):
     beside = {
         "channels",
         "channel_changes",
+        "losses",
+        "lineages",
         "unfinished",
         "members",
         "segments",

@@ -71,7 +71,7 @@ async def test_after_an_edit_a_round_gives_what_is_stored_of_it() -> None:
 
 async def test_the_texts_of_a_burst_are_made_again() -> None:
     async with room() as chat:
-        await chat.open(policy=pb.RoomPolicy(burst_window_ms=200))
+        await chat.open(policy=pb.RoomPolicy(burst_window_ms=1_000))
         rounds = await asyncio.gather(
             chat.say("@小黑 喂", request_id="r1"), chat.say("吃饭了", BOB, request_id="r2")
         )

@@ -1,11 +1,13 @@
 """Tools and interrupts, loops of bots, bursts, personas that write for others, and who is chosen."""
 
 import asyncio
+import contextlib
 
 import pytest
 
 from backscroll.v1 import context_pb2, message_pb2
 from backscroll.v1 import session_pb2 as pb
+from backscroll_sidecar.chat.turn_store import TurnStore
 from backscroll_sidecar.domain import ToolCallPart
 from tests.integration.rooms.room import ANN, BOB, CATS, PERSONA, CatModel, human, room, text_of
 from tests.integration.rooms.test_rounds import BROKEN
@@ -68,6 +70,31 @@ async def test_a_round_waits_for_tools_and_goes_on() -> None:
         assert lost.refusal.reason == "INTERRUPT_NOT_FOUND"
         unknown = await chat.resume("r9")
         assert (unknown.refusal.reason, unknown.refusal.field) == ("ROUND_NOT_FOUND", "request_id")
+
+
+@pytest.mark.parametrize("late", ["reply", "calls"])
+async def test_what_two_of_a_wave_come_to_is_kept_of_both(monkeypatch, late: str) -> None:
+    """The store is slow with what one of them came to, and has that of the other before."""
+    kept, ways = asyncio.Event(), {"reply": TurnStore.save_reply, "calls": TurnStore.keep}
+
+    async def slow(self: TurnStore, *given: object) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(kept.wait(), 0.5)
+        await ways[late](self, *given)
+
+    async def quick(self: TurnStore, *given: object) -> None:
+        await ways["calls" if late == "reply" else "reply"](self, *given)
+        kept.set()
+
+    monkeypatch.setattr(TurnStore, "save_reply", slow if late == "reply" else quick)
+    monkeypatch.setattr(TurnStore, "keep", slow if late == "calls" else quick)
+    async with room(CatModel(looks_up)) as chat:
+        await chat.open()
+        heard = await chat.say("@小黑 @小白 天气如何", request_id="r1", **WITH_TOOLS)
+        assert heard.ended == {"black": "INTERRUPTED", "white": "COMPLETE"}
+        waiting = await chat.resume("r1")
+        assert waiting.ended == heard.ended
+        assert len(chat.model.calls) == 2
 
 
 @pytest.mark.parametrize(
