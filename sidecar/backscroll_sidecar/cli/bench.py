@@ -98,9 +98,9 @@ def bench(
 ) -> None:
     """Measure how fast Backscroll is on this machine, with servers of its own over real chats.
 
-    R0 is a bare gRPC echo in a process of its own, asked by the same client with the same requests, answers of the
-    same size, in turns with what is measured; a ratio is the median of the rounds' ratios. A run in which R0 differs
-    by more than 2x between rounds is refused: something else was running. Everything stays on this machine.
+    R0 is a bare gRPC echo in a process of its own, with answers of the same size. The same client asks it, with the
+    same requests, in turns with what is measured. A ratio is the median of the rounds' ratios. A run in which R0
+    differs by more than 2x between rounds is refused: something else was running. Everything stays on this machine.
     """
     try:
         from backscroll_bench import speed

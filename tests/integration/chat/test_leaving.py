@@ -14,6 +14,7 @@ from backscroll_sidecar.ports import TextDelta
 from tests.contract.models.sse_server import HANG, Reply, SseServer, said, stopped
 from tests.integration.chat.talk import ENOUGH_S, Bot, Heard, answers, talk, talk_to, text_of, turn
 from tests.kit.fake_model import LENGTH, STOP, FakeModel, Wait
+from tests.kit.postgres import IN_POSTGRES
 
 SLOW = Reply([step for n in range(40) for step in (said(f"{n} "), 0.002)] + [stopped(), HANG])
 GONE_S = 60.0
@@ -175,8 +176,9 @@ async def test_a_deadline_ends_the_stream_and_the_work(steps: list) -> None:
         for timeout_ms in (*DEADLINES_MS, *LONG_MS):
             heard = await bot.ask(turn(f"in {timeout_ms}"), timeout_s=timeout_ms / 1_000)
             ending = check_ended_by_time(heard, timeout_ms)
-            if heard.refusal is None and heard.text:  # kept, or said that it is not
-                assert heard.end.partial or heard.errors
+            if heard.refusal is None and heard.text:
+                # With PostgreSQL there may be too little time to keep it: that is said.
+                assert heard.end.partial or (IN_POSTGRES and heard.errors)
             if timeout_ms in LONG_MS and ending == "DEADLINE":
                 break
         await settled(bot, server, before)
